@@ -66,7 +66,12 @@ def parse_item(
         BankError: Malformed JSON, a missing or unknown field, or a value of the wrong type.
     """
     data = _fields(text, where)
-    item_id = data.get("id", "")
+    if "id" not in data:
+        raise BankError(
+            f"{where}: the question has no id, which names its test: write one, such as "
+            '"id": "q1", or let `adaptive-eval import` number the questions of the file'
+        )
+    item_id = data["id"]
     if not is_item_id(item_id):
         raise BankError(
             f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "

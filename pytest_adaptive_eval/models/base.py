@@ -239,10 +239,12 @@ class RequestLog:
         """Count a request that a model got otherwise."""
         self._requested.append(_key(request))
 
-    def other_than(self, item: Item) -> str:
-        """Return a hash of the requests, whatever the draw; empty if none is known, or only the item as it is."""
+    def other_than(self, item: Item) -> str | None:
+        """Return a hash of the requests, whatever the draw; None if none is known, empty if it is the item as it is."""
+        if not self._requested:
+            return None
         asked = list(dict.fromkeys(key[:-1] for key in self._requested))
-        if asked in ([], [_key(item)[:-1]]):
+        if asked == [_key(item)[:-1]]:
             return ""
         named = [(*key[:-1], [path.rpartition("/")[2] for path in key[-1]]) for key in asked]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]

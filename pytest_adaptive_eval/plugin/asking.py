@@ -194,8 +194,9 @@ class AskingLoop:
         budget = evaluation.budget * evaluation.samples
         self._live = LiveLine(self.node.config, evaluation.name, budget, evaluation.questions)
         try:
-            self._ask_proposals()
-            self._repeat_items()
+            with self.generators.in_use():
+                self._ask_proposals()
+                self._repeat_items()
             scores = {entry.score for entry in self.recorder.administrations}
             if (doubt := self.finding.doubt) and scores <= {None, 1.0}:
                 raise ConfigError(f"{self.nodeid}: {doubt}")
@@ -389,9 +390,10 @@ class AskingLoop:
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
         administration = test.administration
-        unseen = self.finding.random or (response.score is not None and test.requests.asks(test.asked.item) is None)
-        if request := UNKNOWN if unseen else test.requests.other_than(test.asked.item):
-            administration.request = request
+        request = test.requests.other_than(test.asked.item)
+        if self.finding.random or (request is None and response.score is not None):
+            request = UNKNOWN
+        administration.request = request or administration.request
         if self.gate_plan.sources:
             for file in self.gate_plan.baselines().values():
                 file.check_requests([administration])

@@ -28,7 +28,7 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
-SHARE, LEAST = 0.5, 2  #: Share of the questions in prospect that are asked ahead, and how many are in any case.
+SHARE, LEAST = 0.25, 2  #: Share of the questions in prospect that are asked ahead, and how many are in any case.
 
 
 class Pipeline:
@@ -74,7 +74,8 @@ class Pipeline:
         while key not in leading.arrived:
             if unless_settled and loop.session.settled(leading.scores()):
                 return False
-            self._fill(subject, leading.expect(questions))
+            room = max(1, subject.shared_batch - self._open[id(subject)]) if subject.waits_apart else len(questions)
+            self._fill(subject, leading.expect(questions[:room]))
             if key not in leading.arrived:
                 self._take(subject, wait=True)
         return True
@@ -118,7 +119,7 @@ class Pipeline:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
         assert self._leader is not None
         leading, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
-        if busy and not subject.waits_apart:
+        if not subject.waits_apart and (busy or not awaited):  # nothing runs beside such a call
             return
         capacity = subject.shared_batch - busy - len(awaited)
         if not subject.waits_apart:  # a test waits for all that one call asks

@@ -200,9 +200,9 @@ class Question(Once):
             return
         self._begun |= {phase}
         try:
-            place = self.asked.item.id, self.asked.sample, phase
-            with interview.generators.active(*place) if runs_code else contextlib.nullcontext():
-                yield False
+            if runs_code:
+                interview.generators.begin(self.asked.item.id, self.asked.sample, phase)
+            yield False
         except BaseException as error:
             self._raised = error
             raise

@@ -46,71 +46,57 @@ class GeneratorStates:
     own. A resumed run therefore has the same, although it asks for fewer answers.
 
     Attributes:
-        seed: Seed of all states, drawn when they are first used, so two runs differ.
+        seed: Seed of all states, drawn when the interview begins, so two runs differ.
     """
 
     def __init__(self, key: str) -> None:
         self._key, self._place = key, ""
         self._numpy = np.random.MT19937(0)
+        self._torch: tuple[Any, Any] | None = None  #: States of torch before the interview.
         self.seed = ""
 
     @contextlib.contextmanager
-    def active(self, *place: object) -> Iterator[None]:
-        """Use the states of a question's phase in this context, and restore the earlier states at the end."""
-        outside = _states()
-        self.seed = self.seed or str(random.Random(f"{self._key} {outside[0]} {np.random.get_state()}").getrandbits(64))
-        self._place = repr(place)
-        self._begin()
+    def in_use(self) -> Iterator[None]:
+        """Restore at the end of this context, which holds the interview, the states that the generators have now."""
+        python_state, numpy = random.getstate(), get_bit_generator()
+        self.seed = str(random.Random(f"{self._key} {python_state} {np.random.get_state()}").getrandbits(64))
         try:
             yield
         finally:
-            _restore(outside)
+            random.setstate(python_state)
+            set_bit_generator(numpy)
+            if self._torch is not None:
+                cpu, devices = self._torch
+                sys.modules["torch"].set_rng_state(cpu)
+                if devices is not None:
+                    sys.modules["torch"].cuda.set_rng_state_all(devices)
+
+    def begin(self, *place: object) -> None:
+        """Set the states of a question's phase."""
+        self._place = repr(place)
+        self._set()
 
     def resume(self, seed: str) -> None:
         """Use the seed of an earlier run, from now on."""
         self.seed = seed
-        self._begin()
+        self._set()
 
-    def _begin(self) -> None:
+    def _set(self) -> None:
         words = hashlib.sha512(f"{self.seed} {self._place}".encode()).digest()
         random.seed(words[:24])
         set_bit_generator(self._numpy)
         np.random.seed(int.from_bytes(words[24:28], "little"))  # a number is fifteen times as quick as an array
-        if (torch := _torch()) is not None:
+        if (torch := sys.modules.get("torch")) is not None:
+            if self._torch is None:
+                devices = torch.cuda.is_available() and torch.cuda.is_initialized()
+                self._torch = torch.get_rng_state(), torch.cuda.get_rng_state_all() if devices else None
             torch.manual_seed(int.from_bytes(words[28:36], "little"))
-
-
-def _torch() -> Any:
-    return sys.modules.get("torch")
-
-
-def _torch_states(torch: Any) -> tuple[Any, Any]:
-    devices = torch.cuda.is_available() and torch.cuda.is_initialized()
-    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if devices else None
-
-
-def _states() -> tuple[Any, ...]:
-    torch = _torch()
-    # numpy's generator is exchanged as a whole, since its state takes a hundred times as long to copy
-    numpy = get_bit_generator()
-    return random.getstate(), numpy, *((None, None) if torch is None else _torch_states(torch))
 
 
 def drawn_so_far() -> object:
     """Return what differs after a draw from the generators of `random` or `numpy.random`."""
     state: Any = np.random.get_state(legacy=False)
     return random.getstate(), state["state"]["pos"], state["state"]["key"].tobytes()
-
-
-def _restore(states: tuple[Any, ...]) -> None:
-    python_state, numpy, cpu, devices = states
-    random.setstate(python_state)
-    set_bit_generator(numpy)
-    if cpu is not None:
-        torch = _torch()
-        torch.set_rng_state(cpu)
-        if devices is not None:
-            torch.cuda.set_rng_state_all(devices)
 
 
 class PlaceGuard:

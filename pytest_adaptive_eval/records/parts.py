@@ -29,6 +29,8 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value
+    if kind is dict:
+        return {plain(name if type(name) is str else str(name)): plain(entry) for name, entry in value.items()}
     if isinstance(value, str):
         return str(value) if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, float):
@@ -39,8 +41,8 @@ def plain(value: Any) -> Any:
         return value.to_json()
     if is_dataclass(kind):
         return fields_json(value)
-    if kind is dict or isinstance(value, Mapping):
-        return {plain(str(name)): plain(entry) for name, entry in value.items()}
+    if isinstance(value, Mapping):
+        return plain(dict(value))
     return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
 
 

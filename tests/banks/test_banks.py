@@ -189,7 +189,7 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a b", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test: .* or two colons in a row are expected$"),
         ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
-        ({"prompt": "p", "answer": "x"}, "id ''"),
+        ({"prompt": "p", "answer": "x"}, "the question has no id"),
         ({"id": "a", "answer": "x"}, "no prompt, messages or images"),
         (
             {"id": "a", "prompt": "p", "answer": "x", "meta": {"max_tokens": "3"}},

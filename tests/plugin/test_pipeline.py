@@ -43,6 +43,31 @@ def test_gate(adaptive_eval):
 """
 
 
+BATCHES = """
+import pytest
+from pytest_adaptive_eval import Completion, Model, SubjectIdentity
+
+class Batches(Model):
+    shared_batch = 16
+    def answer(self, items):
+        with open("calls.txt", "a") as file:
+            file.write(f"{len(items)}\\n")
+        return [Completion("right") for _ in items]
+
+@pytest.fixture(scope="module")
+def model():
+    return Batches(SubjectIdentity("batches", "hash", {"temperature": 0}))
+
+@pytest.mark.adaptive_eval("one.jsonl", budget=40)
+def test_one(item, model):
+    assert item.grade(model.generate(item))
+
+@pytest.mark.adaptive_gate("one", at_least=0.4)
+def test_gate(adaptive_eval):
+    assert adaptive_eval.verdicts
+"""
+
+
 class Busy:
     """Answers by the question alone, and notes how many requests were open at the same time.
 
@@ -205,3 +230,13 @@ def test_a_killed_run_goes_on_from_the_answers_that_were_asked_ahead(served: Any
     assert answers(again) == answers(whole)
     assert len(before & set(busy.asked)) <= 12  # only what was open at the kill is asked again
     assert len(before | set(busy.asked)) <= len(whole["interviews"][0]["administrations"]) + 12
+
+
+def test_a_model_that_answers_in_batches_begins_none_before_a_test_needs_it(served: Any) -> None:
+    served.tests(BATCHES)
+    assert served.run().ret == 0
+    (interview,) = served.record["interviews"]
+    calls = [int(line) for line in (served.path / "calls.txt").read_text().split()]
+    assert 8 < interview["asked"] < 40
+    assert max(calls) == 8
+    assert sum(calls) - interview["asked"] < 8

@@ -102,20 +102,23 @@ def test_the_state_outside_is_the_same_after_an_interview() -> None:
     )
     states = GeneratorStates("an interview")
     draws = []
-    for place in range(3):
-        with states.active(place):
+    with states.in_use():
+        for place in range(3):
+            states.begin(place)
             draws.append((random.random(), np.random.random(), float(torch.rand(1))))
-        random.seed(1)
+            random.seed(1)  # as other plugins do between tests
     assert (
         random.getstate(),
         np.random.get_state(legacy=False)["state"]["key"].tolist(),
         torch.get_rng_state().tolist(),
     ) == before
     assert len(set(draws)) == 3
-    with states.active(1):
+    with states.in_use():
+        states.begin(1)
         assert (random.random(), np.random.random(), float(torch.rand(1))) == draws[1]
     other = GeneratorStates("another")
-    with other.active():
+    with other.in_use():
+        other.begin(0)
         assert (random.random(), np.random.random(), float(torch.rand(1))) != draws[0]
 
 
