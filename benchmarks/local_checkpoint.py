@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from real_models import CAP, EVALUATION, import_items
+from checkpoint_doors import CAP, EVALUATION, import_items
 
 BATCH = 8
 

@@ -39,11 +39,14 @@ from pytest_adaptive_eval.models.reuse import Completions, InMemory
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"
 ADDITION, OPERATIONS = (
-    {"task": "addition", "terse": True, "levels": 5},
-    {"task": "operations", "terse": True, "levels": 8},
+    {"task": "addition", "size": "small", "levels": 5},
+    {"task": "operations", "size": "small", "levels": 8},
 )
-COUNTING, ORDER = {"task": "counting", "terse": True, "levels": 8}, {"task": "post_order", "terse": True, "levels": 8}
-UNSCRAMBLE = {"task": "unscramble", "terse": True, "levels": 6}
+COUNTING, ORDER = (
+    {"task": "counting", "size": "small", "levels": 8},
+    {"task": "post_order", "size": "small", "levels": 8},
+)
+UNSCRAMBLE = {"task": "unscramble", "size": "small", "levels": 6}
 TOPOLOGIES: dict[str, list[dict[str, Any]]] = {
     "line": [ADDITION, OPERATIONS],
     "star": [ADDITION, OPERATIONS, COUNTING, ORDER, UNSCRAMBLE],

@@ -43,7 +43,7 @@ TABLES: tuple[type[Table], ...] = (
 #: Headings within the keys of an evaluation, each before its first key.
 HEADINGS = {
     "max_tokens": "How items are asked and graded",
-    "category": "Which items of a bank",
+    "formats": "Which items of a bank",
     "levels": "Generated tasks",
     "policy": "How questions are drawn, and when the interview ends",
     "price": "What it may cost",

@@ -6,7 +6,7 @@ import importlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +39,7 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
 #: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
 
-_ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
+_ID = re.compile(r"(?!.*::)[^\s\[\]]{1,120}")
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
 #: Graders for a caller that does not grade generated items.
 NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
@@ -48,7 +48,7 @@ _WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 def is_item_id(text: str) -> bool:
     """Return whether a text can be the id of an item, which names a test."""
-    return _ID.fullmatch(text) is not None
+    return text.isprintable() and _ID.fullmatch(text) is not None
 
 
 def parse_item(
@@ -74,7 +74,7 @@ def parse_item(
     item_id = data["id"]
     if not is_item_id(item_id):
         raise BankError(
-            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
+            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable characters without spaces, "
             "square brackets or two colons in a row are expected"
         )
     where = f"{where}: item {item_id!r}"
@@ -211,7 +211,7 @@ def _check_images(images: Sequence[str], where: str) -> None:
 def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | None:
     """Return the function of a grader by name, or None for graders that the item applies itself."""
     if grader.startswith("python:"):
-        return _python_grader(grader, where, trusted)
+        return LimitedGrader(trusted_function(grader, f"{where}: grader", trusted))
     if grader in TEXT_SCORINGS:
         return no_text_grade
     if grader == CODE:
@@ -269,20 +269,26 @@ def _check_strictness(item: Item, where: str) -> None:
             )
 
 
-def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> LimitedGrader:
-    parts = grader.split(":")
-    if len(parts) != 3:
-        raise BankError(f"{where}: grader {grader!r}, expected python:module:function")
+def trusted_function(name: str, where: str, trusted: Sequence[str]) -> Callable[..., Any]:
+    """Return the user's function of the name ``python:module:function``.
+
+    Raises:
+        BankError: The name is malformed, its module is not trusted, or it has no such function.
+    """
+    parts = name.split(":")
+    if len(parts) != 3 or parts[0] != "python":
+        raise BankError(f"{where} {name!r}, expected python:module:function")
     _, module, function = parts
     if module not in trusted:
         raise BankError(
-            f"{where}: grader {grader!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
+            f"{where} {name!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
             f"to the ini setting adaptive_eval_graders"
         )
     try:
         function_object = getattr(importlib.import_module(module), function)
     except Exception as error:  # whatever the user's module raises
-        raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from error
+        raise BankError(f"{where} {name!r} cannot be loaded: {error}") from error
     if not callable(function_object):
-        raise BankError(f"{where}: grader {grader!r} is {type(function_object).__name__}, expected a function")
-    return LimitedGrader(function_object)
+        raise BankError(f"{where} {name!r} is {type(function_object).__name__}, expected a function")
+    loaded: Callable[..., Any] = function_object
+    return loaded

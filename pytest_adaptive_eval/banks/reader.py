@@ -196,7 +196,7 @@ def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]])
     if not ids:
         raise BankError(f"{path}: no items; one JSON object a line is expected, with id, prompt and answer")
     _check_unique(path, ids, lines)
-    starts, short_ids = np.array(offsets, dtype=np.int64), _Ids(np.array(ids, dtype="S"))
+    starts, short_ids = np.array(offsets, dtype=np.int64), _Ids(np.array([item.encode() for item in ids], dtype="S"))
     escaped = [match.start() for match in _ESCAPED.finditer(text)]
     return ItemBank.uncalibrated(
         path.name.removesuffix(".jsonl").removesuffix(".items"),

@@ -86,7 +86,7 @@ def write_bank(
         offsets = _write_items(staged, items)
         np.savez(
             staged / "params.npz",
-            ids=np.array([item.id.encode("ascii") for item in items], dtype="S"),
+            ids=np.array([item.id.encode() for item in items], dtype="S"),
             discrimination=slopes,
             intercept=intercept,
             guess=floor,

@@ -141,6 +141,31 @@ class Information(MaximumInformation):
 
 
 @dataclass(frozen=True, slots=True)
+class FormatInformation(MaximumInformation):
+    """Selection of the item and format with maximum Fisher information about the ability in that format.
+
+    For M2-IRT it is ``p (1 - p) a(s)^2`` (M3-IRT paper, Equation 9); for M3-IRT, and for banks without formats, the
+    trace of the information matrix.
+    """
+
+    name: str = "format-information"
+    mode: Literal["top", "proportional"] = "top"
+
+    def criterion(self, view: View) -> Array:
+        """Return the information at theta, shape (S, n)."""
+        bank, scale = view.bank, view.bank.in_formats
+        squared = bank.squared_slope
+        if scale is not None:
+            slopes = bank.discrimination / scale.unit  # by abilities, and not by standings
+            squared = slopes[:, 0] ** 2 if scale.items.form == "m2" else (slopes**2).sum(axis=1)
+        return np.asarray(view.probability * (1.0 - view.probability) * squared)
+
+    def highest(self, view: View, k: int) -> None:  # noqa: ARG002
+        """Return None: all items are rated."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
 class Spread:
     """Draws in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
 
@@ -345,6 +370,7 @@ SELECTORS: dict[str, Selector] = {
     for s in (
         MaximumInformation(),
         Information(),
+        FormatInformation(),
         Spread(),
         Variance(),
         NearestDifficulty(),

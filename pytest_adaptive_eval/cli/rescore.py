@@ -225,7 +225,7 @@ def _file_conditions(
         where, _, line = evaluation.spec.where.rpartition(":")
         for spec in evaluation.gates:
             name = f"{evaluation.spec.name}-{spec.name}"
-            verdict, line_number = VerdictRecord(Outcome.ERROR), spec.line or int(line or 0)
+            verdict, line_number = VerdictRecord(Outcome.ERROR), spec.lines.line or int(line or 0)
             gate = GateRecord(name, f"{where}::{name}", interview.old.name, verdict, where, line_number)
             assert isinstance(spec.condition, Condition)
             judgments.append((gate, interview, spec.condition))

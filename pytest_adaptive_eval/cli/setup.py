@@ -108,7 +108,7 @@ def start(kind: str, project: Project, models: Sequence[str]) -> Setup:
             f"{counted(len(chosen), 'model')} for a {kind}, which takes {bound}: name each with --model FOLDER or "
             "--model http://HOST:PORT/v1#MODEL, the candidate first"
         )
-    kinds = [resolve(spec, [project.root], chats=kind != "ladder")[0] for spec in chosen]
+    kinds = [resolve(spec, [project.root], chats=kind in ("network", "panel"))[0] for spec in chosen]
     setup.findings += [f"{spec} {'takes part' if n else 'is the candidate'}" for n, spec in enumerate(chosen)]
     setup.findings.append(STARTS[kind].note)
     setup.extras += [model.extra for model in kinds if model.extra]

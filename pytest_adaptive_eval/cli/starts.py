@@ -31,13 +31,30 @@ task = "addition"
 model = {model}
 levels = 5
 queries = 20
-stop_at = 0.5
 
 [[eval.gate]]
 metric = "auc"
 at_least = 2.0  # levels mastered: set your own
 """,
         "questions grow harder from level to level; other tasks are in docs/reference/task-families.md",
+    ),
+    "multimodal": Start(
+        (1, 1),
+        """[[eval]]
+task = "caption"
+model = {model}
+policy = "decide"
+levels = 3
+queries = 50
+formats = ["image+text", "text", "image"]
+budget = "100%"
+
+[[eval.gate]]
+metric = "gain"  # accuracy with picture and words, above that with either alone
+at_least = 0.1  # set your own
+""",
+        "pictures are asked with and without their words; your own questions go the same way with bank = FILE, see "
+        "docs/how-to/test-image-use.md",
     ),
     "network": Start(
         (1, 2),
@@ -75,7 +92,6 @@ peers = {others}
 
 [eval.panel]
 rounds = 20
-topics = ["math", "coding", "writing"]
 
 [[eval.gate]]
 metric = "score"

@@ -23,14 +23,14 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
-from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
+from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS, ChoiceLikelihood
 from pytest_adaptive_eval.items.presentation import (
     PLAIN,
     REPORT_KEY,
     Presentation,
     example_of,
+    parse_template,
     presented,
-    template_fields,
 )
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
@@ -50,7 +50,12 @@ def item_count(table: EvalTable) -> int:
     """Return the number of items that each level of a task has."""
     if table.queries is not None:
         return table.queries
-    return LADDER_ITEMS if policy_name(table) == LADDER and table.width is None else BANK_ITEMS
+    return LADDER_ITEMS if climbed_in_full(table) else BANK_ITEMS
+
+
+def climbed_in_full(table: EvalTable) -> bool:
+    """Return whether levels are asked in order; a number as `stop` of a ladder asks the levels that narrow the area."""
+    return policy_name(table) == LADDER and not isinstance(table.stop, int | float)
 
 
 def make_policy(
@@ -90,7 +95,7 @@ def make_policy(
 
 def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
     """Refuse settings that the named policy of a bank, or its selector, does not have."""
-    refuse_keys(data, ("stop_at", "settle", "width"), "goes with the policy 'ladder'")
+    refuse_keys(data, ("stop_at",), "goes with the policy 'ladder'")
     if name == FIXED_FORM:
         keys = ("selector", "floor", "stop")
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
@@ -110,7 +115,8 @@ def policy_name(table: EvalTable) -> str:
 def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
     if not table.task:
         raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
-    keys = ("selector", "floor", "stop", "batch", "budget")
+    refuse_keys(data, ("formats",), 'does not go with a ladder: write policy = "decide"')
+    keys = ("selector", "floor", "batch", "budget")
     refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
     reason = (
         "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
@@ -118,12 +124,18 @@ def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy
     )
     refuse_keys(data, ("samples", "repeat"), reason)
     ladder: Climb | AdaptiveClimb
-    if table.width is None:
+    if isinstance(table.stop, int | float):
+        refuse_keys(
+            data, ("stop_at",), f"does not go with stop = {table.stop}, for which all levels are asked: remove it"
+        )
+        ladder = AdaptiveClimb(item_count(table), float(table.stop), float(bank.report.get("guess", 0.0)))
+    elif table.stop in (None, "decision"):
         guess = bank.report.get("guess_by_level", ())
-        ladder = Climb(item_count(table), float(table.stop_at), table.settle, guess)
+        ladder = Climb(item_count(table), float(table.stop_at), table.stop == "decision", guess)
     else:
-        refuse_keys(data, ("stop_at", "settle"), "does not go with a width, for which all levels are asked: remove it")
-        ladder = AdaptiveClimb(item_count(table), float(table.width), float(bank.report.get("guess", 0.0)))
+        raise ConfigError(
+            f'stop is {table.stop!r}, expected "decision" or the width of the area\'s interval in levels on a ladder'
+        )
     return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
 
 
@@ -141,7 +153,7 @@ def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Sel
 
 
 #: Keys of an evaluation that say how its items are presented.
-PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates", "system")
+PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "system")
 LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
 
 
@@ -151,14 +163,10 @@ def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: A setting is unknown, has no effect, or excludes another.
     """
-    fields = template_fields(PLAIN if table.template is None else table.template)
+    fields = parse_template(PLAIN if table.template is None else table.template).fields
     find_named("normalization", table.normalization, NORMALIZATIONS)
-    if table.candidates is not None:
-        find_named("candidates", table.candidates, CANDIDATES)
     if table.ask != LIKELIHOOD:
         refuse_keys(data, ("normalization",), 'goes with ask = "likelihood": add that, or remove it')
-        if "choices" not in fields and not table.examples:
-            refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
     else:
         of_answers = ("system", "temperature", "samples", "repeat")
         refuse_keys(data, of_answers, 'goes with written answers, and ask = "likelihood" has none: remove it')
@@ -182,9 +190,7 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
     """
     if table.template is None and not table.examples and table.ask != LIKELIHOOD and not table.system:
         return None
-    template = PLAIN if table.template is None else table.template
-    listed = "choices" in template_fields(template)
-    candidates = table.candidates or ("letter" if listed else "text")
+    template = parse_template(PLAIN if table.template is None else table.template)
     items = read(table.examples) if table.examples else ()
     shots = len(items) if table.shots is None else table.shots
     if table.examples and shots > len(items):
@@ -192,8 +198,10 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
     examples = tuple(map(example_of, items[: shots + 1]))  # one more than are shown, if there is one
     likelihood = None
     if table.ask == LIKELIHOOD:
-        likelihood = ChoiceLikelihood(table.normalization, table.delimiter, candidates)
-    return Presentation(template, examples, shots, likelihood, table.delimiter, candidates, table.system)
+        likelihood = ChoiceLikelihood(table.normalization, template.delimiter, template.candidates)
+    return Presentation(
+        template.text, examples, shots, likelihood, template.delimiter, template.candidates, table.system
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +274,10 @@ class Evaluation:
         condition.check(self.bank, climbed=self.policy.stop == "level")
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
+            levels = len(self.bank) // ladder.queries
+            if condition.measure.by_levels and condition.kind == "at_least" and condition.value > levels:
+                call = condition.measure.call(condition)
+                raise ConfigError(f"{call}: the task has {levels} levels here, so the gate cannot pass: ask for fewer")
         reason = self.policy.design_based
         if reason and not condition.measure.by_levels and not condition.by_rank:
             raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")
@@ -335,10 +347,11 @@ class _Assembly(NamedTuple):
         """Return the bank as it is administered, and its path unless it was generated."""
         if self.spec.table.task:
             return self._generated(seed), None
-        path = self._bank_path(self.spec.table.bank)
+        file, category = self.spec.table.source
+        path = self._bank_path(file)
         bank = self.context.read(path)
-        if self.spec.table.category is not None:
-            bank = bank.only(self.spec.table.category)
+        if category is not None:
+            bank = bank.only(category)
         if self.spec.table.values is not None:
             from pytest_adaptive_eval.tasks.twin import twin_bank
 
@@ -369,14 +382,12 @@ class _Assembly(NamedTuple):
         return read_bank(path, graders=self.settings.graders)
 
     def _generated(self, seed: int) -> ItemBank:
-        from pytest_adaptive_eval.tasks.bank import task_bank
+        from pytest_adaptive_eval.tasks.bank import asked_without, task_bank
 
         table = self.spec.table
         family = find_named("task", table.task, self.context.tasks())
-        if table.pixels is not None:
-            family = family.at_pixels(table.pixels)
-        if table.terse:
-            family = family.in_terse_form()
+        if table.size is not None:
+            family = family.of_size(table.size)
         scaled: dict[str, Any] = {}
         if table.scale is not None:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
@@ -385,15 +396,16 @@ class _Assembly(NamedTuple):
             levels = family.levels if table.levels is None else table.levels
             difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
             scaled = {"difficulty": difficulty, "scale": reference.scale}
-        return task_bank(
+        bank = task_bank(
             family,
             queries=item_count(table),
             levels=table.levels,
             seed=seed,
             pictures=self.settings.folder / "pictures",
-            guess_by_level=policy_name(table) == LADDER and table.width is None,
+            guess_by_level=climbed_in_full(table),
             **scaled,
         )
+        return bank if table.formats is None else asked_without(bank, family, table.formats)
 
     def _bank_path(self, path: str) -> Path:
         folders = self._folders
@@ -502,13 +514,11 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
             'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is generated: '
             'task="addition"'
         )
-    if table.kind is not None and (table.kind == "ladder") != bool(table.task):
-        raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
     if "task" in data:
-        of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
+        of_banks = ("bank", "must_pass", "values", *PRESENTATION_KEYS)
         refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
     else:
-        of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
+        of_tasks = ("levels", "queries", "stop_at", "scale", "size")
         refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
         check_keys(table, data)
 

@@ -128,7 +128,7 @@ def recorded_banks(
     Raises:
         BankError: A bank that `paths` names cannot be read.
     """
-    from pytest_adaptive_eval.tasks.bank import task_bank
+    from pytest_adaptive_eval.tasks.bank import asked_without, task_bank
     from pytest_adaptive_eval.tasks.family import SMALL_PIXELS
 
     banks: dict[str, ItemBank] = {}
@@ -139,7 +139,9 @@ def recorded_banks(
             with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
                 family = _families()[interview.bank.name]
                 sized = {} if family.sized is None else {"pixels": SMALL_PIXELS}
-                banks[interview.name] = task_bank(family, **{**sized, "terse": bool(family.form), **task})
+                bank = task_bank(family, **{**sized, "terse": bool(family.form), **task})
+                formats = interview.bank.formats
+                banks[interview.name] = asked_without(bank, family, formats) if formats else bank
             continue
         if (bank_path := (paths or {}).get(interview.name)) is not None:
             banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)

@@ -6,8 +6,9 @@ section of the page.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.lines import Lines, at_key
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.models.base import SubjectIdentity
@@ -211,6 +213,9 @@ class EvaluationKind(NamedTuple):
 class EvalSpec:
     """One evaluation as written by the user, an interview unless `kind` is another; paths are relative to `base`.
 
+    Args:
+        lines: Those of its keys in a TOML file, whose line `where` then ends with.
+
     Raises:
         ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
     """
@@ -219,6 +224,7 @@ class EvalSpec:
     where: str
     base: Path
     kind: EvaluationKind = field(default_factory=lambda: _INTERVIEW.load())
+    lines: Lines = field(default_factory=Lines, repr=False, compare=False)
     table: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -226,6 +232,12 @@ class EvalSpec:
         object.__setattr__(self, "table", read_table(self.kind.table, written, self.where))
         with located(self.where):
             self.kind.check(self.table, written)
+
+    @contextlib.contextmanager
+    def located(self, key: str = "") -> Iterator[None]:
+        """Begin the message of a `ConfigError` with the place of the key that it names, else of `key` or the table."""
+        with at_key(self.where, self.lines, key), located(self.where):
+            yield
 
     @property
     def is_interview(self) -> bool:
@@ -253,7 +265,7 @@ class EvalSpec:
         Raises:
             ConfigError, BankError: Anything that the user can correct.
         """
-        with located(self.where):
+        with self.located():
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
 
 

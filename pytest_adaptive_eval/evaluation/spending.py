@@ -79,12 +79,12 @@ class Spending:
     def costs(self, subject: Usage, interviewer: Usage, judge: Usage, size: int) -> Costs:
         """Return the costs for a record, relative to the FLOPs of asking the subject a bank of `size` if known."""
         costs = Costs(
-            interviewer=_spent(interviewer, self.agents.get("interviewer")),
-            judge=_spent(judge, self.agents.get("judge")),
+            interviewer=spent_on(interviewer, self.agents.get("interviewer")),
+            judge=spent_on(judge, self.agents.get("judge")),
         )
         if not subject.calls:
             return costs
-        costs.subject = _spent(subject)
+        costs.subject = spent_on(subject)
         complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
         if subject.flops and complete and not judge.calls:
             costs.relative = (subject.flops + interviewer.flops) / (subject.flops / subject.calls * size)
@@ -98,8 +98,8 @@ def _cost(price: PriceTable, usage: Usage) -> float:
     return tokens / MILLION + price.hour * usage.seconds / 3600.0
 
 
-def _spent(usage: Usage, price: PriceTable | None = None) -> Spent | None:
-    """Return what a model's calls cost; None without any."""
+def spent_on(usage: Usage, price: PriceTable | None = None) -> Spent | None:
+    """Return what a model's calls cost, with their price if it is known; None without calls."""
     if not usage.calls:
         return None
     spent = Spent(**asdict(usage))

@@ -10,12 +10,15 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
-from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
+from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 VALUES = ("written", "redrawn")
+#: Earlier keys of a task's form.
+RESIZED = {"pixels": "write size = 672", "terse": 'write size = "small"'}
+_SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
 
@@ -92,10 +95,17 @@ class EvalTable(Table, frozen=True, kw_only=True):
     moved: ClassVar[Mapping[str, str]] = {
         "standard_error": "write stop = 0.3, the standard error of the ability that ends the interview, in logits",
         "estimator": "each policy has its own, so remove it",
+        "delimiter": "end the template with it and {answer}, such as template = '{prompt}\\n{answer}'",
+        "candidates": "end the template with {answer} or {letter}, such as template = '{prompt} {letter}'",
+        **RESIZED,
+        "category": 'write bank = "my.bank#addition"',
+        "kind": "a bank or a task says it, so remove it",
+        "settle": 'write stop = "decision"',
+        "width": "write stop = 1.0, the width of the area's interval in levels",
     }
 
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
-    bank: Annotated[str, described("bank folder, or JSONL file of items")] = ""
+    bank: Annotated[str, described("bank folder or JSONL file of items, or FILE#CATEGORY for one category of it")] = ""
     task: Annotated[str, described("family of generated tasks, in place of a bank")] = ""
     model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
     model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
@@ -104,7 +114,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
         described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
     ] = None
     gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
-    kind: Annotated[Literal["bank", "ladder"] | None, described("follows from bank or task")] = None
 
     max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
     temperature: Annotated[
@@ -114,16 +123,16 @@ class EvalTable(Table, frozen=True, kw_only=True):
     examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
     shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
     template: Annotated[
-        str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
+        str | None,
+        described(
+            "text with {prompt}, {choices} and {examples}, the prompt alone by default; it may end with space and "
+            "{answer} or {letter}, the text or letter of a choice, by default a space and the letter with {choices}"
+        ),
     ] = None
     ask: Annotated[
         Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
     ] = "generate"
     normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
-    candidates: Annotated[
-        str | None, described("texts or letters of choices; letters by default with {choices}", CANDIDATES)
-    ] = None
-    delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "
     judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
         None
     )
@@ -133,7 +142,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
         int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
     ] = None
 
-    category: Annotated[str | None, described("use this category of the bank only")] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     must_pass: Annotated[
@@ -146,18 +154,21 @@ class EvalTable(Table, frozen=True, kw_only=True):
     levels: Annotated[int | None, described("highest level of the task; the family's own by default")] = None
     queries: Annotated[int | None, described("items of each level: 10 on a ladder, else 50 by default")] = None
     stop_at: Annotated[Number, described("a ladder ends at a level whose accuracy is at most this")] = 0.0
-    settle: Annotated[bool, described("a ladder leaves a level as soon as bets decide it")] = False
-    width: Annotated[Number | None, described("ask all levels until the area is known to so many levels")] = None
     scale: Annotated[str | None, described("calibrated bank with items of the task, for the levels' difficulties")] = (
         None
     )
-    pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
-    terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
+    size: Annotated[
+        int | Literal["small"] | None,
+        described("'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048"),
+    ] = None
 
     policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
     stop: Annotated[
         Number | str | None,
-        described("end at a 'decision' on all gates, at the 'budget', or at this standard error of the ability"),
+        described(
+            "end at a 'decision' on all gates, at the 'budget', or at this standard error of the ability; on a ladder, "
+            "end a level at a 'decision' by bets, or ask all levels until the area's interval is so many levels wide"
+        ),
     ] = None
     selector: Annotated[
         str | None, described("rating of the items to draw", [*SELECTORS, AUTOJUDGER], closed=False)
@@ -184,19 +195,26 @@ class EvalTable(Table, frozen=True, kw_only=True):
         """The task, or the bank's file name without its suffixes."""
         if self.task:
             return self.task
-        stem = Path(self.bank).name
-        for suffix in (".bank", ".jsonl", ".items"):
+        stem = Path(self.source[0]).name
+        for suffix in _SUFFIXES:
             stem = stem.removesuffix(suffix)
         return stem
 
     @property
+    def source(self) -> tuple[str, str | None]:
+        """File and category of the bank; a name such as ``a#b.jsonl`` has no category."""
+        path, mark, category = self.bank.rpartition("#")
+        return (path, category) if mark and not category.endswith(_SUFFIXES) else (self.bank, None)
+
+    @property
     def default_name(self) -> str:
         """The bank's stem with the category."""
-        return f"{self.stem}-{self.category}" if self.category else self.stem
+        category = self.source[1]
+        return f"{self.stem}-{category}" if category else self.stem
 
 
 #: Keys of ``[[eval]]`` that a marker has not.
-TOML_KEYS = ("model", "model_options", "gate", "kind")
+TOML_KEYS = ("model", "model_options", "gate")
 
 
 class KindTable(Table, frozen=True, kw_only=True):
@@ -206,6 +224,8 @@ class KindTable(Table, frozen=True, kw_only=True):
     name: Annotated[str | None, described("name of the evaluation; its kind by default")] = None
     model: Annotated[str | None, described("the candidate, unless --adaptive-eval-model names it")] = None
     model_options: Annotated[dict[str, Any], described("options for loading or reaching the candidate")] = {}
+    system: Annotated[str, described("system message before each chat of the candidate")] = ""
+    price: Annotated[PriceTable | None, described("prices of the candidate's tokens")] = None
     memory: Annotated[Count | None, described("checkpoints in memory at once; all by default")] = None
     max_tokens: Annotated[
         Count | None, described("longest reply of each model without a cap of its own, in tokens")

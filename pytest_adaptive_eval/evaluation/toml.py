@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.lines import Lines, at_key, read_lines
 from pytest_adaptive_eval.evaluation.spec import EvalSpec, Loaders, evaluation_kinds
 from pytest_adaptive_eval.evaluation.tables import GateTable, RunTable
 from pytest_adaptive_eval.gates.condition import KINDS, Condition, registered_metric
@@ -20,10 +21,10 @@ DEFAULT_METRIC = "accuracy"  #: Metric of gates on interviews that name none.
 
 @dataclass(frozen=True, slots=True)
 class GateSpec:
-    """One ``[[eval.gate]]``."""
+    """One ``[[eval.gate]]``, with the lines of its keys."""
 
     condition: Condition
-    line: int = 0
+    lines: Lines = field(default_factory=Lines, compare=False)
 
     @property
     def name(self) -> str:
@@ -140,10 +141,10 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
         return TomlFile([], required)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ConfigError(f"{path}: no evaluation; write [[eval]] (in double brackets) with a bank")
-    eval_lines, gate_lines = (iter(_header_lines(text, header)) for header in ("[[eval]]", "[[eval.gate]]"))
+    lines = read_lines(text)
     evaluations: list[TomlEval] = []
-    for table in tables:
-        evaluation = _evaluation(table, path, next(eval_lines, 0), gate_lines, kinds or evaluation_kinds())
+    for number, table in enumerate(tables, 1):
+        evaluation = _evaluation(table, path, lines.at("eval", str(number)), kinds or evaluation_kinds())
         name = evaluation.spec.name
         if any(other.spec.name == name for other in evaluations):
             raise ConfigError(f"{path}:{evaluation.line}: two evaluations have the name {name!r}; rename one")
@@ -168,12 +169,6 @@ def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"{path}: not readable as TOML: {error}; correct the file") from None
 
 
-def _header_lines(text: str, header: str) -> list[int]:
-    """Return the lines of a table's headers, which the parser does not report."""
-    lines = enumerate(text.splitlines(), 1)
-    return [number for number, line in lines if line.split("#")[0].replace(" ", "").strip() == header]
-
-
 def _required(data: Any, path: Path) -> list[str]:
     example = 'write [run] and required = ["test_gate"]'
     if not isinstance(data, dict):
@@ -184,20 +179,14 @@ def _required(data: Any, path: Path) -> list[str]:
     return names
 
 
-def _evaluation(
-    data: dict[str, Any],
-    path: Path,
-    line: int,
-    gate_lines: Iterator[int],
-    kinds: Loaders,
-) -> TomlEval:
-    """Return one evaluation with its gates, whose lines follow in `gate_lines`."""
-    where = f"{path}:{line}"
-    with located(where):
+def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) -> TomlEval:
+    """Return one evaluation with its gates."""
+    where = f"{path}:{lines.line}"
+    with at_key(where, lines), located(where):
         kind = data.get("kind", "ladder" if "task" in data else "bank")
         if kind not in kinds:
             raise ConfigError(f"kind {kind!r} is not known; {suggestion(str(kind), [*kinds])}{lacking()}")
-        spec = EvalSpec(data, where, path.parent, kinds[kind]())
+        spec = EvalSpec(data, where, path.parent, kinds[kind](), lines)
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
             raise ConfigError(
                 f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
@@ -205,12 +194,13 @@ def _evaluation(
         if "model" not in data:
             refuse_keys(data, ("model_options",), "goes with a model, and there is none")
     gates = []
-    for gate in data.get("gate", []):
-        gate_line = next(gate_lines, line)
-        gates.append(GateSpec(read_gate(gate, f"{path}:{gate_line}", spec.kind.metrics), gate_line))
+    for number, gate in enumerate(data.get("gate", []), 1):
+        of_gate = lines.at("gate", str(number))
+        with at_key(place := f"{path}:{of_gate.line}", of_gate):
+            gates.append(GateSpec(read_gate(gate, place, spec.kind.metrics), of_gate))
     if len({gate.name for gate in gates}) < len(gates):
         raise ConfigError(f"{where}: two gates of {spec.name!r} are the same: remove one")
-    return TomlEval(spec, data.get("model"), tuple(gates), line, data.get("model_options", {}))
+    return TomlEval(spec, data.get("model"), tuple(gates), lines.line, data.get("model_options", {}))
 
 
 def file_schema() -> dict[str, Any]:

@@ -44,7 +44,8 @@ def judge_claim(
     """
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
-    (outcome,) = decide_claims(result, condition, [claim], sequential=interval_of is not None)
+    sequential = interval_of is not None
+    (outcome,) = decide_claims(result, condition, [claim], sequential=sequential)
     required, family = claim.total / log.size, claim_family(result, condition)
 
     def interval_at(confidence: float) -> Interval:
@@ -55,12 +56,23 @@ def judge_claim(
         interval = undecided_interval(interval, family, interval_at, required)
     all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
-        outcome = Outcome.INCONCLUSIVE
-        score = number(to_unit(guessing))
-        all_notes.insert(0, f"not distinguishable from guessing, which scores {score} on such choices")
+        (outcome,) = decide_claims(
+            result, condition, [above_guessing(claim, guessing * log.size)], sequential=sequential
+        )
+        if outcome is Outcome.PASS:
+            interval = cut_to_outcome(interval, outcome, guessing, (0.0, 1.0))
+        else:
+            outcome = Outcome.INCONCLUSIVE
+            score = number(to_unit(guessing))
+            all_notes.insert(0, f"not distinguishable from guessing, which scores {score} on such choices")
     elif outcome is Outcome.INCONCLUSIVE:
         all_notes.insert(0, _remaining_items(result, claim, log, interval.estimate, family))
     return replace(verdict, outcome=outcome, interval=map_interval(interval, to_unit), notes=tuple(all_notes))
+
+
+def above_guessing(claim: Claim, total: float) -> Claim:
+    """Return the claim of a sum of scores above that of guessing, which a PASS needs too."""
+    return replace(claim, total=total + 2.0 * ROUNDING)
 
 
 def decide_claims(

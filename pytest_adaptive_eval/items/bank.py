@@ -227,12 +227,18 @@ class ItemBank:
             b: Array = np.where(norm != 0, -self.intercept[items] / norm, np.nan)
         return b
 
+    @property
+    def shown_ids(self) -> str:
+        """The ids in words, of many the first and the last ones."""
+        ids = list(map(str, self.ids))
+        return ", ".join(ids if len(ids) < 7 else [*ids[:3], "...", *ids[-2:]])
+
     def index(self, item_id: str) -> int:
         """Return the position of an item id; raise BankError if no item has that id."""
         try:
             return list(self.ids).index(item_id)
         except ValueError:
-            raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
+            raise BankError(f"bank {self.name!r} has no item {item_id!r}; its ids are {self.shown_ids}") from None
 
     def only(self, category: str) -> ItemBank:
         """Return the items of one of the broadest categories as a bank; raise ConfigError if there are none."""

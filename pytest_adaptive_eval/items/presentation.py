@@ -9,15 +9,15 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.item import Item, named_choice
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, TEXT_SCORINGS, ChoiceLikelihood, letters
 
-#: Fields of a template.
-FIELDS = ("prompt", "choices", "examples")
+#: Fields of a template, and those that may end it, by what they show of a choice.
+FIELDS, ENDS = ("prompt", "choices", "examples"), MappingProxyType({"answer": "text", "letter": "letter"})
 #: The template that changes nothing, with examples before it.
 PLAIN = "{examples}{prompt}"
 #: Ends of prompts that ask for a line with the answer, or for a letter.
@@ -28,26 +28,50 @@ REPORT_KEY = "presentation"
 SEPARATOR = "\n\n"
 
 
-def template_fields(template: str) -> set[str]:
-    """Return the fields of a template; raise ConfigError for unknown ones, none ``{prompt}``, or unpaired braces."""
-    expected = ", ".join(f"{{{name}}}" for name in FIELDS)
+class Template(NamedTuple):
+    """A template of prompts.
+
+    Args:
+        text: With the fields of `FIELDS` alone.
+        delimiter: Comes between a prompt and its choice or answer.
+        candidates: A key of `CANDIDATES`.
+    """
+
+    text: str
+    fields: frozenset[str]
+    delimiter: str
+    candidates: str
+
+
+def parse_template(template: str) -> Template:
+    """Return the parts of a template, which may end with a field of `ENDS` after the delimiter.
+
+    Raises:
+        ConfigError: A field is unknown, ``{prompt}`` is missing, a field of `ENDS` does not end it, or braces are
+            unpaired.
+    """
+    expected = ", ".join(f"{{{name}}}" for name in (*FIELDS, *ENDS))
     try:
         parts = list(string.Formatter().parse(template))
     except ValueError as error:
         raise ConfigError(f"template {template!r:.80} is malformed ({error}): write {{{{ and }}}} for braces") from None
-    fields = set()
+    names = [name for _, name, _, _ in parts if name is not None]
     for _, name, form, conversion in parts:
-        if name is None:
-            continue
-        if name not in FIELDS or form or conversion:
+        if name is not None and (name not in (*FIELDS, *ENDS) or form or conversion):
             written = "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
             raise ConfigError(
                 f"template has the field {written}, expected {expected}; write {{{{ and }}}} for braces of the text"
             )
-        fields.add(name)
-    if "prompt" not in fields:
+    if "prompt" not in names:
         raise ConfigError(f"template {template!r:.80} has no {{prompt}}; add it")
-    return fields
+    fields, ends = frozenset(names) - ENDS.keys(), [name for name in names if name in ENDS]
+    if not ends:
+        return Template(template, fields, " ", "letter" if "choices" in fields else "text")
+    if len(ends) > 1 or parts[-1][1] != ends[0]:
+        raise ConfigError(f"template {template!r:.80} may have {{{ends[0]}}} once, as its end: remove it before")
+    before = template.removesuffix(f"{{{ends[0]}}}")
+    text = before.rstrip()
+    return Template(text, fields, before[len(text) :], ENDS[ends[0]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +104,7 @@ class Presentation:
     """The form in which items are asked.
 
     Args:
-        template: With fields of `FIELDS`; see `template_fields`.
+        template: With fields of `FIELDS`; see `parse_template`.
         examples: Shown before each item, except one with the item's own prompt.
         likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
         delimiter: Separates an example's prompt and its answer, unless the prompt ends with white space.
@@ -143,7 +167,7 @@ class Presentation:
 
     def _filled(self, name: str, prompt: str, choices: Sequence[str], examples: str) -> str:
         listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(letters(choices), choices, strict=True))
-        if not listed and "choices" in template_fields(self.template):
+        if not listed and "choices" in parse_template(self.template).fields:
             raise BankError(
                 f"item {name!r} has no choices, and the template has the field {{choices}}: remove it there"
             )

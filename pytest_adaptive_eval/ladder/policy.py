@@ -128,7 +128,7 @@ class Climb:
     @property
     def area_fault(self) -> str:
         """Reason why the answers do not measure the area; empty if they do."""
-        return "auc needs all questions of each level, and settle leaves some out: remove settle" * self.settle
+        return 'auc needs all questions of each level, and stop = "decision" leaves some out: remove it' * self.settle
 
     @property
     def last_level_fault(self) -> str:
@@ -178,7 +178,7 @@ class AdaptiveClimb:
     def __post_init__(self) -> None:
         check_count("queries", self.queries)
         if not 0.0 < self.width < np.inf:
-            raise ConfigError(f"width is {self.width!r}, expected a number of levels above 0 such as 1.0")
+            raise ConfigError(f"the width is {self.width!r}, expected a number of levels above 0 such as 1.0")
 
     @property
     def batch(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.plugin.collection import Collection
 from pytest_adaptive_eval.plugin.fixtures import model_function
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
-from pytest_adaptive_eval.plugin.notices import show_log_warnings
+from pytest_adaptive_eval.plugin.notices import WIDTH, show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.progress import Progress
@@ -144,6 +145,7 @@ def activate(config: pytest.Config) -> None:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # no imported object becomes garbage, so searching them only costs time
     config.add_cleanup(gc.unfreeze)
+    config.stash[WIDTH] = shutil.get_terminal_size().columns
     exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
     state = config.stash[STATE] = RunState(config, settings, exchange, answers=answers)
     state.pipeline = Pipeline(shares=not state.worker)  # an interview of one worker may be given to another

@@ -225,7 +225,9 @@ class Collection:
             options = {**options, "temperature": temperature}
         load = functools.partial(subject, self.config, model, base, options)
         key = (file.nodeid, model, str(base), repr(sorted(options.items())))
-        return self._own_models.setdefault(key, OwnModel(model, base, options, load, file))
+        return self._own_models.setdefault(
+            key, OwnModel(model, base, options, load, file, functools.partial(spec.located, "model"))
+        )
 
     def _at_temperature(self, interview: EvaluationTest, spec: EvalSpec, definitions: Sequence[Any]) -> OwnModel:
         """Return the model of the run at an evaluation's temperature.
@@ -404,6 +406,8 @@ class Collection:
         lines = [line for item in planned if isinstance(item, EvaluationTest) for line in _outlook(item)]
         quiet = self.config.get_verbosity() < 0
         told = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
+        if not items and (keyword := self.config.option.keyword):
+            told += [guard(f"adaptive-eval: {_unselected(keyword, node)}") for node in self.state.evaluations]
         return [part for line in told for part in told_lines(self.config, line)]
 
     def _check(self, item: pytest.Item) -> None:
@@ -437,6 +441,16 @@ class Collection:
             return bool(self.config.getini("strict"))
         except (KeyError, ValueError):
             return False
+
+
+def _unselected(keyword: str, node: EvaluationNode) -> str:
+    """Return how ``-k`` names an evaluation, and the command line its questions."""
+    evaluation, sentence = node.evaluation, f"-k {keyword!r} selects nothing: it takes names such as {node.name}"
+    if not isinstance(evaluation, Evaluation):
+        return sentence
+    placeholder = next(part for part in node.ids if part.startswith(PARAMETER))
+    one = node.nodeid.replace(placeholder, str(evaluation.bank.ids[0]))
+    return f"{sentence}, and a question is asked by its id, as '{one}'; the ids are {evaluation.bank.shown_ids}"
 
 
 def _outlook(node: EvaluationTest) -> Iterator[str]:

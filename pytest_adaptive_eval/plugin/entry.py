@@ -143,9 +143,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         f"{MARKER}(bank, *, name, budget, max_tokens, temperature, system, examples, shots, template, ask, "
-        "normalization, candidates, delimiter, judge, unanswered, samples=1, repeat, category, formats, values, "
+        "normalization, judge, unanswered, samples=1, repeat, formats, values, "
         "must_pass, wrong_answer, policy='decide', stop='decision', selector, floor, interview, batch, seed, price, "
-        "budget_tokens, budget_money), or with task, levels, queries, stop_at, settle, width, scale, pixels, terse in "
+        "budget_tokens, budget_money), or with task, levels, queries, stop_at, scale, size in "
         "place of a bank: ask its items adaptively, one test a question; needs --adaptive-eval",
     )
     config.addinivalue_line(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,9 @@ def subject(config: pytest.Config, spec: str, base: Path, options: Mapping[str, 
     getattr(loaded, "close", lambda: None)()
 
 
+_Named = tuple[str, Path, Mapping[str, Any], Callable[[], contextlib.AbstractContextManager[None]]]
+
+
 def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, str]:
     return spec, base, repr(sorted(options.items()))
 
@@ -53,10 +57,11 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -
     """
     checked = config.stash.setdefault(_CHECKED, {})
     cache = config.stash[STATE].folder / "cache"
-    for spec, base, options in _named_subjects(config, evaluations):
+    for spec, base, options, located in _named_subjects(config, evaluations):
         loaded = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
         if loaded is None:
-            loaded = assembly.check_model(spec, (config.invocation_params.dir, base), cache, options)
+            with located():
+                loaded = assembly.check_model(spec, (config.invocation_params.dir, base), cache, options)
         if loaded is not None:
             checked[_key(spec, base, options)] = loaded
             config.add_cleanup(getattr(loaded, "close", lambda: None))
@@ -69,20 +74,18 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -
                 other.close()
 
 
-def _named_subjects(
-    config: pytest.Config, evaluations: Iterable[EvaluationNode]
-) -> Collection[tuple[str, Path, Mapping[str, Any]]]:
-    """Return spec, base folder and options of each subject that a setting or a TOML file names."""
+def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]) -> Collection[_Named]:
+    """Return spec, base folder and options of each subject that a setting or a TOML file names, and its place."""
     settings = config.stash[STATE].settings
-    subjects: dict[tuple[str, Path, str], tuple[str, Path, Mapping[str, Any]]] = {}
+    subjects: dict[tuple[str, Path, str], _Named] = {}
     for interview in (node for node in evaluations if node.is_interview):
         if (own := interview.own_model) is not None:
-            subjects[_key(own.spec, own.base, own.options)] = own.spec, own.base, own.options
+            subjects[_key(own.spec, own.base, own.options)] = own.spec, own.base, own.options, own.located
             continue
         found = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]
         if settings.model is not None and any(definition.func is model_function for definition in found):
             named = settings.model, config.rootpath, settings.model_options
-            subjects[_key(*named)] = named
+            subjects[_key(*named)] = *named, contextlib.nullcontext
     return subjects.values()
 
 

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.state import Declared, EvaluationNode, RunState, resolve
+from pytest_adaptive_eval.plugin.tomlfile import TomlGate
 from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline
 
 #: What to do where the baseline that the options name is not there.
@@ -44,7 +45,14 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
                 node.gate_plan.conditions.append(condition)
                 state.family += node.evaluation.denials(condition)
     except UsageError as error:
-        raise type(error)(f"{gate.nodeid}: {error}") from None
+        raise type(error)(f"{_place(gate, str(error))}: {error}") from None
+
+
+def _place(gate: pytest.Item, message: str) -> str:
+    """Return the node id of a gate, or in a TOML file the line of the key that an error message names."""
+    if not isinstance(gate, TomlGate):
+        return gate.nodeid
+    return f"{gate.path}:{gate.lines.named_in(message) or gate.line}"
 
 
 def count_fail_claims(gate: pytest.Item, state: RunState) -> int:

@@ -12,10 +12,12 @@ import pytest
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation import Evaluation, Plan
+from pytest_adaptive_eval.gates.bets import above_guessing
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
+from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
@@ -251,6 +253,7 @@ class GatePlan:
         bank = self.interview.bank
         baselines = {name: file.baseline for name, file in self.baselines().items()}
         claims = [claim for c in self.conditions if c.by_draws for claim in c.claims(bank, baselines)]
+        claims += self._above_guessing(baselines)
         cuts = [cut for c in self.conditions for cut in c.measure.cuts(c, bank)]
         may_stop = self._may_stop and not self.undeclared
         return {
@@ -260,6 +263,16 @@ class GatePlan:
             "baseline": self._followed_baseline(list(baselines.values())),
             "take_all": self.interview.must_pass,
         }
+
+    def _above_guessing(self, baselines: Mapping[str, Baseline]) -> list[Claim]:
+        """Return the claim of an accuracy above guessing for each threshold below it, whose PASS needs both."""
+        bank = self.interview.bank
+        low = [c for c in self.conditions if c.metric == "accuracy" and c.kind == "at_least" and c.value <= 0.5]
+        if not low or not all(len(item.choices) > 1 for item in bank.items):
+            return []
+        total = sum(1.0 / len(item.choices) for item in bank.items)
+        claims = [claim for c in low for claim in c.claims(bank, baselines)]
+        return [above_guessing(claim, total) for claim in claims if claim.total <= total]
 
     def _followed_baseline(self, baselines: list[Baseline]) -> Baseline | None:
         """Return the baseline by whose draws the session selects items."""

@@ -72,6 +72,10 @@ def captured(node: pytest.Item) -> Iterator[None]:
                 node.add_report_section("call", name, text)
 
 
+#: Columns of the terminal, which is not known while a test's output is captured.
+WIDTH = pytest.StashKey[int]()
+
+
 def told_lines(config: pytest.Config, line: str) -> list[str]:
     """Return a line as a terminal shows it; logs, and the workers of xdist, keep it whole.
 
@@ -80,4 +84,4 @@ def told_lines(config: pytest.Config, line: str) -> list[str]:
     reporter: Any = config.pluginmanager.getplugin("terminalreporter")
     if not (getattr(reporter, "isatty", False) or "COLUMNS" in os.environ) or hasattr(config, "workerinput"):
         return [line]
-    return wrap(line, config.get_terminal_writer().fullwidth, "    ", "")
+    return wrap(line, config.stash[WIDTH], "    ", "")

@@ -342,6 +342,7 @@ class OwnModel:
     Args:
         load: Generator function that yields the model and closes it, at the end of `file`.
         loaded: The model, once it is loaded.
+        located: Context that adds the place of the evaluation to errors.
     """
 
     spec: str
@@ -349,6 +350,7 @@ class OwnModel:
     options: Mapping[str, Any]
     load: Callable[[], Iterator[Any]]
     file: pytest.Collector
+    located: Callable[[], contextlib.AbstractContextManager[None]]
     loaded: list[Any] = field(default_factory=list)
 
     def get(self) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import EvalSpec, EvaluationKind, GateSpec, Settings, TomlEval, merge_kinds
+from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
@@ -83,6 +84,8 @@ class TomlEvaluation(_TomlItem, EvaluationTest):
 class TomlGate(_TomlItem):
     """One ``[[eval.gate]]``."""
 
+    lines: Lines  #: Of its keys.
+
 
 class EvalFile(pytest.Module):
     """The collector of one TOML file."""
@@ -133,7 +136,7 @@ class EvalFile(pytest.Module):
         metrics = dict.fromkeys(gate.condition.metric for gate in evaluation.gates)
         for metric in metrics:
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
-            self._claim(f"{spec.name}-{metric}", gates[0].line)
+            self._claim(f"{spec.name}-{metric}", gates[0].lines.line)
             yield from (self._gate(gate, f"{spec.name}-{metric}", nodeid) for gate in gates)
 
     @contextlib.contextmanager
@@ -154,7 +157,8 @@ class EvalFile(pytest.Module):
     def _gate(self, gate: GateSpec, function: str, evaluation: str) -> TomlGate:
         """Return the test of a gate on the evaluation with this node id."""
         parameter = gate.name.removeprefix(f"{gate.condition.metric}-")
-        test: TomlGate = TomlGate.make(self, function, parameter, _read_verdict, gate.line)
+        test: TomlGate = TomlGate.make(self, function, parameter, _read_verdict, gate.lines.line)
+        test.lines = gate.lines
         test.add_marker(getattr(pytest.mark, GATE_MARKER)(evaluation, gate.condition))
         return test
 

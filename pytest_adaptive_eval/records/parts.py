@@ -318,11 +318,13 @@ class Costs(Part):
     Args:
         relative: FLOPs of all models relative to asking the subject the whole bank.
         money, currency: Price of the subject's answers.
-        total, roles: Of all replies of an evaluation of several models, and of those by role.
+        total, roles, members: Of all replies of an evaluation of several models, of those by role, and by model.
         loads: How often each model was loaded.
     """
 
-    sparse = frozenset({"subject", "interviewer", "judge", "relative", "money", "currency", "total", "roles", "loads"})
+    sparse = frozenset(
+        {"subject", "interviewer", "judge", "relative", "money", "currency", "total", "roles", "members", "loads"}
+    )
     subject: Spent | None = None
     interviewer: Spent | None = None
     judge: Spent | None = None
@@ -331,6 +333,7 @@ class Costs(Part):
     currency: str = ""
     total: Spent | None = None
     roles: dict[str, Spent] = {}
+    members: dict[str, Spent] = {}
     loads: dict[str, int] = {}
 
 

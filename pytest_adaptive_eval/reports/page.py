@@ -134,7 +134,8 @@ def _wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
         }
         for answer in answers
     ]
-    return {"rows": rows, "which": which}
+    heads = [head for head in ("question", "answer", "expected") if head == "answer" or any(row[head] for row in rows)]
+    return {"rows": rows, "which": which, "heads": heads}
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:

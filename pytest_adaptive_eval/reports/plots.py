@@ -363,17 +363,14 @@ def difficulty_bins(interview: EvaluationRecord) -> list[Bin] | None:
     return bins
 
 
-def level_steps(interview: EvaluationRecord) -> list[Step]:
-    """Return the accuracy by level of a ladder, each with its own interval; an empty list without levels."""
-    levels = interview.levels
-    if levels is None:
-        return []
-    z = NormalDist().inv_cdf(words.confidence(interview))
-    steps = []
-    for level, (right, asked) in enumerate(zip(levels.accuracy, levels.asked, strict=False), 1):
-        if right is not None and asked >= 1 and 0.0 <= right <= 1.0:
-            steps.append(Step(level, asked, right, *_wilson(right, asked, z)))
-    return steps
+def level_steps(accuracies: Sequence[float | None], asked: Sequence[int], confidence: float) -> list[Step]:
+    """Return the accuracy of each level that was asked, with its own interval."""
+    z = NormalDist().inv_cdf(confidence)
+    return [
+        Step(level, count, right, *_wilson(right, count, z))
+        for level, (right, count) in enumerate(zip(accuracies, asked, strict=False), 1)
+        if right is not None and count >= 1 and 0.0 <= right <= 1.0
+    ]
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:

@@ -41,6 +41,12 @@ class Table:
         numeric = [all(cell in ("", "-") or _NUMBER.match(cell) for cell in column) for column in columns]
         return [False, *numeric[1:]] if numeric else [True] * len(self.heads)
 
+    @property
+    def worded(self) -> bool:
+        """Whether the table is too wide for a phone, which then shows each row as a paragraph."""
+        words = zip(self.heads, self.numeric, strict=True)
+        return len(self.heads) > 4 and any(head and not number for head, number in [*words][1:])
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

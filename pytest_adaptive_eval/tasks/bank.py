@@ -16,11 +16,14 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.modalities import asked_in_formats
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.pictures import save_png
 
 #: Questions of each level that enter the bank's content hash.
 _HASHED = 3
+#: Formats of a question about a picture.
+PICTURE_FORMATS = ("image+text", "text", "image", "none")
 #: First seed of the questions that stand in for repeated ones, and draws to find one.
 _OTHER_SEEDS, _TRIES = 10**9, 50
 #: Levels in a row without a repeated question, above which none is looked for.
@@ -157,6 +160,18 @@ def task_bank(
         ),
         categories=[f"level {n // queries + 1}" for n in range(size)],
     )
+
+
+def asked_without(bank: ItemBank, family: TaskFamily, formats: str | Sequence[str]) -> ItemBank:
+    """Return the bank of a task on pictures as it is asked in formats, see `items.modalities.asked_in_formats`.
+
+    Raises:
+        ConfigError: The task has no pictures, or the formats are not known.
+    """
+    if not family.pictorial:
+        raise ConfigError(f"formats needs pictures, and the task {family.name!r} has none: name a task such as 'grid'")
+    items = Computed(len(bank), lambda n: replace(bank.items[n], formats=PICTURE_FORMATS))
+    return asked_in_formats(replace(bank, items=items), formats)
 
 
 #: Questions of each level from which its floor is estimated.

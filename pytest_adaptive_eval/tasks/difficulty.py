@@ -48,7 +48,7 @@ def level_parameters(
                 continue
             by_level.setdefault(int(match[1]), []).append(n)
     if len(by_level) < 2:
-        form = "" if same_form is None else " in the form that is asked (settings pixels and terse)"
+        form = "" if same_form is None else " in the form that is asked (setting size)"
         raise BankError(
             f"bank {bank.name!r} has items of {len(by_level)} levels of the task {family!r}{form}: calibrate one with "
             "items of several levels"

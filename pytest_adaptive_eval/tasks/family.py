@@ -158,21 +158,22 @@ class TaskFamily:
                 "expected at least 1 and a number from 0 to 1"
             )
 
+    def of_size(self, size: int | str) -> TaskFamily:
+        """Return the family with pictures of `size` pixels, or its ``small`` form for tiny models; or ConfigError."""
+        if isinstance(size, int):
+            return self.at_pixels(size)
+        return self.at_pixels(SMALL_PIXELS) if self.sized else self.in_terse_form()
+
     def at_pixels(self, pixels: int) -> TaskFamily:
         """Return the family with pictures of that longer side; raise ConfigError if it has none of that size."""
         if self.sized is None:
-            raise ConfigError(
-                f"pixels is {pixels}, and the task {self.name!r} has no pictures of a set size: remove it"
-            )
+            raise ConfigError(f"size is {pixels}, and the task {self.name!r} has no pictures of a set size: remove it")
         return replace(self.sized(pixels), runner=self.runner)
 
     def in_terse_form(self) -> TaskFamily:
         """Return the family whose prompts do not say what form the answer takes, for tiny models; or ConfigError."""
         if not self.form:
-            hint = "; set pixels = 48 for small pictures and few words" if self.sized else ""
-            raise ConfigError(
-                f"terse is true, and prompts of the task {self.name!r} have one form alone: remove it{hint}"
-            )
+            raise ConfigError(f"size is 'small', and prompts of the task {self.name!r} have one form: remove it")
         return replace(self.terse or self, runner=self.runner, form="", terse=None)
 
     def has_form(self, item: Item) -> bool:
@@ -266,7 +267,7 @@ class TaskFamily:
         return self.at_pixels(pixels)
 
     def _question_of(self, item: Item) -> Question:
-        match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})", item.id)
+        match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})(@.*)?", item.id)
         if match is None:
             raise BankError(f"item {item.id!r} is not of the task family {self.name!r}, whose ids are task-level-seed")
         try:

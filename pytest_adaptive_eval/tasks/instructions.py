@@ -23,12 +23,15 @@ from pytest_adaptive_eval.tasks.rules import (
     sentences_in,
     words_in,
 )
+from pytest_adaptive_eval.text import counted
 
 #: Most and fewest words of a user's text in a question.
 LONGEST_EXCERPT, SHORTEST_EXCERPT = 160, 40
 #: A run of this many copied words is a fault of a paraphrase.
 COPIED = 6
 LARGEST_FILE = 1_000_000
+#: Fewest keywords by which a sentence of another text is recognised in an answer.
+_TELLING = 3
 #: Most parts and last paragraphs of an answer that may be the text.
 _PARTS = 10
 _TEXT = re.compile(r"\A\s*\\text\{(.*)\}\s*\Z", re.DOTALL)
@@ -188,36 +191,70 @@ FREE = {
 }
 
 
-def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
+def _mixed(rng: random.Random, excerpt: str, others: Sequence[str], share: float) -> tuple[str, Rule]:
+    """Return an excerpt with sentences of other texts between its own, and the rule to leave them out.
+
+    Args:
+        others: Sentences with at least `_TELLING` keywords.
+        share: Share of the sentences that are of other texts, in (0, 1).
+    """
+    sentences = re.split(r"(?<=[.!?])\s+", excerpt)
+    count = max(1, round(len(sentences) * share / (1.0 - share)))
+    inserted = rng.sample(others, min(count, len(others)))
+    own = set(_keywords(excerpt))
+    telling = [[word for word in _keywords(sentence) if word not in own] for sentence in inserted]
+    for sentence in inserted:
+        sentences.insert(rng.randrange(1, len(sentences) + 1), sentence)
+
+    def left_out(text: str) -> bool:
+        words = set(folded_words(text))
+        return not any(len(words.intersection(some)) > len(some) / 2 for some in telling if len(some) >= _TELLING)
+
+    return " ".join(sentences), Rule("nothing in it comes from the sentences that belong to other texts", left_out)
+
+
+def own_texts(texts: Mapping[str, str], name: str = "own_texts", *, irrelevant: bool = False) -> TaskFamily:
     """Return a family that has a user's texts paraphrased, simplified or summarised.
 
     Code checks the format and two words of the text, and does not check the meaning.
 
     Args:
         texts: Texts by name, see `read_texts`.
+        irrelevant: Each level puts more sentences of the other texts among those of the excerpt, which must not enter
+            the answer; otherwise each level adds an instruction.
 
     Raises:
-        ConfigError: A text is too short.
+        ConfigError: A text is too short, or `irrelevant` has fewer than two texts.
     """
     for title, text in texts.items():
         if len(words_in(text)) < SHORTEST_EXCERPT or len(_keywords(text)) < 2:
             raise ConfigError(f"the text {title!r} is too short: at least {SHORTEST_EXCERPT} words are expected")
     sources = [_Source.of(text) for text in texts.values()]
+    by_source = [[part for part in source.sentences if len(_keywords(part)) >= _TELLING] for source in sources]
+    if irrelevant and sum(map(bool, by_source)) < 2:
+        raise ConfigError(f"{counted(len(texts), 'text')}, and irrelevant sentences come from others: give two or more")
 
     def draw(rng: random.Random, level: int) -> Question:
-        excerpt = rng.choice(sources).excerpt(rng)
+        source = rng.randrange(len(sources))
+        excerpt = sources[source].excerpt(rng)
         ask = rng.choice(list(MODES))
         keywords = _keywords(excerpt)
         rules = MODES[ask](rng, excerpt)
         rules += [_holding(word) for word in rng.sample(keywords, min(2, len(keywords)))]
-        rules += draw_rules(rng, level - 1, FREE)
+        if irrelevant:
+            others = [part for n, parts in enumerate(by_source) if n != source for part in parts]
+            excerpt, rule = _mixed(rng, excerpt, others, level / 10)
+            rules.append(rule)
+        else:
+            rules += draw_rules(rng, level - 1, FREE)
         prompt = (
             f"{ask}, so that of your text all this holds:\n{_listed(rules)}\n{DEFINITIONS} Write nothing but your "
             f"text.\n\n{excerpt}"
         )
         return Question(prompt, judge=by_rules(rules, partial=False))
 
-    return TaskFamily(name, "number of instructions besides those of the task", 9, 0.0, draw)
+    knob = "share of irrelevant sentences, 10 % * level" if irrelevant else "number of instructions besides the task's"
+    return TaskFamily(name, knob, 9, 0.0, draw)
 
 
 _FORM = "Write nothing but the text."

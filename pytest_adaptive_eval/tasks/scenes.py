@@ -31,7 +31,7 @@ def sized_family(
     if not PIXELS <= pixels <= LARGEST_PIXELS:
         small = f", or {SMALL_PIXELS}" if name in _SMALL else ""
         raise ConfigError(
-            f"pixels is {pixels}: pictures of the task {name!r} have {PIXELS} to {LARGEST_PIXELS} pixels a side{small}"
+            f"size is {pixels}: pictures of the task {name!r} have {PIXELS} to {LARGEST_PIXELS} pixels a side{small}"
         )
     return TaskFamily(
         name,

@@ -131,6 +131,17 @@ def test_few_lines_of_a_file_are_parsed_for_the_caps(varied, monkeypatch):
     assert len(parsed) == 3
 
 
+def test_ids_of_any_script_read_back(tmp_path):
+    ids = ["größe", "数学-1", "вопрос", "a/b:c", "e\u0301", "\U0001f600", "x" * 119 + "é"]
+    items = [Item(id=name, prompt=f"{name}?", answer="1") for name in ids]
+    write_bank(tmp_path / "x.bank", items, discrimination=[1.0] * 7, intercept=[0.0] * 7)
+    for bank in (read_bank(tmp_path / "x.bank"), read_bank(jsonl(tmp_path / "x.jsonl", *(i.to_json() for i in items)))):
+        assert list(bank.ids) == [item.id for item in bank.items] == ids
+        assert bank.index("数学-1") == 1
+    with pytest.raises(BankError, match="has no item 'q'; its ids are größe, 数学-1, вопрос"):
+        bank.index("q")
+
+
 def test_a_plain_file_is_an_uncalibrated_bank_of_the_same_content(tmp_path):
     folder = write(tmp_path / "x.bank")
     path = jsonl(tmp_path / "x.items.jsonl", *(item.to_json() for item in items_of(6)))
@@ -189,6 +200,8 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a b", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test: .* or two colons in a row are expected$"),
         ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
+        ({"id": "a\u202eb", "prompt": "p", "answer": "x"}, "cannot name a test"),
+        ({"id": "a\u3000b", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"prompt": "p", "answer": "x"}, "the question has no id"),
         ({"id": "a", "answer": "x"}, "no prompt, messages or images"),
         (

@@ -462,6 +462,7 @@ def test_a_preset_for_yes_or_no_reads_truth_values(tmp_path):
     rows = [{"question": f"is {n} red", "passage": "Text.", "answer": bool(n % 2)} for n in range(4)]
     items = imported(write(tmp_path, "dev.jsonl", rows), preset="boolq", settings=ImportSettings()).items
     assert [item.answer for item in items[:2]] == ["no", "yes"]
+    assert {item.choices for item in items} == {("yes", "no")}  # whose likelihoods can be compared
 
 
 def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_path, capsys):

@@ -7,15 +7,19 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_server import JsonServer, PeerServer, completion
 
+from pytest_adaptive_eval.cli import starts
 from pytest_adaptive_eval.evaluation import evaluation_kinds
 from pytest_adaptive_eval.evaluation.toml import read_toml
+from pytest_adaptive_eval.ladder.policy import Climb
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -29,6 +33,17 @@ def added(body: Any, _: Mapping[str, str]) -> tuple[dict[str, Any], int]:
 def adder() -> JsonServer:
     """Return a server of one model, which adds."""
     return JsonServer(["adder"], added)
+
+
+def guesser() -> JsonServer:
+    """Return a server of one model, which reads pictures and says A, whatever they show."""
+
+    def said(body: Any, _: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        read = len(json.dumps(body)) // 4
+        usage = {"prompt_tokens": read, "completion_tokens": 3, "total_tokens": read + 3}
+        return completion("guesser", "Answer: A", usage=usage), 200
+
+    return JsonServer(["guesser"], said)
 
 
 def next_commands(output: str) -> list[str]:
@@ -268,7 +283,9 @@ def test_doctor_follows_the_settings_of_pytest(run, tmp_path):
     assert "evaluations: none in this folder" in run("doctor")[1]
 
 
-@pytest.mark.parametrize(("kind", "names"), [("ladder", "a"), ("network", "a"), ("network", "ab"), ("panel", "abc")])
+@pytest.mark.parametrize(
+    ("kind", "names"), [("ladder", "a"), ("multimodal", "a"), ("network", "a"), ("network", "ab"), ("panel", "abc")]
+)
 def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path, kind, names):
     specs = [f"http://localhost:9/v1#{name}" for name in names]
     code, out, _ = run("init", "--kind", kind, *(part for spec in specs for part in ("--model", spec)))
@@ -276,9 +293,23 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     assert f"found: {specs[0]} is the candidate" in out
     assert out.count("takes part") == len(names) - 1
     assert next_commands(out)[-1] == "pytest --adaptive-eval"
-    written, _ = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds())
-    assert [len(evaluation.gates) for evaluation in written] == [1]
+    evaluations, _ = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds())
+    assert [len(evaluation.gates) for evaluation in evaluations] == [1]
     assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
+
+
+@pytest.mark.parametrize("threshold", [2.0, 4.0])
+def test_the_first_ladder_decides_about_a_model_that_solves_three_fifths_of_each_level(threshold):
+    (table,) = tomllib.loads(starts.written("ladder", ["x"]))["eval"]
+    climb, rng = Climb(table["queries"], table.get("stop_at", 0.0)), np.random.default_rng(0)
+    decided = 0
+    for _ in range(100):
+        scores: list[Any] = []
+        while len(scores) < table["levels"] and (not scores or climb.side(scores[-1]) > 0):
+            scores.append((rng.random(climb.queries) < 0.6).astype(float))
+        area = climb.area(climb.ladder(scores, table["levels"]), 0.95)
+        decided += area.high < threshold if threshold > 3.0 else area.low >= threshold
+    assert decided >= 95
 
 
 @pytest.mark.parametrize(
@@ -299,13 +330,16 @@ def test_a_kind_with_the_wrong_number_of_models_is_refused(run, tmp_path, option
 
 
 @pytest.mark.slow
-def test_a_first_panel_and_a_first_network_run_as_printed(run, tmp_path):
+def test_the_first_evaluation_of_each_kind_runs_as_printed_to_a_verdict(run, tmp_path):
     with PeerServer() as peers:
         spec = [part for name in ("ant", "bee", "cat") for part in ("--model", f"{peers.url}#{name}")]
         _, out, _ = run("init", "--kind", "panel", *spec)
         assert run_printed(out) in ([0], [1])
-    (tmp_path / "adaptive-eval.toml").unlink()
-    shutil.rmtree(tmp_path / ".github")
-    with adder() as server:
-        _, out, _ = run("init", "--kind", "network", "--model", f"{server.url}#adder")
-        assert run_printed(out) in ([0], [1])
+    for kind, start in {"network": adder, "ladder": adder, "multimodal": guesser}.items():
+        (tmp_path / "adaptive-eval.toml").unlink()
+        shutil.rmtree(tmp_path / ".github")
+        with start() as server:
+            _, out, _ = run("init", "--kind", kind, "--model", f"{server.url}#{start.__name__}")
+            assert run_printed(out) in ([0], [1])
+        records = sorted((tmp_path / ".adaptive-eval" / "runs").glob("*.json"))
+        assert json.loads(records[-1].read_text())["gates"][0]["verdict"]["outcome"] in ("PASS", "FAIL")

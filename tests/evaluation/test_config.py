@@ -57,6 +57,22 @@ def test_each_evaluation_draws_from_its_own_stream(banks: Path) -> None:
     assert len(streams) == 4
 
 
+def test_one_category_of_a_bank_is_named_after_its_file(tmp_path: Path) -> None:
+    rows = [{"id": f"q{n}", "prompt": "?", "answer": "x", "category": ["größe" if n < 3 else "b"]} for n in range(5)]
+    for name in ("toy.jsonl", "a#b.jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def built(bank: str) -> tuple[str, int]:
+        evaluation = EvalSpec({"bank": bank}, "t", tmp_path).build(settings(tmp_path))
+        return evaluation.name, len(evaluation.bank)
+
+    assert (built("toy.jsonl"), built("toy.jsonl#größe")) == (("toy", 5), ("toy-größe", 3))
+    assert (built("a#b.jsonl"), built("a#b.jsonl#b")) == (("a#b", 5), ("a#b-b", 2))
+    for bank, name in (("toy.jsonl#c", "c"), ("toy.jsonl#", "")):
+        with pytest.raises(ConfigError, match=f"t: bank 'toy' has no category '{name}'; it has größe, b"):
+            built(bank)
+
+
 def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -> None:
     inner = banks / "inner"
     inner.mkdir()
@@ -149,7 +165,7 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
     path.write_text(TOML)
     first, second = read_toml(path).evaluations
     assert (first.spec.name, first.line, first.model) == ("good", 1, None)
-    assert [(g.condition, g.line) for g in first.gates] == [
+    assert [(g.condition, g.lines.line) for g in first.gates] == [
         (Condition("accuracy", "at_least", 0.5), 5),
         (Condition("ability", "at_least", -1, confidence=0.9), 8),
     ]
@@ -167,8 +183,8 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[eval]\nbank = 'a'", "no evaluation"),
         ("[other]\n", "unknown table 'other'"),
         ("[[eval]]\nname = 'x'", ":1: bank is missing"),
-        ("[[eval]]\nbank = 'a'\nspeed = 3", ":1: unknown setting 'speed'"),
-        ("[[eval]]\nbank = 'a'\nkind = 'crowd'", ":1: kind 'crowd' is not known"),
+        ("[[eval]]\nbank = 'a'\nspeed = 3", ":3: unknown setting 'speed'"),
+        ("[[eval]]\nbank = 'a'\nkind = 'crowd'", ":3: kind 'crowd' is not known"),
         ("[[eval]]\nbank = 'a'\nname = 'a[b]'", "cannot name a test"),
         ("[[eval]]\nbank = 'a'\nname = 'a::b'", "cannot name a test"),
         ("[[eval]]\nbank = 'a'\n[[eval]]\nbank = 'b/a'", ":3: two evaluations have the name 'a'"),
@@ -178,20 +194,31 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ),
         (
             "[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmargin = 0.1",
-            ":3: not_worse_than and margin go together",
+            ":5: not_worse_than and margin go together",
         ),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nnot_worse_than = 'b'", ":3: not_worse_than and margin go together"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nnot_worse_than = 'b'", ":4: not_worse_than and margin go together"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nabove = 'b'", "found at_least and above"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nprobability = 0.9", "probability does not go with"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nrank_within = 2\nconfidence = 0.9", "confidence does not go with"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":3: accuracy.at_least(3): an accuracy lies in [0, 1]"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":4: accuracy.at_least(3): an accuracy lies in [0, 1]"),
         (
             "[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'",
-            ":3: accuracy.at_least('x'): expected a number such as 0.6",
+            ":4: accuracy.at_least('x'): expected a number such as 0.6",
         ),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = .5", "not readable as TOML"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmetric = 'speed'", ":3: metric 'speed'"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nconfidence = 95", ":3: confidence is 95"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmetric = 'speed'", ":5: metric 'speed'"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nconfidence = 95", ":5: confidence is 95"),
+        (
+            '[[eval]]\nbank = \'a\'\nsystem = """\n[[eval]]\nbudget = 1\n"""\nformats = [\n \'text\'\n]\nbudget = 0.5',
+            ":10: budget is 0.5, expected a whole number or text",
+        ),
+        (
+            "[[eval]]\nbank = 'a'\n[eval.interview]\ncount = 1\n\"window\" = [1]",
+            ":5: interview.window is [1], expected a list of 2",
+        ),
+        ("[[eval]]\nbank = 'a'\ninterview.first = 'none'\ninterview.count = -1", ":4: interview.count is -1"),
+        ("[[eval]]\nbank = 'a'\n[[eval]]\nbank = 'b'\nseed = -1", ":5: seed is -1"),
+        ("eval = [\n{bank = 'a', seed = -1}]", ":1: seed is -1"),
         ("[[eval]]\nbank = 'a'\n" + 2 * "[[eval.gate]]\nat_least = 0.5\n", "two gates of 'a' are the same"),
     ],
 )

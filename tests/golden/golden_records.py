@@ -53,7 +53,7 @@ CLIMB = """
 [[eval]]
 name = "climb"
 task = "counting"
-terse = true
+size = "small"
 queries = 4
 levels = 3
 [[eval.gate]]

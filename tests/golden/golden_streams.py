@@ -41,7 +41,7 @@ ON_TEXT = {
     "decide-budget": 'stop = "budget"\nbudget = 24',
     "decide-one-by-one": 'batch = 1\nstop = "budget"\nbudget = 12',
     "decide-floor": 'floor = 0.2\nstop = "budget"\nbudget = 24',
-    "decide-category": 'category = "addition"\nbudget = "30%"\nstop = "budget"',
+    "decide-category": 'budget = "30%"\nstop = "budget"',
     "decide-samples": "samples = 2\nbudget = 12",
     "decide-repeat": 'repeat = "50%"\nbudget = 16',
     "decide-standard-error": "stop = 0.6",
@@ -105,8 +105,8 @@ model = "{replay}"
 LADDERS = {
     "ladder": "queries = 5\nlevels = 4",
     "ladder-stop": "queries = 8\nlevels = 5\nstop_at = 0.5",
-    "ladder-settle": "queries = 12\nlevels = 4\nstop_at = 0.5\nsettle = true",
-    "ladder-width": "queries = 10\nlevels = 3\nwidth = 1.5",
+    "ladder-settle": "queries = 12\nlevels = 4\nstop_at = 0.5\nstop = 'decision'",
+    "ladder-width": "queries = 10\nlevels = 3\nstop = 1.5",
     "ladder-scale": f'queries = 4\nlevels = 3\nscale = "{TEXT}"',
     "ladder-seed": "queries = 5\nlevels = 3\nseed = 11",
     "task-decide": 'policy = "decide"\nqueries = 20\nlevels = 3\nbudget = 16',
@@ -118,9 +118,9 @@ FAMILIES = (
 )  # fmt: skip
 #: Settings of the families whose small or terse form is kept.
 SMALL = {
-    **dict.fromkeys(("grid", "caption", "after", "noise", "icons"), "pixels = 48\n"),
+    **dict.fromkeys(("grid", "caption", "after", "noise", "icons"), 'size = "small"\n'),
     **dict.fromkeys(
-        ("counting", "addition", "operations", "post_order", "unscramble", "comprehension"), "terse = true\n"
+        ("counting", "addition", "operations", "post_order", "unscramble", "comprehension"), 'size = "small"\n'
     ),
 }
 #: What differs between two runs that found the same, is worded for people, or says where files are.
@@ -189,7 +189,8 @@ def policies(folder: Path) -> dict[str, Any]:
     replay = f"replay:{RESPONSES / 'released-text.csv.gz'}#text-mid"
     again = ("decide-samples", "decide-repeat")  # which a replay cannot answer differently
     parts = [
-        f'[[eval]]\nname = "{name}"\nbank = "{TEXT}"\nmodel = "{"table:60" if name in again else replay}"\n{settings}\n'
+        f'[[eval]]\nname = "{name}"\nbank = "{TEXT}{"#addition" if name == "decide-category" else ""}"\n'
+        + f'model = "{"table:60" if name in again else replay}"\n{settings}\n'
         + (GATES if name in ("decide", "decide-budget") else "")
         for name, settings in ON_TEXT.items()
     ]
@@ -211,7 +212,7 @@ def policies(folder: Path) -> dict[str, Any]:
 def ladders(folder: Path) -> dict[str, Any]:
     """Return climbs of one family in every way, and a short climb of each family."""
     parts = [
-        f'[[eval]]\nname = "{name}"\ntask = "counting"\nterse = true\nmodel = "table:95"\n{settings}\n'
+        f'[[eval]]\nname = "{name}"\ntask = "counting"\nsize = "small"\nmodel = "table:95"\n{settings}\n'
         + ('[[eval.gate]]\nmetric = "auc"\nat_least = 1.0\n' if name in ("ladder", "ladder-width") else "")
         for name, settings in LADDERS.items()
     ]
@@ -253,12 +254,12 @@ queries = 4
 supervisor = {{ model = "judge", exchanges = 1 }}
 [[eval.network.node]]
 task = "addition"
-terse = true
+size = "small"
 name = "first"
 levels = 2
 [[eval.network.node]]
 task = "counting"
-terse = true
+size = "small"
 name = "second"
 levels = 3
 {node}

@@ -11,11 +11,14 @@ import pytest
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.selection import View
+from pytest_adaptive_eval.cat.selectors import FormatInformation
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.irt.model import probability
 from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -104,6 +107,18 @@ class TestPairs:
         ):
             asked_in_formats(calibrated)
         assert asked_in_formats(calibrated, FORMATS[:3]).dimensions == 4
+
+
+@pytest.mark.parametrize("form", ["m2", "m3"])
+def test_format_information_is_that_of_the_papers_model(form):
+    pairs = asked_in_formats(bank(form=form))
+    theta = np.random.default_rng(2).normal(size=(3, pairs.dimensions))
+    p = probability(theta, pairs.discrimination, pairs.intercept)
+    view = View(pairs, theta, np.tile(np.eye(pairs.dimensions), (3, 1, 1)), p, np.empty((3, 0), dtype=np.int64))
+    made = pairs.in_formats
+    abilities = made.population.theta + made.unit * theta
+    expected = made.items.information(abilities).reshape(3, -1)
+    np.testing.assert_allclose(FormatInformation().criterion(view), expected, rtol=1e-6)
 
 
 class TestScale:

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood, Continuation
-from pytest_adaptive_eval.items.presentation import Example, Presentation, example_of, presented, template_fields
+from pytest_adaptive_eval.items.presentation import Example, Presentation, example_of, parse_template, presented
 
 ITEM = Item("a", "The sky is", "blue", "choice", choices=("blue", "dark at night", "gr\u00fcn"))
 
@@ -114,11 +114,30 @@ def test_a_text_bank_needs_no_answers(tmp_path: Path) -> None:
         ("{prompt.__class__}", r"the field \{prompt\.__class__\}"),
         ("{examples}?", r"has no \{prompt\}"),
         ("{prompt", "malformed"),
+        ("{prompt} {answer}!", r"may have \{answer\} once, as its end"),
+        ("{prompt} {answer} {letter}", r"may have \{answer\} once, as its end"),
     ],
 )
 def test_a_template_that_cannot_be_filled_is_refused(template: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        template_fields(template)
+        parse_template(template)
+
+
+@pytest.mark.parametrize(
+    ("template", "parts"),
+    [
+        ("{prompt}", ("{prompt}", " ", "text")),
+        ("{prompt}\n{choices}\nAnswer:", ("{prompt}\n{choices}\nAnswer:", " ", "letter")),
+        ("{prompt} {{answer}}", ("{prompt} {{answer}}", " ", "text")),
+        ("{prompt}{{answer}}{answer}", ("{prompt}{{answer}}", "", "text")),
+        ("{prompt}\nAnswer:\n{letter}", ("{prompt}\nAnswer:", "\n", "letter")),
+        ("{prompt}\n{choices}\n\n{answer}", ("{prompt}\n{choices}", "\n\n", "text")),
+    ],
+)
+def test_the_end_of_a_template_says_what_follows_a_prompt(template: str, parts: tuple[str, str, str]) -> None:
+    found = parse_template(template)
+    assert (found.text, found.delimiter, found.candidates) == parts
+    assert found.fields <= {"prompt", "choices"}
 
 
 def test_a_template_lists_choices_and_keeps_braces() -> None:

@@ -81,7 +81,9 @@ def test_settled_levels_are_left_early() -> None:
     assert (last.low, last.estimate, last.high) == (3, 3, 3)
     assert not found.last_level.at_least(4)
     assert found.last_level.at_least(3)
-    with pytest.raises(ConfigError, match="auc needs all questions of each level, and settle leaves some out"):
+    with pytest.raises(
+        ConfigError, match='auc needs all questions of each level, and stop = "decision" leaves some out'
+    ):
         found.auc.at_least(1.0)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.checkpoint.placement import Placement, check_memory
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
@@ -33,6 +34,13 @@ def load(folder: Path, **options: Any) -> TransformersModel:
 
 def texts(subject: TransformersModel) -> list[str]:
     return [completion.text for completion in subject.answer(ITEMS)]
+
+
+def test_a_missing_device_is_refused_before_the_weights_are_loaded(checkpoints: Any) -> None:
+    kind, spec = resolve(str(checkpoints.text("llama")))
+    with pytest.raises(ConfigError, match=r"device 'cuda:99' is not there: torch finds [0-9]+ CUDA devices; use auto"):
+        kind.examine(spec, {"device": "cuda:99"})
+    assert kind.examine(spec, {"device": "cpu"}) is None
 
 
 @pytest.mark.parametrize(

@@ -625,3 +625,17 @@ def test_a_selection_by_the_marker_takes_gates_along(project: Any) -> None:
     result = project.run("-m", "not adaptive_eval")
     assert (result.ret, len(project.asked)) == (0, asked)
     result.assert_outcomes(passed=1, deselected=4)
+
+
+def test_a_threshold_below_guessing_is_asked_until_the_subject_is_told_from_a_guesser(lab: Any) -> None:
+    items = [{**item, "choices": ["right", "wrong", "none", "all"], "grader": "exact"} for item in lab.items(200)]
+    (lab.path / "toy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    lab.toy(tenths=4)
+    (lab.path / "adaptive-eval.toml").write_text(
+        '[[eval]]\nbank = "toy.jsonl"\nbudget = "100%"\n[[eval.gate]]\nat_least = 0.15\n'
+    )
+    lab.run()
+    (gate,) = lab.record["gates"]
+    assert gate["verdict"]["outcome"] == "PASS"
+    assert gate["verdict"]["interval"]["low"] >= 0.25
+    assert gate["verdict"]["asked"] < 200

@@ -172,7 +172,12 @@ def test_the_same_seed_asks_the_same(lab: Any) -> None:
         (TOML, False, "has no part of ability 'text'; it has none: set formats, on a bank that was calibrated"),
         (TOML.replace('"all"', '["text", "image"]'), True, "no item of the bank 'toy' has the format 'image'"),
         (TOML.replace('"toy.bank"\nformats = "all"', '"toy.bank"'), True, "has no part of ability 'text'"),
-        ('[[eval]]\ntask = "addition"\nformats = "all"\n', True, "formats and task exclude each other"),
+        (
+            '[[eval]]\ntask = "addition"\nformats = "all"\n',
+            True,
+            "formats needs pictures, and the task 'addition' has none",
+        ),
+        ('[[eval]]\ntask = "grid"\nformats = "all"\n', True, "formats does not go with a ladder: write policy"),
     ],
 )
 def test_mistakes_are_found_before_the_first_question(lab: Any, toml: str, scaled: bool, message: str) -> None:

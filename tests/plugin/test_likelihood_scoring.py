@@ -160,7 +160,7 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
     [
         (
             {"{prompt}": "{question}"},
-            r"template has the field \{question\}, expected \{prompt\}, \{choices\}, \{examples\}",
+            r"template has the field \{question\}, expected \{prompt\}, \{choices\}, \{examples\}, ",
         ),
         ({"{examples}": ""}, r"the template has no \{examples\}"),
         ({'examples = "examples.jsonl"': ""}, "there are none: name a file of items as examples"),
@@ -173,7 +173,7 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
             'samples goes with written answers, and ask = "likelihood" has none',
         ),
         ({"budget = 20": 'budget = 20\nformats = "all"'}, "formats and a template exclude each other"),
-        ({"budget = 20": 'budget = 20\ncandidates = "digit"'}, "candidates 'digit' is not known"),
+        ({"budget = 20": 'budget = 20\ncandidates = "letter"'}, r"candidates is not a setting any more: .* \{letter\}"),
         (
             {'"b.jsonl"': '"examples.jsonl"', 'examples = "e': 'examples = "none-e'},
             "there is no bank at .*none-examples",

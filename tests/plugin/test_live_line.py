@@ -227,6 +227,17 @@ def test_a_terminal_shows_the_line_and_keeps_no_trace_of_it(shown: Any, columns:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("columns", [60, 120])
+def test_the_verdict_of_a_failed_gate_is_as_wide_as_the_terminal(shown: Any, columns: int) -> None:
+    gate = '[[eval.gate]]\nmetric = "accuracy"\nat_least = 0.99\nconfidence = 0.9\n'
+    (shown.path / "adaptive-eval.toml").write_text(f'[[eval]]\nbank = "toy.jsonl"\nbudget = 8\n{gate}')
+    rows = screen(in_terminal(shown, columns, "adaptive-eval.toml"))
+    start = next(n for n, row in enumerate(rows) if row.startswith("___") and "toy-accuracy" in row)
+    verdict = rows[start + 1 : next(n for n, row in enumerate(rows) if "= adaptive evaluation" in row)]
+    assert columns - 25 < max(map(len, verdict)) <= columns
+
+
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_no_trace_of_the_line(shown: Any) -> None:
     shown.toy(fault="if n == 12: os.kill(os.getpid(), signal.SIGINT)")
     written = in_terminal(shown, 80)

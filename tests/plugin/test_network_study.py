@@ -19,6 +19,7 @@ from fake_server import PeerServer
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
+from benchmarks.network_agents import writer
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.text import number
 
@@ -101,6 +102,8 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     assert "web: pupil in a line of 2 nodes, with judge, at most 48 questions" in text
     assert "web (network): energy of pupil ." in text
     page = (lab.path / "page.html").read_text()
+    assert "Levels of second" in page
+    assert page.count("Share right by level") == 2
     for part in ("The network", "Nodes", "area under the accuracies", "From the interviewee to the last nodes"):
         assert part in page
     assert "pupil in web (network)" in (lab.path / "gates.xml").read_text()
@@ -202,7 +205,44 @@ def test_questions_that_code_had_to_set_are_told(lab: Any, server: PeerServer) -
     write(lab, server, gate, **{"queries = 8": 'queries = 2\nretries = 0\ninterviewer = "judge"'})
     lab.run()
     (judged,) = lab.record["gates"]
-    assert "10 of 10 questions that judge was to set were set by code" in judged["verdict"]["sentence"]
+    told = "10 of 10 questions that judge was to set were set by code: of its 10 attempts, 10 by faults of its own"
+    assert told in judged["verdict"]["sentence"]
+
+
+@pytest.mark.slow
+def test_questions_that_a_supervisor_refuses_are_not_blamed_on_the_interviewer(lab: Any) -> None:
+    write_question = writer()
+
+    def said(model: str, text: str) -> str:
+        if model == "ann":
+            return write_question(text) if "of level" in text else "hello"  # the first request checks the server
+        return "yes" if model == "judge" else reply(model, text)
+
+    with PeerServer({"pupil": 0.0, "judge": 0.0, "ann": 0.0}, said) as server:
+        asked_by = {
+            'judge = "': f'ann = "{server.url}#ann", judge = "',
+            "queries = 8": 'queries = 2\nretries = 0\ninterviewer = "ann"',
+        }
+        write(lab, server, "[[eval.gate]]\nat_least = 0.9\n", **asked_by)
+        lab.run()
+    sentence = lab.record["gates"][0]["verdict"]["sentence"]
+    assert "that ann was to set were set by code: of its 10 attempts, 10 refused by the supervisor judge" in sentence
+
+
+@pytest.mark.slow
+def test_answers_that_the_content_filter_flags_are_scored_and_not_shown(lab: Any, server: PeerServer) -> None:
+    (lab.path / "safety.py").write_text('def flag(text):\n    return "even" if text[-1:] in "02468" else ""\n')
+    lab.pytester.syspathinsert()
+    filtered = {"queries = 8": 'queries = 8\ncontent_filter = "python:safety:flag"'}
+    write(lab, server, "[[eval.gate]]\nat_least = 0.3\n", **filtered)
+    assert "which is not trusted" in lab.run().stderr.str()
+    lab.ini("adaptive_eval_graders = safety\n")
+    lab.run()
+    (study,) = lab.record["interviews"]
+    shown = [exchange["answer"] for node in study["account"]["nodes"] for exchange in node["exchanges"]]
+    assert {"[flagged: even]"} < set(shown)
+    assert not [answer for answer in shown if answer[-1] in "02468"]
+    assert any(note.startswith("the content filter flagged") for note in study["notes"])
 
 
 @pytest.mark.slow

@@ -404,8 +404,14 @@ def test_a_record_of_the_whole_bank_is_no_baseline_of_a_category(project: Projec
     project.answers("good", 0.9)
     assert project.run("good", "--adaptive-eval-record=base.json") == 0
     path = project.path / "adaptive-eval.toml"
-    more = 'category = "even"\n[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.1\n'
-    path.write_text(path.read_text().partition("[[eval.gate]]")[0].replace("budget = 80", 'name = "toy"') + more)
+    more = '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.1\n'
+    path.write_text(
+        path.read_text()
+        .partition("[[eval.gate]]")[0]
+        .replace("budget = 80", 'name = "toy"')
+        .replace("toy.jsonl", "toy.jsonl#even")
+        + more
+    )
     result = project.lab.run("--adaptive-eval-model=replay:good.jsonl", "--adaptive-eval-baseline=base.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*asked 'the whole bank', and this evaluation asks 'even': record one that asks*"])

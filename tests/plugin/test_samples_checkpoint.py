@@ -15,10 +15,9 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 TOML = """
 [[eval]]
 name = "{name}"
-bank = "{bank}"
+bank = "{bank}#addition"
 model = "{model}"
 model_options = {{ temperature = {temperature}, batch_size = {batch} }}
-category = "addition"
 budget = 24
 seed = 3
 policy = "fixed-form"

@@ -144,10 +144,11 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", stop_at=1.0", "stop_at is 1.0, expected an accuracy in [0, 1)"),
         (", budget=5", "budget does not go with a ladder, which is asked level by level: remove it; set queries"),
         (", policy='decide', stop_at=0.1", "stop_at goes with the policy 'ladder'"),
-        (", policy='decide', settle=True", "settle goes with the policy 'ladder'"),
-        (", settle=1", "settle is 1, expected true or false"),
-        (", width=0", "width is 0.0, expected a number of levels above 0"),
-        (", width=0.5, stop_at=0.2", "stop_at does not go with a width, for which all levels are asked"),
+        (", settle=True", 'settle is not a setting any more: write stop = "decision"'),
+        (", width=1.0", "width is not a setting any more: write stop = 1.0"),
+        (", stop='budget'", "stop is 'budget', expected \"decision\" or the width of the area's interval"),
+        (", stop=0", "the width is 0.0, expected a number of levels above 0"),
+        (", stop=0.5, stop_at=0.2", "stop_at does not go with stop = 0.5, for which all levels are asked"),
         (", scale='no.bank'", "there is no bank at"),
     ],
 )
@@ -176,11 +177,11 @@ def test_more_mistakes(lab: Any) -> None:
 
 def test_toml_knows_ladders(lab: Any) -> None:
     lab.pytester.makeconftest(MODEL.format(digits=2))
-    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\ntask = "addition"\nqueries = 5\n')
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "addition"\nqueries = 5\n')
     assert lab.run().ret == 0
     assert len(asked(lab)) == 15
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\nbank = "toy.jsonl"\n')
-    assert 'kind = "ladder" goes with a task' in lab.run().stderr.str()
+    assert "kind is not a setting any more: a bank or a task says it" in lab.run().stderr.str()
 
 
 def climb_of(lab: Any, said: str, more: str) -> dict[str, Any]:
@@ -307,7 +308,7 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
 
 
 def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
-    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, settle=True", gated("metric='last_level', at_least=3"))
+    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, stop='decision'", gated("metric='last_level', at_least=3"))
     assert lab.run().ret == 0
     assert len(asked(lab)) == 40  # ten a level
     (interview,) = lab.record["interviews"]
@@ -315,13 +316,13 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     assert interview["levels"]["asked"] == [10] * 4
     assert "auc" not in interview["levels"]
     assert "last level 3" in lab.run().stdout.str()
-    project(lab, 3, ", levels=6, settle=True", gated("metric='auc', at_least=2.0"))
-    assert "settle leaves some out: remove settle" in lab.run().stderr.str()
+    project(lab, 3, ", levels=6, stop='decision'", gated("metric='auc', at_least=2.0"))
+    assert 'stop = "decision" leaves some out: remove it' in lab.run().stderr.str()
 
 
 @pytest.mark.slow
 def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
-    project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', at_least=2.5"))
+    project(lab, 3, ", levels=10, stop=0.8", gated("metric='auc', at_least=2.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     levels = interview["levels"]
@@ -334,7 +335,7 @@ def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "PASS")]
     again = lab.run("--adaptive-eval-record=base.json")
     assert again.ret == 0
-    project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', not_worse_than='base.json', margin=0.5"))
+    project(lab, 3, ", levels=10, stop=0.8", gated("metric='auc', not_worse_than='base.json', margin=0.5"))
     assert "question by question, on levels that were asked in full" in " ".join(lab.run().stdout.str().split())
 
 
@@ -342,7 +343,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     slopes, rises = np.full(30, 1.5), np.repeat([3.0, 0.0, -3.0], 10)
     items = [Item(f"addition-{n // 10 + 1}-{n % 10}", f"What is {n} + 1?", str(n + 1)) for n in range(30)]
     write_bank(lab.path / "known.bank", items, discrimination=slopes, intercept=rises)
-    more = ", terse=True, scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
+    more = ", size='small', scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
     project(lab, 2, more, gated("metric='ability', at_least=-1.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
@@ -352,7 +353,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     assert 0.0 < interview["theta"][0] < 2.0  # two levels of three
     assert lab.outcomes() == [("test_gate", "PASS")]
     assert main(["gate", "--rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
-    project(lab, 2, ", scale='known.bank', name='climbed', terse=True")
+    project(lab, 2, ", scale='known.bank', name='climbed', size='small'")
     assert lab.run().ret == 0  # a climb, with an ability besides
     assert lab.record["interviews"][0]["theta"] is not None
 
@@ -368,7 +369,7 @@ def test_pixels_set_the_size_of_a_tasks_pictures(lab: Any) -> None:
 def test_{name}(item, model):
     assert item.grade(model.generate(item.prompt))
 '''
-            for name, setting in (("usual", ""), ("small", ", pixels=48"), ("large", ", pixels=500"))
+            for name, setting in (("usual", ""), ("small", ", size=48"), ("large", ", size=500"))
         )
     )
     assert lab.run().ret == 0
@@ -395,7 +396,7 @@ def test_prompts_say_the_form_of_the_answer_unless_they_are_terse(lab: Any) -> N
 def test_{name}(item, model):
     assert item.grade(model.generate(item.prompt))
 '''
-            for name, setting in (("full", ""), ("terse", ", terse=True"))
+            for name, setting in (("full", ""), ("terse", ", size='small'"))
         )
     )
     assert lab.run().ret == 0
@@ -407,15 +408,15 @@ def test_{name}(item, model):
     assert hashes == {name: bank.content_hash for name, bank in recorded_banks(record, []).items()}
 
 
-def test_terse_prompts_of_a_task_about_pictures_are_a_usage_error(lab: Any) -> None:
-    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\nterse = true\n')
+def test_a_small_form_that_a_task_lacks_is_a_usage_error(lab: Any) -> None:
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "blur"\nmodel = "table:95"\nsize = "small"\n')
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *terse is true, and prompts of the task 'grid' have one form alone: *"])
+    result.stderr.fnmatch_lines(["ERROR: *size is 48: pictures of the task 'blur' have 448 to 2048 pixels a side*"])
 
 
 def test_pixels_that_a_task_lacks_are_a_usage_error(lab: Any) -> None:
-    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\npixels = 20\n')
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\nsize = 20\n')
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *pixels is 20: pictures of the task 'grid' have 448 to 2048 pixels a side, *"])
+    result.stderr.fnmatch_lines(["ERROR: *size is 20: pictures of the task 'grid' have 448 to 2048 pixels a side, *"])

@@ -114,7 +114,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
             'adaptive-eval.toml:1: budget is 0.5, expected a whole number or text (*"15%")',
         ),
         ('[[eval]]\nbank = "toy.jsonl"\nkind = "crowd"', "adaptive-eval.toml:1: kind 'crowd' is not known*"),
-        ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:1: name 'a::b' cannot name a test*"),
+        ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:3: name 'a::b' cannot name a test*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"',
             "adaptive-eval.toml:3: two evaluations have *",

@@ -80,6 +80,65 @@ def test_selections_of_pytest(toml: Any, arguments: list[str], expected: list[st
     assert listed(toml.run("--collect-only", "-q", *arguments)) == expected
 
 
+def test_a_selection_of_nothing_names_the_questions(toml: Any) -> None:
+    for quiet in ([], ["-q"]):
+        result = toml.run("-k", "q99", *quiet)
+        assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        lines = [line for line in result.outlines if "selects nothing" in line]
+        assert lines == [
+            f"adaptive-eval: -k 'q99' selects nothing: it takes names such as {name}[aeval:toy], and a question is "
+            f"asked by its id, as 'adaptive-eval.toml::{name}[q0]'; the ids are q0, q1, q2, ..., q58, q59"
+            for name in ("toy", "again")
+        ]
+    assert not any("selects nothing" in line for line in toml.run("-k", "again").outlines)
+    toml.run("adaptive-eval.toml::toy[q99]").stdout.fnmatch_lines(["*has no item 'q99'; its ids are q0, q1, q2, *"])
+
+
+def test_names_and_ids_of_any_script(lab: Any) -> None:
+    ids = ["größe", "数学-1", *(f"вопрос-{n}" for n in range(10))]
+    rows = [{"id": name, "prompt": f"{name} {n}", "answer": "right"} for n, name in enumerate(ids)]
+    (lab.path / "toy.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    lab.toy()
+    text = '[[eval]]\nname = "Prüfung 数学"\nbank = "toy.jsonl"\nbudget = "100%"\nmust_pass = ["数学-1"]\n'
+    (lab.path / "adaptive-eval.toml").write_text(f"{text}[[eval.gate]]\nat_least = 0.5\n", "utf-8")
+    reports = ["--adaptive-eval-html=r.html", "--adaptive-eval-junit=r.xml"]
+    assert lab.run("-k", "数学", *reports).ret == 0
+    assert lab.run("adaptive-eval.toml::Prüfung 数学[größe]").ret == 0
+    (whole,) = lab.records
+    assert {asked["item"] for asked in whole["interviews"][0]["administrations"]} <= {*ids}
+    assert whole["gates"][0]["name"] == "Prüfung 数学-accuracy[at-least-0.5]"
+    assert "Prüfung 数学" in (lab.path / "r.html").read_text("utf-8")
+    assert "Prüfung 数学" in (lab.path / "r.xml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ('bank = "toy.jsonl"\nbudget = 99\n', 3, "budget 99: the bank has 60 items"),
+        ('bank = "toy.jsonl"\nmust_pass = ["q1", "q99"]\n', 3, "must_pass: 'q99' is neither an item nor a category"),
+        ('bank = "toy.jsonl"\n[[eval.gate]]\nmetric = "auc"\nat_least = 1.0\n', 3, "auc is of a task that is climbed"),
+        ('task = "addition"\n[[eval.gate]]\nmetric = "auc"\nat_least = 99\n', 5, "auc.at_least(99): the task has 12"),
+        ('bank = "toy.jsonl"\n[[eval.gate]]\nat_least = "160%"\n', 4, "accuracy.at_least(1.6): an accuracy lies in"),
+        ('bank = "toy.jsonl"\nmodel = "replay:none.csv"\n', 3, "recorded answers 'none.csv' cannot be read"),
+        (
+            'bank = "toy.jsonl"\nmodel = "replay:a.csv"\nmodel_options = { colour = 1 }\n',
+            3,
+            "'replay:a.csv' has no option colour",
+        ),
+    ],
+)
+def test_a_mistake_names_the_line_of_its_key(lab: Any, text: str, line: int, message: str) -> None:
+    lab.bank()
+    lab.toy()
+    path = lab.path / "adaptive-eval.toml"
+    path.write_text(f"[[eval]]\n{text}")
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = next(error for error in result.errlines if error.startswith("ERROR: "))
+    assert told.startswith(f"ERROR: {path}:{line}: ")
+    assert message in told
+
+
 def test_fixtures_and_places(toml: Any) -> None:
     toml.run()
     assert toml.outcomes() == [("toy-accuracy[at-least-0.5]", "PASS"), ("toy-accuracy[at-least-0.99]", "FAIL")]

@@ -44,6 +44,15 @@ addEventListener("load", () => {
   parent.postMessage(broken.length ? broken.join(" ") : "none", "*");
 });
 """
+#: Columns of the table of wrong answers that lie beyond the edge, and names of columns beside their values.
+BEYOND = """
+addEventListener("load", () => {
+  const cells = [...document.querySelectorAll("#wrong td")];
+  const beyond = cells.filter((cell) => cell.getBoundingClientRect().right > document.documentElement.clientWidth);
+  const heads = new Set(cells.map((cell) => getComputedStyle(cell, "::before").content));
+  parent.postMessage(JSON.stringify([cells.length > 0, beyond.length, [...heads]]), "*");
+});
+"""
 #: Smallest and largest letters of the pictures, in pixels.
 SIZES = """
 addEventListener("load", () => {
@@ -52,6 +61,19 @@ addEventListener("load", () => {
   parent.postMessage(JSON.stringify([sizes.length, Math.min(...sizes), Math.max(...sizes)]), "*");
 });
 """
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize(("width", "heads"), [(390, ["question", "answer", "expected"]), (1280, None)])
+def test_no_column_of_the_wrong_answers_lies_beyond_the_edge(
+    tmp_path: Path, width: int, heads: list[str] | None
+) -> None:
+    whole = bank(items(60))
+    page = html_page(run(held(whole)), banks={"sums": whole})
+    found = json.loads(framed(page, BEYOND, tmp_path, width).replace("&quot;", '"'))
+    assert found[:2] == [True, 0]
+    assert [name.strip('" ') for name in found[2]] == (heads or ["none"])
 
 
 def climbed(make: SimpleNamespace) -> RunRecord:

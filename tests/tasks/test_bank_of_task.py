@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation import EvalSpec, Settings
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.bank import task_bank
+from pytest_adaptive_eval.tasks.bank import asked_without, task_bank
 
 
 def prompts(bank: ItemBank, level: int, queries: int) -> list[str]:
@@ -47,3 +49,19 @@ def test_a_task_without_more_questions_tells_how_many_it_repeats(tmp_path: objec
     spec = EvalSpec({"task": "addition", "queries": 100, "levels": 2}, "here", tmp_path)  # type: ignore[arg-type]
     notes = spec.build(Settings(tmp_path, tmp_path)).notes  # type: ignore[arg-type]
     assert f"{repeated['1']} questions of level 1 repeat others: the task has no more" in notes
+
+
+def test_a_task_on_pictures_is_asked_without_its_picture_or_without_its_words(tmp_path: Path) -> None:
+    family = FAMILIES["caption"].at_pixels(48)
+    bank = asked_without(
+        task_bank(family, queries=3, levels=2, pictures=tmp_path), family, ["image+text", "text", "image"]
+    )
+    assert len(bank) == 18
+    both, text, image = bank.items[:3]
+    assert [item.id for item in (text, image)] == [f"{both.id}@text", f"{both.id}@image"]
+    assert (bool(both.prompt), bool(both.images)) == (True, True)
+    assert (bool(text.prompt), bool(text.images)) == (True, False)
+    assert (bool(image.prompt), bool(image.images)) == (False, True)
+    assert [family.grade(item, both.answer) for item in (both, text, image)] == [1.0, 1.0, 1.0]
+    with pytest.raises(ConfigError, match="the task 'addition' has none"):
+        asked_without(task_bank(FAMILIES["addition"], queries=2, levels=2), FAMILIES["addition"], "all")

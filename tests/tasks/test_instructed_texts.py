@@ -146,6 +146,20 @@ def test_tasks_over_own_texts(level: int, seed: int) -> None:
     assert family.verify(item, excerpt).score == 0.0  # the text itself is neither reworded, simpler nor shorter
 
 
+@pytest.mark.parametrize("level", [1, 5, 9])
+def test_sentences_of_other_texts_must_not_enter_the_answer(level: int) -> None:
+    foreign = [f"Distant {word}ers polished {word}ing {word}wards yesterday." for word in ("brick", "copper", "velvet")]
+    family = own_texts({"a": TEXT, "b": " ".join(foreign * 5)}, irrelevant=True)
+    items = [family.item(level, seed) for seed in range(20)]
+    item = next(item for item in items if not re.search("brick|copper|velvet", item.prompt.rsplit("\n\n", 1)[0]))
+    excerpt = item.prompt.rsplit("\n\n", 1)[1]
+    inserted = [sentence for sentence in foreign if sentence in excerpt]
+    assert inserted
+    assert "belong to other texts" not in family.verify(item, "no").why
+    assert "belong to other texts" in family.verify(item, f"no {inserted[0]}").why
+    assert level < 9 or len(inserted) == len(foreign)
+
+
 def test_a_paraphrase_takes_no_long_run_over() -> None:
     family = own_texts({"a": TEXT})
     item = next(item for seed in range(50) if "in other words" in (item := family.item(1, seed)).prompt)
@@ -176,6 +190,8 @@ def test_reading_a_folder(tmp_path: Path) -> None:
 def test_short_texts_are_refused() -> None:
     with pytest.raises(ConfigError, match="the text 'a' is too short: at least 40 words"):
         own_texts({"a": "Too short."})
+    with pytest.raises(ConfigError, match="1 text, and irrelevant sentences come from others"):
+        own_texts({"a": TEXT}, irrelevant=True)
 
 
 def test_text_families_are_judged_by_rules_alone() -> None:

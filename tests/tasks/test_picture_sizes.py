@@ -48,10 +48,10 @@ def test_a_size_can_be_set_again() -> None:
 @pytest.mark.parametrize(
     ("task", "pixels", "message"),
     [
-        ("grid", 47, "pixels is 47: pictures of the task 'grid' have 448 to 2048 pixels a side, or 48"),
-        ("grid", 2049, "pixels is 2049: .* 448 to 2048 pixels a side, or 48"),
-        ("blur", 48, "pixels is 48: pictures of the task 'blur' have 448 to 2048 pixels a side$"),
-        ("addition", 448, "pixels is 448, and the task 'addition' has no pictures of a set size: remove it"),
+        ("grid", 47, "size is 47: pictures of the task 'grid' have 448 to 2048 pixels a side, or 48"),
+        ("grid", 2049, "size is 2049: .* 448 to 2048 pixels a side, or 48"),
+        ("blur", 48, "size is 48: pictures of the task 'blur' have 448 to 2048 pixels a side$"),
+        ("addition", 448, "size is 448, and the task 'addition' has no pictures of a set size: remove it"),
     ],
 )
 def test_a_size_that_a_task_lacks_is_refused(task: str, pixels: int, message: str) -> None:
@@ -61,6 +61,13 @@ def test_a_size_that_a_task_lacks_is_refused(task: str, pixels: int, message: st
         task_bank(FAMILIES[task], queries=1, pixels=pixels)
 
 
+def test_the_small_form_of_a_task_is_that_of_its_pictures_or_its_prompts() -> None:
+    assert GRID.of_size("small").item(1, 1).to_json() == GRID.of_size(48).item(1, 1).to_json()
+    assert FAMILIES["addition"].of_size("small").form == ""
+    with pytest.raises(ConfigError, match="size is 48: pictures of the task 'blur'"):
+        FAMILIES["blur"].of_size("small")
+
+
 def test_an_item_is_marked_in_the_size_that_it_has() -> None:
     for pixels in (48, 448, 900):
         item = GRID.at_pixels(pixels).item(3, 4)
@@ -68,7 +75,7 @@ def test_an_item_is_marked_in_the_size_that_it_has() -> None:
         assert GRID.at_pixels(48).verify(item, item.answer).score == 1.0
     with pytest.raises(BankError, match=r"item 'grid-3-4': meta\.pixels is 'many', expected a whole number"):
         GRID.verify(Item("grid-3-4", meta={"pixels": "many"}), "1")
-    with pytest.raises(BankError, match="item 'grid-3-4': pixels is 7"):
+    with pytest.raises(BankError, match="item 'grid-3-4': size is 7"):
         GRID.verify(Item("grid-3-4", meta={"pixels": 7}), "1")
 
 

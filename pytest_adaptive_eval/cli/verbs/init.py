@@ -18,8 +18,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("folder", metavar="FOLDER", nargs="?", type=Path, default=Path(), help="the project (the current folder)")
     text = "the model to interview: a checkpoint folder, or http://HOST:PORT/v1#MODEL; found when omitted"
     add("--model", metavar="MODEL", action="append", help=text + "; given again, with --kind, others that take part")
-    text = "what to write: a ladder of generated questions, a network of interviews (MACEval), a panel of models that "
-    text += "judge each other (AutoBench); by default questions that are found"
+    text = "what to write: a ladder of generated questions, pictures with and without words (M3-IRT), a network of "
+    text += (
+        "interviews (MACEval), a panel of models that judge each other (AutoBench); by default questions that are found"
+    )
     add("--kind", choices=sorted(STARTS), help=text)
     add("--dry-run", action="store_true", help="show what would be written, and write nothing")
     text = "write the JSON Schema of adaptive-eval.toml alone, by which editors check and complete the file"

@@ -270,7 +270,7 @@ def how_to_tell(word: str) -> str:
 
 def _given(row: Row, grader: str) -> Free | str:
     if grader == "yesno" and (word := yes_or_no(row.value)):
-        return Free(grader, (word,))
+        return Free(grader, (word,), ("yes", "no"))
     if grader == "numeric" and (other := next((text for text in row.answers if not _is_number(text)), "")):
         return f"the answer {other!r:.60} is not one number"
     return Free(grader, tuple(row.answers))

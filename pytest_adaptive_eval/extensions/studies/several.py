@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.spec import Plan, Settings
-from pytest_adaptive_eval.evaluation.tables import KindTable
+from pytest_adaptive_eval.evaluation.spending import spent_on
+from pytest_adaptive_eval.evaluation.tables import KindTable, PriceTable
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.instructed import InstructedModel
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.typed_tables import Table, described
 
@@ -29,6 +31,8 @@ class MemberTable(Table, frozen=True, kw_only=True):
     name: Annotated[str | None, described("name here; the folder's or the server's name by default")] = None
     model: Annotated[str, described("checkpoint folder, or URL#MODEL")] = ""
     options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
+    system: Annotated[str, described("system message before each of its chats")] = ""
+    price: Annotated[PriceTable | None, described("prices of the model's tokens")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Member:
     name: str
     spec: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    price: PriceTable | None = None
+    system: str = ""
 
     @property
     def remote(self) -> bool:
@@ -58,11 +64,12 @@ def members(
         ConfigError: The candidate is missing, two members have one name, or one is neither an existing folder nor on a
             server.
     """
+    shared: dict[str, Any] = {"price": table.price, "system": table.system}
     if settings.model is not None:
-        chosen = MemberTable(model=settings.model, options=dict(settings.model_options))
+        chosen = MemberTable(model=settings.model, options=dict(settings.model_options), **shared)
         candidate = _member(chosen, (*folders[1:], *folders[:1]))
     elif table.model is not None:
-        candidate = _member(MemberTable(model=table.model, options=table.model_options), folders)
+        candidate = _member(MemberTable(model=table.model, options=table.model_options, **shared), folders)
     else:
         raise ConfigError("there is no candidate: name one with --adaptive-eval-model, or in this file (model = ...)")
     entries = [MemberTable(model=entry) if isinstance(entry, str) else entry for entry in others]
@@ -89,7 +96,7 @@ def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
         name = entry.name
     if not name.strip():
         raise ConfigError(f"the model {kind.label(spec)!r} has an empty name: give it another")
-    return Member(name, spec, entry.options)
+    return Member(name, spec, entry.options, entry.price, entry.system)
 
 
 def _capped(model: Member, max_tokens: int | None) -> Member:
@@ -120,7 +127,8 @@ def model_pool(plan: Plan, memory: int | None, cache: Path) -> Iterator[ModelPoo
 
     def loader(member: Member, subject: bool) -> Callable[[], Model]:
         kind, spec = resolve(member.spec, chats=not subject)
-        return partial(kind.load, spec, member.options, cache, chats=not subject)
+        load = partial(kind.load, spec, member.options, cache, chats=not subject)
+        return (lambda: InstructedModel(load(), member.system)) if member.system else load
 
     loaders = {member.name: loader(member, subject) for member, subject in plan.roles}
     pool = ModelPool(loaders, memory, remote=[member.name for member, _ in plan.roles if member.remote])
@@ -130,19 +138,28 @@ def model_pool(plan: Plan, memory: int | None, cache: Path) -> Iterator[ModelPoo
         pool.close()
 
 
-def costs_of(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]) -> dict[str, Any]:
+def costs_of(
+    models: Sequence[Member], usages: Iterable[tuple[str, str, Usage]], loads: Mapping[str, int]
+) -> dict[str, Any]:
     """Return the cost of an evaluation for its record.
 
     Args:
-        by_role: Cost of each role's replies, in each part of it.
+        usages: Role, model and cost of replies.
         loads: How often each model was loaded.
 
     Returns:
-        ``total``, ``roles`` and ``loads``.
+        ``total``, ``roles``, ``members`` and ``loads``.
     """
-    sums: dict[str, Usage] = {}
-    for usages in by_role:
-        for role, usage in usages.items():
-            sums[role] = sums.get(role, Usage()) + usage
-    roles = {role: usage.to_json() for role, usage in sums.items() if usage.calls}
-    return {"total": sum(sums.values(), Usage()).to_json(), "roles": roles, "loads": dict(loads)}
+    roles: dict[str, Usage] = {}
+    by_model: dict[str, Usage] = {}
+    for role, name, usage in usages:
+        roles[role] = roles.get(role, Usage()) + usage
+        by_model[name] = by_model.get(name, Usage()) + usage
+    prices = {member.name: member.price for member in models}
+    spent = {name: spent_on(usage, prices.get(name)) for name, usage in by_model.items()}
+    return {
+        "total": sum(roles.values(), Usage()).to_json(),
+        "roles": {role: usage.to_json() for role, usage in roles.items() if usage.calls},
+        "members": {name: cost.to_json() for name, cost in spent.items() if cost},
+        "loads": dict(loads),
+    }

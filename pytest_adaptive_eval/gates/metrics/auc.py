@@ -54,7 +54,7 @@ def _baseline_ladder(result: SessionResult, policy: LadderPolicy, baseline: Base
     if not policy.paired:
         raise ConfigError(
             f"{result.name}: an area is compared with a baseline's question by question, on levels that were asked in "
-            "full: remove width and settle"
+            "full: remove stop"
         )
     queries, asked = policy.queries, ~np.isnan(baseline.scores)
     if baseline.log is not None:

@@ -65,6 +65,13 @@ class Loaded:
     dtype: str
 
 
+def check_present(device: str) -> None:
+    """Raise a ConfigError for a CUDA device that torch does not find; it is not opened, which would take memory."""
+    number = device.partition(":")[2] or "0"
+    if number.isdecimal() and int(number) >= (count := torch.cuda.device_count()):
+        raise ConfigError(f"device {device!r} is not there: torch finds {count} CUDA devices; use auto or cpu")
+
+
 def pick_device(device: str) -> torch.device:
     """Return the device to compute on; ``auto`` is CUDA if available, otherwise the CPU."""
     name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device

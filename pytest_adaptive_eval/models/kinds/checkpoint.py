@@ -55,7 +55,7 @@ class CheckpointKind(ModelKind):
     ) -> Model | None:
         """Check the options and the folder's files without loading the weights; see `ModelKind`.
 
-        The device is not checked: loading the weights in every process that collects would fill a GPU. With the option
+        A device is not opened: loading the weights in every process that collects would fill a GPU. With the option
         ``serve`` the server is started, which all processes share.
         """
         if "serve" in options:
@@ -76,6 +76,10 @@ class CheckpointKind(ModelKind):
         names = ("device", "dtype", "device_map", "attention", "compile")
         Placement(**{name: options[name] for name in names if name in options}).check()
         preflight(spec, cache=cache)
+        if str(options.get("device", "")).startswith("cuda"):
+            from pytest_adaptive_eval.models.checkpoint.loading import check_present
+
+            check_present(options["device"])
         return None
 
 

@@ -20,16 +20,16 @@ pytestmark = pytest.mark.slow
 
 CHECKPOINTS = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints"
 NODES = [
-    {"task": "unscramble", "terse": True, "levels": 3},
+    {"task": "unscramble", "size": "small", "levels": 3},
     {
         "task": "operations",
-        "terse": True,
+        "size": "small",
         "levels": 2,
         "queries": 1,
         "after": "unscramble",
         "interviewer": "interviewer",
     },
-    {"task": "counting", "terse": True, "levels": 2, "after": "unscramble", "panel": ["text-mid"], "cycles": 1},
+    {"task": "counting", "size": "small", "levels": 2, "after": "unscramble", "panel": ["text-mid"], "cycles": 1},
 ]
 DATA = {"topology": "hybrid", "queries": 4, "retries": 0, "node": NODES}
 

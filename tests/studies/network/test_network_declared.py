@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, read_network, recorded
 from pytest_adaptive_eval.extensions.studies.network.node import LevelItems, bank_levels
 from pytest_adaptive_eval.extensions.studies.network.result import Label, read_labels
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -249,18 +249,24 @@ def test_labels_are_read(tmp_path: Any) -> None:
 
 
 def test_terse_prompts_of_a_node() -> None:
-    network = read_network({"node": [{"task": "addition", "terse": True}, {"task": "decimals"}]}, "sue")
+    network = read_network({"node": [{"task": "addition", "size": "small"}, {"task": "decimals"}]}, "sue")
     assert [node.task.form == "" for node in network.nodes if isinstance(node.task, TaskFamily)] == [True, False]
-    with pytest.raises(ConfigError, match="network: node 1: terse is true, and prompts of the task 'grid' have one"):
-        read_network({"node": [{"task": "grid", "terse": True}]}, "sue")
-    with pytest.raises(ConfigError, match=r"network: node 1: terse goes with a task, and the items of .*: remove it"):
-        read_network({"node": [{"bank": "b.jsonl", "terse": True}]}, "sue")
+    with pytest.raises(ConfigError, match="network: node 1: size is 48: pictures of the task 'blur' have 448"):
+        read_network({"node": [{"task": "blur", "size": "small"}]}, "sue")
+    with pytest.raises(ConfigError, match=r"network: node 1: size goes with a task, and the items of .*: remove it"):
+        read_network({"node": [{"bank": "b.jsonl", "size": "small"}]}, "sue")
+
+
+def test_the_size_of_tasks_is_recorded_in_the_keys_of_earlier_runs() -> None:
+    nodes = [{"task": "addition", "size": "small"}, {"task": "grid", "size": 672}, {"task": "noise"}]
+    earlier = [{"task": "addition", "terse": True}, {"task": "grid", "pixels": 672}, {"task": "noise"}]
+    assert recorded({"node": nodes, "rounds": 2}) == {"node": earlier, "rounds": 2}
 
 
 def test_pixels_of_a_node_set_the_size_of_its_pictures() -> None:
-    network = read_network({"node": [{"task": "grid", "pixels": 48}, {"task": "noise"}]}, "sue")
+    network = read_network({"node": [{"task": "grid", "size": 48}, {"task": "noise"}]}, "sue")
     assert [node.task.pixels for node in network.nodes if isinstance(node.task, TaskFamily)] == [None, 448]
-    with pytest.raises(ConfigError, match="network: node 1: pixels is 5: pictures of the task 'grid' have"):
-        read_network({"node": [{"task": "grid", "pixels": 5}]}, "sue")
-    with pytest.raises(ConfigError, match=r"network: node 1: pixels goes with a task, .*: remove it"):
-        read_network({"node": [{"bank": "b.jsonl", "pixels": 48}]}, "sue")
+    with pytest.raises(ConfigError, match="network: node 1: size is 5: pictures of the task 'grid' have"):
+        read_network({"node": [{"task": "grid", "size": 5}]}, "sue")
+    with pytest.raises(ConfigError, match=r"network: node 1: size goes with a task, .*: remove it"):
+        read_network({"node": [{"bank": "b.jsonl", "size": 48}]}, "sue")

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
-from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network, recorded
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
     bank_reader,
@@ -205,7 +205,7 @@ class AblationPlan(Plan):
             asked=len(every),
             notes=tuple(_sentences(results, lambda result: "; ".join(notes_on_answers(result)))),
             account={"arms": arms, "contrasts": plain(changes), "settings": plain(self.to_json()["ablation"])},
-            costs=costs_of([node.usage for result in every for node in result.nodes], pool.loads),
+            costs=costs_of(self.models, [row for result in every for row in result.by_member], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
 
@@ -274,9 +274,9 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan
     read = cache(bank_reader(context))
 
     def networks(data: Mapping[str, Any], interviewee: str) -> tuple[Network, ...]:
-        families = context.tasks()
+        tools: dict[str, Any] = {"families": context.tasks(), "banks": read, "graders": settings.graders}
         several = [
-            read_network({**data, "seed": first + n}, interviewee, where=spec.where, families=families, banks=read)
+            read_network({**data, "seed": first + n}, interviewee, where=spec.where, **tools)
             for n in range(table.seeds)
         ]
         return tuple(replace(network, unanswered=table.unanswered) for network in several)
@@ -285,7 +285,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan
     for variant in table.variant:
         with located(f"variant {variant.name!r}"):
             arms[variant.name] = networks(_changed(written, variant), variant.interviewee or models[0].name)
-    plan = AblationPlan(spec.name, arms, tuple(models), dict(spec.data), table.memory, settings.folder)
+    plan = AblationPlan(spec.name, arms, tuple(models), recorded(spec.data), table.memory, settings.folder)
     check_members(plan.networks, [member.name for member in models], "any variant")
     return plan
 

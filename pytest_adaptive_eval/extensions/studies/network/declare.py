@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.tables import RESIZED
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision, Topology
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -27,12 +29,16 @@ class SupervisorTable(Table, frozen=True, kw_only=True):
 class NodeTable(Table, frozen=True, kw_only=True):
     """``[[eval.network.node]]``."""
 
+    moved: ClassVar[Mapping[str, str]] = RESIZED
+
     name: Annotated[str | None, described("name of the node; its task or bank by default")] = None
     task: Annotated[str | None, described("family of generated tasks")] = None
     bank: Annotated[str | None, described("bank folder, or JSONL file of items, in place of a task")] = None
     levels: Annotated[int | None, described("highest level; a calibrated bank is split into so many levels")] = None
-    pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
-    terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
+    size: Annotated[
+        int | Literal["small"] | None,
+        described("'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048"),
+    ] = None
     after: Annotated[str | list[str] | None, described("nodes that come before this one")] = None
     opens_at: Annotated[Number | None, described("area that each earlier node must surely have")] = None
     weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
@@ -56,6 +62,9 @@ class NetworkTable(Table, frozen=True, kw_only=True):
     interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
     questions: Annotated[str, described("items by the interviewer", ["written", "rephrased", "code"])] = "written"
     supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
+    content_filter: Annotated[
+        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
+    ] = ""
     passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
     responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
     injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
@@ -78,12 +87,14 @@ def read_network(
     where: str = "network",
     families: Mapping[str, TaskFamily] = FAMILIES,
     banks: Callable[[str], ItemBank] | None = None,
+    graders: Sequence[str] = (),
 ) -> Network:
     """Create a network from plain data.
 
     Args:
         data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
         banks: Reads the bank at a path. Without it every node needs a task.
+        graders: Modules whose functions may filter texts (``python:module:function``).
 
     Raises:
         ConfigError: Names the place, the node and the setting, and the expected value.
@@ -101,7 +112,20 @@ def read_network(
         supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type] # as above
     names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
     settings = {name: getattr(table, name) for name in names}
+    if table.content_filter:
+        settings["content_filter"] = trusted_function(table.content_filter, f"{where}: content_filter", graders)
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
+
+
+def recorded(settings: Any) -> Any:
+    """Return settings with `size` in its two earlier keys, by which journals and baselines of a network are found."""
+    if isinstance(settings, list):
+        return [recorded(entry) for entry in settings]
+    if not isinstance(settings, Mapping):
+        return settings
+    small = settings.get("size") == "small"
+    names = {"size": "terse" if small else "pixels"}
+    return {names.get(key, key): small if small and key == "size" else recorded(settings[key]) for key in settings}
 
 
 def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -181,11 +205,8 @@ class _NodeReader:
         if table.task is not None and table.bank is None:
             family = self._family(table.task, families)
             return family, family.levels if table.levels is None else table.levels
-        if table.pixels is not None or table.terse:
-            setting, content = ("terse", "items") if table.pixels is None else ("pixels", "pictures")
-            raise ConfigError(
-                f"{where}: {setting} goes with a task, and the {content} of a bank are as they are: remove it"
-            )
+        if table.size is not None:
+            raise ConfigError(f"{where}: size goes with a task, and the items of a bank are as they are: remove it")
         if table.bank is None or table.task is not None:
             count = "none" if table.bank is None else "both"
             raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
@@ -207,5 +228,4 @@ class _NodeReader:
             raise ConfigError(f"{self.where}: task {task!r} is not known; use one of {', '.join(families)}")
         family = families[task]
         with located(self.where):
-            family = family if self.table.pixels is None else family.at_pixels(self.table.pixels)
-            return family.in_terse_form() if self.table.terse else family
+            return family if self.table.size is None else family.of_size(self.table.size)

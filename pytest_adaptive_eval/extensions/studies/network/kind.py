@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
-from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import (
+    NetworkTable,
+    SupervisorTable,
+    read_network,
+    recorded,
+)
 from pytest_adaptive_eval.extensions.studies.network.result import (
     Label,
     NetworkResult,
@@ -165,7 +170,7 @@ class NetworkPlan(Plan):
             broken=bool(error),
             notes=tuple(notes),
             account=account,
-            costs=costs_of([node.usage for node in result.nodes], result.loads),
+            costs=costs_of(self.models, result.by_member, result.loads),
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 
@@ -267,11 +272,20 @@ def _notes(result: NetworkResult) -> Iterator[str]:
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)
-        by_code = sum(node.counts.get("fallbacks", 0) for node in nodes)
+        by_code, attempts, refused = (
+            sum(node.counts.get(count, 0) for node in nodes) for count in ("fallbacks", "attempts", "review")
+        )
         if by_code > _FALLBACKS * asked:
+            errors = sum(node.errors for node in nodes)
+            reasons = [f"{errors} by faults of its own"] if errors else []
+            reasons += [f"{refused} refused by the supervisor {result.supervisor}"] if refused else []
             yield (
-                f"{by_code} of {asked} questions that {name} was to set were set by code: it set none that can be used"
+                f"{by_code} of {asked} questions that {name} was to set were set by code: of its "
+                f"{counted(attempts, 'attempt')}, {' and '.join(reasons) or 'none could be used'}"
             )
+    for count, content in (("filter", "questions of interviewers"), ("flagged_answers", "answers")):
+        if flagged := sum(node.counts.get(count, 0) for node in result.nodes):
+            yield f"the content filter flagged {flagged} {content}"
     for subject, counts in result.reviews().items():
         reviews, refused, unread = (counts[name] for name in ("reviews", "refused", "unread"))
         if reviews < _REVIEWS:
@@ -314,13 +328,14 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     if settings.seed is not None or "seed" in spec.data:
         written["seed"] = spec.seed(settings)
     read = bank_reader(context)
-    network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=read)
+    tools: dict[str, Any] = {"families": context.tasks(), "banks": read, "graders": settings.graders}
+    network = read_network(written, models[0].name, where=spec.where, **tools)
     network = replace(network, unanswered=table.unanswered)
     check_members([network], [member.name for member in models], "the network")
     if network.interviewee in {node.name for node in network.nodes}:
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
     labels = _labels(table.network, context)
-    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
+    return NetworkPlan(spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels)
 
 
 def other_members(table: NetworkStudyTable) -> list[MemberTable]:

@@ -230,6 +230,16 @@ class NetworkResult:
         return sum((usage for node in self.nodes for usage in node.usage.values()), Usage())
 
     @property
+    def by_member(self) -> list[tuple[str, str, Usage]]:
+        """Role, model and cost of replies by node; several other interviewees of a node are one entry."""
+        rows = []
+        for node in self.nodes:
+            others = " and ".join(member.name for member in node.panel[1:-1])
+            names = {"interviewer": node.interviewer, "supervisor": self.supervisor, "panel": others}
+            rows += [(role, names.get(role, self.interviewee), usage) for role, usage in node.usage.items()]
+        return rows
+
+    @property
     def fault_share(self) -> float:
         """Share of the interviewee's answers that failed by a fault of the run."""
         answers = self._count("answers")

@@ -43,7 +43,7 @@ def hold_network(
         replies: Kept replies. With the replies of an interrupted run the result is the same as without the
             interruption.
         content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
-            or an empty text. A flagged question is not asked; a flagged answer is scored.
+            or an empty text. A flagged question is not asked; a flagged answer is scored. By default the network's.
         concurrency: Concurrent calls to models behind servers.
 
     Raises:
@@ -59,7 +59,7 @@ def hold_network(
             )
     loads = dict(pool.loads)
     engine = Engine(pool, Completions() if replies is None else replies, concurrency)
-    results = engine.run(_Scheduler(network, content_filter or allow_all, pictures).ready)
+    results = engine.run(_Scheduler(network, content_filter or network.content_filter or allow_all, pictures).ready)
     supervision = network.supervision
     if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
         results |= engine.run(

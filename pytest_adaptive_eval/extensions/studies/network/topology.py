@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal, get_args
@@ -139,6 +139,7 @@ class Network:
         rounds: Interviews of each node, each from the last level of the one before.
         unanswered: What answers of the interviewees count as that are empty, refused or cut, see
             `items.item.Response.of`.
+        content_filter: See `run.hold_network`.
 
     Raises:
         ConfigError: The nodes do not make such a topology, or a setting is out of range.
@@ -157,6 +158,7 @@ class Network:
     confidence: float = 0.95
     where: str = "network"
     unanswered: str = WRONG
+    content_filter: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         self._check_settings()

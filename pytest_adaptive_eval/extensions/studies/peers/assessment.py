@@ -23,12 +23,14 @@ from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import MISSING, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
-from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, clean, one_line, read_rank
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
 from pytest_adaptive_eval.types import Array
 
 Role = Literal["task", "vote", "answer", "judgment"]
 ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
+#: Kind of tasks and answers that the content filter flagged.
+FLAGGED = "flagged"
 #: Accepted tasks before votes are weighted by the judges' reliability.
 FIRST_ROUNDS = 3
 
@@ -70,6 +72,7 @@ def assess(
     *,
     replies: CompletionStore | None = None,
     asking: Asking = one_by_one,
+    content_filter: Callable[[str], str] | None = None,
 ) -> Assessment:
     """Run a peer assessment.
 
@@ -77,17 +80,22 @@ def assess(
         agents: Panel of at least three models with unique names; they stay open.
         replies: Kept replies. With the replies of an interrupted assessment the result is the same as without the
             interruption.
+        content_filter: Returns the reason why a text must not be shown, or an empty text. A flagged task is refused,
+            and judges read no flagged answer.
 
     Raises:
         ConfigError: There are too few models, two have one name, or the single judge is not in the panel.
     """
     store = Completions() if replies is None else replies
-    return _Run([RecordedModel(agent, store) for agent in agents], settings or PeerSettings(), asking).run()
+    panel = [RecordedModel(agent, store) for agent in agents]
+    return _Run(panel, settings or PeerSettings(), asking, content_filter or (lambda _: "")).run()
 
 
 class _Run:
-    def __init__(self, agents: Sequence[Model], settings: PeerSettings, asking: Asking) -> None:
-        self.agents, self.settings, self.asking = tuple(agents), settings, asking
+    def __init__(
+        self, agents: Sequence[Model], settings: PeerSettings, asking: Asking, content_filter: Callable[[str], str]
+    ) -> None:
+        self.agents, self.settings, self.asking, self.filter = tuple(agents), settings, asking, content_filter
         self.n, self.names = len(self.agents), [agent.identity.name for agent in self.agents]
         if self.n < LEAST:
             raise ConfigError(f"a panel of {self.n} models, expected at least {LEAST}: name more models")
@@ -169,7 +177,7 @@ class _Run:
             task, position = attempts[-1].task, (number, len(attempts) - 1)
             calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
             texts = self._texts(calls, self.settings.unanswered)
-            answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
+            answers = [None if text is None else self._shown(i, text) for i, text in enumerate(texts)]
             calls = [
                 self._call(i, "judgment", (*position, j), tasks.rate_answer(task, answer, self.settings.criteria))
                 for i in self.judges
@@ -198,6 +206,9 @@ class _Run:
             self._count_unusable(generator, "task", "no-task")
         if not task:
             return replace(drawn, problem="no task came")
+        if flag := self.filter(task):
+            self._count_unusable(generator, "task", FLAGGED)
+            return replace(drawn, problem=f"flagged: {one_line(flag)}")
         self.tasks_by_topic[topic].append(task)
         normalized = " ".join(task.casefold().split())
         if normalized in self.accepted_tasks:
@@ -217,6 +228,13 @@ class _Run:
         if accepted:
             self.accepted_tasks.add(normalized)
         return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
+
+    def _shown(self, model: int, text: str) -> str:
+        """Return what judges read of an answer."""
+        if not self.filter(text):
+            return clean(text, tasks.ANSWER_CHARACTERS)
+        self._count_unusable(model, "answer", FLAGGED)
+        return tasks.NO_ANSWER
 
     def _update_weights(self) -> None:
         judgments = np.array(self.judgments)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
 
+from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
-from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, Call, assess
+from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, FLAGGED, Call, assess
 from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
@@ -62,6 +63,7 @@ class PanelPlan(Plan):
     settings: PeerSettings
     memory: int | None
     cache: Path
+    content_filter: Callable[[str], str] | None = None
 
     @property
     def candidate(self) -> str:
@@ -145,7 +147,8 @@ class PanelPlan(Plan):
         """Run all rounds."""
         with model_pool(self, self.memory, self.cache) as pool:
             panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
-            assessment = assess(panel, self.settings, asking=_Asking(self, pool, progress))
+            asking = _Asking(self, pool, progress)
+            assessment = assess(panel, self.settings, asking=asking, content_filter=self.content_filter)
         error = assessment.fault and assessment.fault + _reasons(assessment)
         quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
@@ -155,7 +158,7 @@ class PanelPlan(Plan):
             unsure=unsure,
             notes=(_OPINION, *_notes(assessment)),
             account=assessment.to_json(),
-            costs=costs_of([assessment.by_role], pool.loads),
+            costs=costs_of(self.models, assessment.by_member, pool.loads),
             members=tuple(identity.to_json() for identity in assessment.models),
         )
 
@@ -191,6 +194,9 @@ class PanelTable(Table, frozen=True, kw_only=True):
     retries: Annotated[int, described("attempts at a task in a round, each by another generator")] = _DEFAULTS.retries
     mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
     median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
+    content_filter: Annotated[
+        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
+    ] = ""
     judge: Annotated[str | None, described("the only judge, in mode paper")] = None
     task_tokens: Annotated[int | None, described("longest task, in tokens; the model's cap by default")] = (
         _DEFAULTS.task_tokens
@@ -228,6 +234,9 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
     panel = PeerSettings(**options, seed=spec.seed(settings), unanswered=table.unanswered)
     models = [_sampling(model, panel) for model in models]
     plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
+    if panel.content_filter:
+        checked = trusted_function(panel.content_filter, f"{spec.where}: content_filter", settings.graders)
+        plan = replace(plan, content_filter=checked)
     if panel.judge is not None and panel.judge not in names:
         raise ConfigError(f"the judge {panel.judge!r} is none of the panel: expected one of {', '.join(names)}")
     if spec.data.get("gate") and not plan.metrics:
@@ -329,6 +338,9 @@ def _notes(assessment: Assessment) -> list[str]:
             notes.append(
                 f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {reason}: {first_topics}"
             )
+    for name, roles in assessment.missing.items():
+        if flagged := [counted(kinds[FLAGGED], role) for role, kinds in roles.items() if FLAGGED in kinds]:
+            notes.append(f"the content filter flagged {' and '.join(flagged)} of {name}")
     fit = assessment.reliability
     if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
         for i, name in enumerate(assessment.names):

@@ -142,6 +142,15 @@ class Assessment:
         """Cost of the replies of each role, over all models."""
         return {role: sum(usages, Usage()) for role, usages in self.usage.items()}
 
+    @property
+    def by_member(self) -> list[tuple[str, str, Usage]]:
+        """Role, model and cost of the replies of each."""
+        return [
+            (role, name, usage)
+            for role, usages in self.usage.items()
+            for name, usage in zip(self.names, usages, strict=True)
+        ]
+
     def ranks(self) -> tuple[RankDistribution, ...] | None:
         """Return the probabilities of ranks, 1 is best; None if the model of reliability was not fitted."""
         return None if self.reliability is None else self.reliability.ranks(seed=self.settings.seed)

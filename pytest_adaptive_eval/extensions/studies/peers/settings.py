@@ -45,6 +45,7 @@ class PeerSettings:
             default.
         unanswered: What answers count as that are empty, refused or cut: judged as they are, or missing; see
             `items.item.Response.of`.
+        content_filter: ``python:module:function`` of the filter of tasks and answers; none if empty.
 
     Raises:
         ConfigError: A value is out of range, or a list is empty or has duplicates.
@@ -64,6 +65,7 @@ class PeerSettings:
     answer_tokens: int | None = None
     rank_tokens: int | None = None
     unanswered: str = WRONG
+    content_filter: str = ""
 
     def __post_init__(self) -> None:
         if self.mode not in ("reliability", "paper"):
@@ -98,7 +100,8 @@ class PeerSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; see `from_json`."""
-        return asdict(self)
+        data = asdict(self)
+        return data if self.content_filter else {name: data[name] for name in data if name != "content_filter"}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:

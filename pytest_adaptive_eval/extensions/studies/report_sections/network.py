@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_adaptive_eval.extensions.studies.network.node_result import Exchange, PanelMember
+from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
+from pytest_adaptive_eval.reports.plots import level_steps, levels_plot
 from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
@@ -29,6 +31,8 @@ _COUNTS = {
 _AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "unread": 0}
 #: Characters of a question and of an answer.
 _TEXT = 160
+#: Most nodes whose accuracies by level are drawn.
+_CURVES = 12
 
 
 class Node(msgspec.Struct):
@@ -45,6 +49,7 @@ class Node(msgspec.Struct):
     interviewer: str = ""
     opened: bool = False
     guess_area: float | None = None
+    scores: list[list[float | None]] = []
     counts: dict[str, int] = {}
     panel: list[PanelMember] = []
     exchanges: list[Exchange] = []
@@ -95,7 +100,7 @@ class Account(msgspec.Struct):
     agreement: _Agreement | None = None
 
 
-def _tables(_: EvaluationRecord, account: Account) -> list[Table]:
+def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
     nodes = account.nodes[:ROWS]
     results = [
         (
@@ -133,6 +138,7 @@ def _tables(_: EvaluationRecord, account: Account) -> list[Table]:
         *_supervisor(account),
         _debate(nodes),
         _exchanges(nodes),
+        members_table(study),
     ]
 
 
@@ -215,7 +221,14 @@ def _figures(key: str, account: Account) -> list[Figure]:
     caption = (
         "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at the ways are their weights."
     )
-    return [Figure("The network", caption, network_picture(account, f"{key}n"))]
+    figures = [Figure("The network", caption, network_picture(account, f"{key}n"))]
+    for n, node in enumerate(account.nodes[:_CURVES]):
+        right = [[score for score in level if score is not None] for level in node.scores]
+        accuracies = [sum(level) / len(level) if level else None for level in right]
+        if steps := level_steps(accuracies, list(map(len, right)), node.area.confidence if node.area else 0.95):
+            caption = f"Accuracy at each level of {short(node.name)}; each interval is for its own level."
+            figures.append(Figure(f"Levels of {short(node.name)}", caption, levels_plot(steps, None, f"{key}c{n}")))
+    return figures
 
 
 SECTION = Section(Account, _tables, _figures, ranks_subjects=False)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_adaptive_eval.extensions.studies.peers.result import Attempt
+from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
 from pytest_adaptive_eval.records.parts import SubjectRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
@@ -90,6 +91,7 @@ def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
         *_truth(account, names),
         _tasks(account, names),
         _answers(account, names),
+        members_table(study),
     ]
 
 
