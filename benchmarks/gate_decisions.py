@@ -419,7 +419,8 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
             if margin > share:
                 continue  # who differs on fewer items cannot lose so much
             rng, budget = np.random.default_rng(3), min(tango_size(share, margin, n), n)
-            good, bad = [], []
+            good: list[Array] = []
+            bad: list[Array] = []
             for s, base in enumerate(responses):
                 if not share * 1.2 < base.mean() < 1 - share * 1.2:
                     continue
@@ -440,18 +441,18 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
                 f"{budget:4} of {n}: {before_after_line(good)}; false PASS {false[0]:.3f} -> {false[1]:.3f}",
                 flush=True,
             )
-        for margin, share in product((0.10, 0.05), ("10%", "20%", "30%", "40%")):
-            cells = []
+        for margin, budgeted in product((0.10, 0.05), ("10%", "20%", "30%", "40%")):
+            found = []
             for s, row in enumerate(responses):
                 rows = np.repeat(row[None], max(1, seeds // 2), axis=0)
                 for side in (1, -1):
                     claim = Claim(row.sum() - side * margin * n)
                     if 0.02 < claim.total / n < 0.98:
                         patient = replace(claim, confidence=1 - 1e-13)
-                        log = interviews(bank, DECIDE, rows, share, 2 * s + (side > 0), patient)
-                        cells.append(before_and_after(log, claim, side, log.scores.shape[1]))
+                        log = interviews(bank, DECIDE, rows, budgeted, 2 * s + (side > 0), patient)
+                        found.append(before_and_after(log, claim, side, log.scores.shape[1]))
             print(
-                f"{name:18} threshold {100 * margin:2.0f} points off, budget {share}: {before_after_line(cells)}",
+                f"{name:18} threshold {100 * margin:2.0f} points off, budget {budgeted}: {before_after_line(found)}",
                 flush=True,
             )
 

@@ -75,9 +75,9 @@ class DesignLog:
         k = self.take_all
         if not k:
             return self
-        ends = {name: end[..., k:] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
-        columns = {name: getattr(self, name)[..., k:] for name in self.columns()}
-        return replace(self, **columns, **ends, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
+        arrays = [*self.columns(), *(name for name in ("low", "high") if isinstance(getattr(self, name), np.ndarray))]
+        columns: dict[str, Any] = {name: getattr(self, name)[..., k:] for name in arrays}
+        return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
 
     @property
     def uniform(self) -> bool:

@@ -259,7 +259,7 @@ class PolicyRecord(Part):
     stream: str = ""
     asked_first: list[str] = []
     must_pass: list[str] = []
-    horizon: int = 0
+    horizon: int | None = None
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:

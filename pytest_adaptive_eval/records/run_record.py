@@ -310,7 +310,7 @@ class EvaluationRecord(Record, kw_only=True):
         first = set(self.policy.asked_first)
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
-        return DesignLog(**columns, take_all=take_all, horizon=self.policy.horizon)
+        return DesignLog(**columns, take_all=take_all, horizon=self.policy.horizon or 0)
 
     @property
     def projection(self) -> Interval | None:
