@@ -7,7 +7,9 @@ and 2 points, against uniform draws without a bank, the oracle's bets and the cl
 takes the other matrices too, whose banks are of half of the families. ``paired`` does so for a candidate against its
 baseline, against the unpaired gate and the bets of one who knows how likely every item is to flip, ``defaults`` counts
 the gates that the default budget decides, on the other matrices, and ``planning`` compares what a gate promises before
-the first question with what happens. The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
+the first question with what happens. ``aimed`` compares bets that aim at the budget with the others alone, on the same
+draws: paired gates whose budget is the size of Tango's score test, and thresholds with budgets of 10 to 40 %. The
+matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
 ``../shared/data``).
 """
 
@@ -19,6 +21,7 @@ import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -371,6 +374,89 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
         )
 
 
+# --- aimed ------------------------------------------------------------------------------------------------------------
+
+
+def tango_size(share: float, margin: float, n: int) -> int:
+    """Size of Tango's score test (1998) with alpha .05 and power .8, of a finite bank, for a candidate as good."""
+    b, c = -share + 2 * -margin, share / 2 * margin * (1 + margin)
+    flips = 2 * (np.sqrt(b * b - 8 * c) - b) / 4
+    at_margin = flips - margin * (1 + margin)
+    infinite = ((1.6449 * np.sqrt(at_margin) + 0.8416 * np.sqrt(share)) / margin) ** 2
+    return round(float(infinite / (1 + (infinite - 1) / n)))
+
+
+def before_and_after(log: DesignLog, claim: Claim, side: int, budget: int) -> Array:
+    """Verdicts of a side and questions within the budget, without and with the bet that aims at it, shape (2, 2, S)."""
+    out = []
+    for one in (replace(log, horizon=0), log):
+        found = decide(one, [claim])
+        right = found.outcome[:, 0] == side
+        out.append([right.astype(float), np.where(right, found.at[:, 0], budget)])
+    return np.array(out)
+
+
+def before_after_line(cells: Sequence[Array]) -> str:
+    """Shares and questions before and after, with the standard error of the change."""
+    each = np.concatenate(cells, axis=2)
+    (share, asked), (new_share, new_asked) = each.mean(axis=2)
+    runs = each.shape[2]
+    gain, saved = (each[1] - each[0]).std(axis=1) / runs**0.5
+    return (
+        f"decided {share:.3f} -> {new_share:.3f} (+- {gain:.3f}), asked {asked:.1f} -> {new_asked:.1f} "
+        f"(x {new_asked / asked:.3f} +- {saved / asked:.3f}), {runs} runs"
+    )
+
+
+def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequence[float]) -> None:
+    """Paired gates whose budget is that of a fixed test, and thresholds with small and large budgets."""
+    for name in names:
+        calibrating, responses = sides(name, pool)
+        bank, n = bank_of(fit_map(calibrating, model=model)), responses.shape[1]
+        responses = responses[:: max(1, len(responses) // 10)]
+        p = bank.probability(abilities(bank, responses))
+        for share, margin, even in product((0.03, 0.10), margins, (False, True)):
+            if margin > share:
+                continue  # who differs on fewer items cannot lose so much
+            rng, budget = np.random.default_rng(3), min(tango_size(share, margin, n), n)
+            good: list[Array] = []
+            bad: list[Array] = []
+            for s, base in enumerate(responses):
+                if not share * 1.2 < base.mean() < 1 - share * 1.2:
+                    continue
+                baseline = Baseline("base", base)
+                claim = PairedClaim.of(baseline, margin, 0.95)
+                patient = replace(claim, confidence=1 - 1e-13)  # the draws are those of the claim, and none stops early
+                for loss, cells in ((0, good), (round(margin * n) + 1, bad)):
+                    if loss // 2 > round(share * n / 2):
+                        continue
+                    candidates = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
+                    if loss and not (candidates.sum(axis=1) < claim.total).all():
+                        continue
+                    log = interviews(bank, DECIDE, candidates, str(budget), s, patient, baseline=baseline)
+                    cells.append(before_and_after(log, claim, 1, budget))
+            false = np.concatenate(bad, axis=2)[:, 0].mean(axis=1) if bad else (np.nan, np.nan)
+            print(
+                f"{name:18} {share:4.0%} flips {'evenly' if even else '~ p(1-p)':8} margin {100 * margin:2.0f}, budget "
+                f"{budget:4} of {n}: {before_after_line(good)}; false PASS {false[0]:.3f} -> {false[1]:.3f}",
+                flush=True,
+            )
+        for margin, budgeted in product((0.10, 0.05), ("10%", "20%", "30%", "40%")):
+            found = []
+            for s, row in enumerate(responses):
+                rows = np.repeat(row[None], max(1, seeds // 2), axis=0)
+                for side in (1, -1):
+                    claim = Claim(row.sum() - side * margin * n)
+                    if 0.02 < claim.total / n < 0.98:
+                        patient = replace(claim, confidence=1 - 1e-13)
+                        log = interviews(bank, DECIDE, rows, budgeted, 2 * s + (side > 0), patient)
+                        found.append(before_and_after(log, claim, side, log.scores.shape[1]))
+            print(
+                f"{name:18} threshold {100 * margin:2.0f} points off, budget {budgeted}: {before_after_line(found)}",
+                flush=True,
+            )
+
+
 # --- defaults ---------------------------------------------------------------------------------------------------------
 
 
@@ -463,7 +549,7 @@ def planning(seeds: int, model: str, pool: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    choices = ("errors", "items", "batches", "paired", "planning", "defaults")
+    choices = ("errors", "items", "batches", "paired", "aimed", "planning", "defaults")
     parser.add_argument("what", choices=choices)
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
@@ -491,6 +577,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         batches(options.seeds, options.model, options.pool, margins, options.sizes)
     elif options.what == "paired":
         paired(options.seeds, options.model, options.pool, not options.no_hindsight)
+    elif options.what == "aimed":
+        aimed(options.data, options.seeds, options.model, options.pool, margins)
     elif options.what == "defaults":
         defaults(options.seeds)
     else:

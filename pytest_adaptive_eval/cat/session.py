@@ -106,6 +106,9 @@ class Session:
             self._repeated = baseline
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
+        #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
+        self.horizon = self.budget if baseline is not None or policy.stop == "decision" else 0
+        self._paths: dict[tuple[float, ...], Array] = {}  #: See `DesignLog`.
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
             self.assistance.take_all = len(self.take_all)
@@ -147,6 +150,7 @@ class Session:
         """Return the ended session of one subject, by the policy's estimator and stopping rule."""
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
+        session.horizon = log.horizon
         if session.assistance is None or not session.assistance.design.uniform:
             session.block = policy.uniform_block(max(policy.budget_on(bank), len(log)), len(first))
         own = slice(*session.block)
@@ -676,7 +680,8 @@ class Session:
 
     def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
         first = min(len(self.take_all), items.shape[-1])
-        return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=noise, take_all=first)
+        columns: dict[str, Any] = {"items": items, "scores": scores, **design, "noise": noise}
+        return DesignLog(**columns, size=len(self.bank), take_all=first, horizon=self.horizon, paths=self._paths)
 
     def _noise(self, scores: Array) -> Array:
         """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""

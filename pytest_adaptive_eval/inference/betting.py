@@ -14,6 +14,8 @@ since their scores are not draws.
 The growth of the wealth depends on the stake, whose best value depends on the distance of the claim from the truth.
 Several bets each assume one distance. The test's wealth is their mean, which costs at most the logarithm of their
 number and keeps the guarantee.
+
+Where the number of draws is planned (`DesignLog.horizon`), half of the wealth aims at it, see `_aimed`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,13 @@ UNIT = 0.05  #: Distance from the threshold, as a share of the bank, that the mi
 DISTANCES = (0.5, 1.0, 2.0, 3.0)
 LIMIT = 0.97  #: Largest share of the wealth that a draw may cost.
 TWO_OUTCOMES = 0.8  #: The same for a stake by the two largest outcomes, which knows no variance.
+AIMED = 0.5  #: Share of the wealth of the bet that aims at the horizon.
+#: Factor and addition of the missing logarithm in `_aimed`, which approximate the hazard of a normal test.
+HAZARD, HALF = 1.7, 0.5
+#: Least distance, in units, that a bet aims for, in general and for rare flips: a horizon that allows a smaller one
+#: leaves time enough.
+NEAREST, NEAREST_RARE = 1.3, 0.7
+SAME = 1e-11  #: Change of a logarithm of wealth that is none.
 ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
 
@@ -123,10 +132,61 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
                 )
             np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
         mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
+        if log.take_all < min(len(log), log.horizon):
+            mean_wealth = _aimed(log, claim, side, gain, limit, mean_wealth)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, mean_wealth))
 
     return wealth
+
+
+def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, others: Array) -> Array:
+    """Return the logarithm of the wealth of other bets and of one that aims at the log's horizon, half each.
+
+    With m draws left to the horizon, each of variance v, the bet assumes the distance ``sqrt(HAZARD (x + HALF) v / m)``
+    at which m draws are likely to bring the x nats of wealth that it still lacks for a decision of its own. So it risks
+    more when it is behind than when it is ahead, like a test of that fixed size with looks (O'Brien and Fleming 1979).
+    Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and there is no such bet.
+
+    The wealth is a nonnegative supermartingale like that of the others: the stake follows from the horizon, the
+    variance of the draw and the wealth before it, all fixed before the draw, and `limit` bounds it. It grows with every
+    score too. With ratio r of distance to standard deviation, in (0, 1], the stake ``r / (1 + r^2) / sqrt(v)`` falls
+    with the wealth W before it, so a loss takes a smaller share of more wealth. The amount W times stake grows with W,
+    since ``-d log r / d log W = 1 / (2 (x + HALF)) <= 1``, so a gain adds more. Each score raises the gain of its own
+    draw and of all later ones, and a share of the largest loss falls with it.
+
+    Args:
+        gain, limit, others: Shape (..., t). Gain of a draw per stake, largest stake, and the other bets' wealth.
+    """
+    draws, end = np.arange(gain.shape[-1]), log.size - log.horizon
+    items_left = log.size - draws
+    inside = draws < log.horizon
+    # draws from an endless bank that inform as much as those left to the horizon
+    ahead = np.where(inside, items_left * (items_left - end) / max(end, ROUNDING), np.inf)
+    nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
+    lacking = np.log(1.0 / AIMED) - claim.log_alpha
+    sd, first = np.sqrt(np.maximum(log.variance, ROUNDING)), log.take_all
+    share = HAZARD / ahead
+    near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
+    if not near.any():
+        return others
+    least = np.minimum(np.maximum(share * HALF, np.where(inside, (nearest / sd) ** 2, 0.0)), 1.0)
+    most, key = share * (lacking + HALF), (side, claim.total, claim.unit)
+    before, wealth = np.zeros(gain.shape), np.empty(gain.shape)
+    if (earlier := log.paths.get(key)) is not None and earlier.shape[:-1] == gain.shape[:-1]:
+        known = min(earlier.shape[-1], gain.shape[-1] - 1)
+        before[..., 1 : known + 1], before[..., known + 1 :] = earlier[..., :known], earlier[..., -1:]
+    # iterated until nothing changes, which each pass makes true of one more draw at least
+    for _ in range(gain.shape[-1] + 1):
+        ratio = np.minimum(np.maximum(most - share * before, least), 1.0)  # squared
+        np.log1p(np.minimum(np.sqrt(ratio) / ((1.0 + ratio) * sd), limit) * gain).cumsum(axis=-1, out=wealth)
+        change = np.abs(wealth[..., :-1] - before[..., 1:]).max(initial=0.0)
+        before[..., 1:] = wealth[..., :-1]
+        if change < SAME:
+            break
+    log.paths[key] = wealth
+    both = np.logaddexp(np.log1p(-AIMED) + others, np.log(AIMED) + wealth)
+    return np.asarray(np.where(near, both, others))
 
 
 @dataclass(frozen=True, slots=True)

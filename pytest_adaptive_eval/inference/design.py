@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,15 @@ from pytest_adaptive_eval.types import Array, Ints
 GATE_FLOOR = 0.1  #: Least share of uniform draws with which a selector that is not uniform may feed a gate.
 #: Quantities logged for each draw, see `Proposal`.
 DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
-_SCALARS = ("size", "noise", "low", "high", "take_all")  #: Fields of a `DesignLog` that are no columns.
+_SCALARS = (
+    "size",
+    "noise",
+    "low",
+    "high",
+    "take_all",
+    "horizon",
+    "paths",
+)  #: Fields of a `DesignLog` that are no columns.
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,9 @@ class DesignLog:
     the subject's expected ones. `low` and `high` are the limits of a score, numbers or arrays like `scores`. `take_all`
     is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum. Their
     scores are known parts of the bank's sum and say nothing about other items, so bets and intervals rest on the draws
-    after them.
+    after them. `horizon` is the number of administrations planned before the first one, at which some bets aim; 0 for
+    none. `paths` holds the wealth that `inference.betting` found on earlier draws of the interview, where it starts
+    from; no result depends on it.
     """
 
     items: Ints
@@ -42,6 +52,8 @@ class DesignLog:
     low: float | Array = 0.0
     high: float | Array = 1.0
     take_all: int = 0
+    horizon: int = 0
+    paths: dict[tuple[float, ...], Array] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
@@ -63,9 +75,9 @@ class DesignLog:
         k = self.take_all
         if not k:
             return self
-        ends = {name: end[..., k:] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
-        columns = {name: getattr(self, name)[..., k:] for name in self.columns()}
-        return replace(self, **columns, **ends, size=self.size - k, take_all=0)
+        arrays = [*self.columns(), *(name for name in ("low", "high") if isinstance(getattr(self, name), np.ndarray))]
+        columns: dict[str, Any] = {name: getattr(self, name)[..., k:] for name in arrays}
+        return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
 
     @property
     def uniform(self) -> bool:

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.inference.noise import widen_for_noise
 from pytest_adaptive_eval.types import Array
 
 SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remaining item.
+EXTREME = 0.5  #: Weight of the added extreme draw of each bound, in draws; 1 where no model gives the variance.
 FEW_DRAWS = 20  #: Fewer draws by a bank's predictions do not measure their own variance: bets then give the interval.
 
 
@@ -68,8 +69,8 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
               + (r_t - m_t) / q_t
 
     is used, with weights inverse to their model-based variance (chosen before the draw, so they cannot bias) and a
-    Student interval whose variance is the larger of the empirical and the model-based one. One extreme draw is added
-    per bound, see `_bound`. This holds for many draws. With fewer than `FEW_DRAWS` the interval is that of
+    Student interval whose variance is the larger of the empirical and the model-based one. Half an extreme draw is
+    added per bound, see `_bound`. This holds for many draws. With fewer than `FEW_DRAWS` the interval is that of
     `betting.anytime_valid`, which holds for any number. Each is `widen_for_noise` if decoding noise is measured. The
     first `DesignLog.take_all` items are known parts of the sum, and the interval of the draws is that of the other
     items.
@@ -127,18 +128,20 @@ def _interval_of_draws(log: DesignLog, confidence: float) -> Interval:
 
 
 def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
-    """Return Student's bound on the sum below (-1) or above (1), from the draws and one added extreme draw.
+    """Return Student's bound on the sum below (-1) or above (1), from the draws and half an added extreme draw.
 
     If the predictions are near certain and no rare error was drawn, the draws hardly differ, and neither they nor the
     model show the effect of one such error. So a draw of mean weight is added that lies as far as such errors could
-    have put the draws on average.
+    have put the draws on average. Half of it keeps the error rate on banks with wrong parameters; without it, bounds on
+    these miss too often.
     """
     from scipy.special import stdtrit  # imported late: it takes a quarter of a second
 
     weights, t = _weights(log), len(log)
     error = log.predictions - log.low if side < 0 else log.high - log.predictions
     extreme = float(weights @ log.totals) + side * float((error / log.propensities).mean())
-    weights, totals = np.append(weights * t, 1.0) / (t + 1), np.append(log.totals, extreme)
+    weight = EXTREME if log.variance.any() else 1.0
+    weights, totals = np.append(weights * t, weight) / (t + weight), np.append(log.totals, extreme)
     middle, concentration = float(weights @ totals), float((weights**2).sum())
     empirical = float((weights**2) @ (totals - middle) ** 2) / (1.0 - concentration)
     spread = math.sqrt(max(empirical, float((weights[:-1] ** 2) @ log.variance)))

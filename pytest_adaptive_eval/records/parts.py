@@ -241,9 +241,10 @@ class PolicyRecord(Part):
         predictor: Hash of the bank's predictor, where it determines draws or estimates.
         asked_first: Ids of the items that were asked whatever the draws.
         must_pass: Ids of the items where one wrong answer fails every gate.
+        horizon: Number of items at which bets aimed, see `inference.design.DesignLog`.
     """
 
-    sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass"})
+    sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass", "horizon"})
     selector: str = ""
     floor: float | None = None
     budget: int | str | None = None
@@ -258,6 +259,7 @@ class PolicyRecord(Part):
     stream: str = ""
     asked_first: list[str] = []
     must_pass: list[str] = []
+    horizon: int | None = None
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:

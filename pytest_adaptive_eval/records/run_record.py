@@ -310,7 +310,8 @@ class EvaluationRecord(Record, kw_only=True):
         noise = self.decoding_noise.allowed if self.decoding_noise else 0.0
         first = set(self.policy.asked_first)
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
-        return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
+        columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
+        return DesignLog(**columns, take_all=take_all, horizon=self.policy.horizon or 0)
 
     @property
     def projection(self) -> Interval | None:

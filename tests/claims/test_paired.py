@@ -240,6 +240,20 @@ def test_a_complete_baseline_sends_the_interview_where_the_two_may_differ():
 # -- the claim ------------------------------------------------------------------------------------
 
 
+def test_bets_aim_at_the_budget_that_was_planned():
+    bank, base = make_bank(30), (np.arange(30) % 3 > 0).astype(float)
+    assert Session(bank, Policy(budget=12)).log().horizon == 0  # its interval is made once, at the end
+    assert finish(Session(bank, Policy(budget=12, stop="decision")), base).log().horizon == 12
+    assert finish(Session(bank, Policy(budget=12), baseline=Baseline("old", base)), base).log().horizon == 12
+    part = recorded(bank, base, Policy(budget=9))
+    session = Session(bank, Policy(budget=12), baseline=part)
+    assert session.logs().horizon == 9  # the baseline has no more
+    log = finish(session, base).log()
+    again = Session.replayed(bank, Policy(budget=12), log[:5], StopReason.DECISION)
+    assert again.log().horizon == 9  # however many items were asked
+    assert Session.replayed(bank, Policy(budget=12), replace(log, horizon=0), None).log().horizon == 0
+
+
 def test_against_the_whole_bank_the_claim_is_a_threshold():
     base = np.array([1.0, 1.0, 0.0, 0.5])
     claim = PairedClaim.of(Baseline("old", base), 0.1, 0.9)

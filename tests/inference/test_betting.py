@@ -17,7 +17,11 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.betting import (
     DISTANCES,
+    HALF,
+    HAZARD,
     LIMIT,
+    NEAREST,
+    NEAREST_RARE,
     TWO_OUTCOMES,
     Claim,
     anytime_valid,
@@ -29,6 +33,8 @@ from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.items.bank import ItemBank
 
 NAN = float("nan")
+#: Whether flips are rare, and the planned share of the bank.
+KINDS = tuple(product((False, True), (0.0, 0.4, 0.8, 1.0)))
 
 
 def uniform_log(scores, size):
@@ -102,8 +108,8 @@ def test_a_stake_by_two_outcomes_is_limited():
     assert np.exp(log_wealth(log, Claim(3.9), 1)[0]) == pytest.approx(np.mean(factors))
 
 
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.floats(0.02, 0.98))
-def test_evidence_grows_with_every_score(seed, rare, share):
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.floats(0.02, 0.98), st.sampled_from([0.001, 0.05, 0.3]))
+def test_evidence_grows_with_every_score(seed, kind, share, unit):
     """Which `Session.settled` rests on: a verdict that stands for missing scores of 0 and of 1 stands for all."""
     rng, n = np.random.default_rng(seed), 12
     m, weights = rng.random(n), rng.random(n) + 0.05
@@ -114,10 +120,74 @@ def test_evidence_grows_with_every_score(seed, rare, share):
     inverse = 1.0 / np.where(left, q, np.inf)
     columns = (np.arange(n), np.diagonal(q), m, left @ m, (m * (1 - m) * inverse).sum(axis=1))
     bounds = (m * inverse).max(axis=1), ((1 - m) * inverse).max(axis=1)
-    low, high = (DesignLog(columns[0], row, *columns[1:], *bounds, n) for row in (scores, higher))
-    claim = Claim(share * n, rare=rare)
+    rare, horizon = kind
+    log = DesignLog(columns[0], scores, *columns[1:], *bounds, n, horizon=round(horizon * n))
+    low, high = log, replace(log, scores=higher)
+    claim = Claim(share * n, unit=unit, rare=rare)
     assert (log_wealth(high, claim, 1) >= log_wealth(low, claim, 1) - 1e-9).all()
     assert (log_wealth(high, claim, -1) <= log_wealth(low, claim, -1) + 1e-9).all()
+
+
+def paired_log(scores, horizon, size=400):
+    """Uniform draws where all answers are predicted to stay right, but for one in twenty."""
+    log, left = uniform_log(scores, size), size - np.arange(np.shape(scores)[-1])
+    sure = np.broadcast_to(0.95, log.scores.shape)
+    columns = {"rest": sure * left, "variance": 0.05 * 0.95 * left**2, "down": sure * left, "up": (1 - sure) * left}
+    return replace(log, predictions=sure, **columns, horizon=horizon)
+
+
+def by_loop(log, claim, side):
+    """The aimed bet of `log_wealth`, one draw after the other."""
+    own, path = 0.0, []
+    end = log.size - log.horizon
+    for k, total in enumerate(log.totals):
+        left, sd = log.size - k, np.sqrt(log.variance[k])
+        expected = log.before[k] + log.rest[k]
+        loss = claim.total - expected + log.down[k] if side > 0 else expected + log.up[k] - claim.total
+        ahead = left * (left - end) / end
+        ratio = np.sqrt(HAZARD * (max(np.log(2) - claim.log_alpha - own, 0.0) + HALF) / ahead) if ahead > 0 else 0.0
+        nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
+        ratio = max(min(ratio, 1.0), min(nearest / sd, 1.0) if ahead > 0 else 0.0)
+        own += np.log1p(min(ratio / (1 + ratio**2) / sd, LIMIT / max(loss, 1e-9)) * side * (total - claim.total))
+        path.append(own)
+    return np.array(path)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rare", [False, True])
+def test_half_of_the_wealth_aims_at_the_horizon(side, seed, rare):
+    scores = (np.random.default_rng(seed).random(90) > 0.02 * seed).astype(float)
+    log, claim = paired_log(scores, 70), Claim(370.0, unit=0.05 if rare else 0.02, rare=rare)
+    others = log_wealth(replace(log, horizon=0), claim, side)
+    expected = np.logaddexp(others, by_loop(log, claim, side)) - np.log(2)
+    np.testing.assert_allclose(log_wealth(log, claim, side)[:70], expected[:70], rtol=1e-9)
+    # after the horizon it bets no more, and it has no part in what is far or not planned
+    aimed = np.exp(log_wealth(log, claim, side)) - np.exp(others) / 2
+    np.testing.assert_allclose(aimed[69:], aimed[69], rtol=1e-9)
+    for far in (0, 250, 400):
+        np.testing.assert_array_equal(log_wealth(replace(log, horizon=far), claim, side), others)
+
+
+def test_a_stake_knows_nothing_of_later_scores():
+    rng = np.random.default_rng(0)
+    scores = (rng.random((30, 60)) > 0.05).astype(float)
+    claim = Claim(370.0, unit=0.05, rare=True)
+    for side in (1, -1):
+        whole = log_wealth(paired_log(scores, 60), claim, side)
+        for t in (1, 7, 59):
+            np.testing.assert_allclose(log_wealth(paired_log(scores[:, :t], 60), claim, side), whole[:, :t], rtol=1e-9)
+        np.testing.assert_allclose(log_wealth(paired_log(scores[3], 60), claim, side), whole[3], rtol=1e-9)
+
+
+def test_items_that_are_asked_first_count_in_the_horizon_and_move_no_bet():
+    scores = np.ones(60)
+    first = replace(paired_log(scores, 60), take_all=10)
+    claim = Claim(370.0, unit=0.05, rare=True)
+    np.testing.assert_allclose(log_wealth(first, claim, 1)[:10], 0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        log_wealth(first, claim, 1)[10:], log_wealth(first.draws, replace(claim, total=360.0, unit=0.05 * 400 / 390), 1)
+    )
 
 
 def test_no_draw_takes_more_than_the_limit():
@@ -208,12 +278,14 @@ def test_wealth_is_fair_over_all_draws_of_all_banks(batch, levels):
         total = truth.sum()
         np.testing.assert_allclose(chances @ log.totals, total, atol=1e-9)
         # the smallest threshold that is missed, and the largest that is reached: nothing is won on average
-        for rare, (side, at) in product((False, True), ((1, total + 1e-6), (-1, total))):
-            wealth = np.exp(log_wealth(log, Claim(at, unit=0.2, rare=rare), side))
+        for (rare, horizon), (side, at) in product(KINDS, ((1, total + 1e-6), (-1, total))):
+            planned = replace(log, horizon=round(horizon * n))
+            wealth = np.exp(log_wealth(planned, Claim(at, unit=0.2, rare=rare), side))
             np.testing.assert_allclose(chances @ wealth, 1.0, atol=1e-4)
         # thresholds farther off: money is lost
-        for rare, (side, at) in product((False, True), ((1, total + 0.4), (-1, total - 0.4))):
-            wealth = np.exp(log_wealth(log, Claim(at, unit=0.2, rare=rare), side))
+        for (rare, horizon), (side, at) in product(KINDS, ((1, total + 0.4), (-1, total - 0.4))):
+            planned = replace(log, horizon=round(horizon * n))
+            wealth = np.exp(log_wealth(planned, Claim(at, unit=0.2, rare=rare), side))
             mean = chances @ wealth
             assert (mean <= 1 + 1e-9).all()
             assert (np.diff(mean) <= 1e-9).all()
@@ -232,11 +304,11 @@ def test_no_bank_is_misjudged_too_often_by_whoever_looks_after_each_answer():
     st.lists(st.floats(0, 1), min_size=1, max_size=12),
     st.floats(0, 1),
     st.sampled_from([0.001, 0.05, 1.0]),
-    st.booleans(),
+    st.sampled_from(KINDS),
     st.sampled_from([1, -1]),
     st.integers(0, 5),
 )
-def test_nobody_is_ever_ruined(scores, share, unit, rare, side, seed):
+def test_nobody_is_ever_ruined(scores, share, unit, kind, side, seed):
     n = 12
     rng = np.random.default_rng(seed)
     m, weights = rng.random(n), rng.random(n) + 0.01
@@ -245,7 +317,9 @@ def test_nobody_is_ever_ruined(scores, share, unit, rare, side, seed):
         q = weights[k:] / weights[k:].sum()
         p = m[k:]
         rows.append((k, score, q[0], p[0], p.sum(), (p * (1 - p) / q).sum(), (p / q).max(), ((1 - p) / q).max()))
-    log = DesignLog(**dict(zip(DesignLog.columns(), np.array(rows).T, strict=True)), size=n)
+    rare, horizon = kind
+    columns = dict(zip(DesignLog.columns(), np.array(rows).T, strict=True))
+    log = DesignLog(**columns, size=n, horizon=round(horizon * n))
     wealth = log_wealth(log, Claim(share * n, unit=unit, rare=rare), side)
     steps = np.arange(1, len(scores) + 1)
     assert not np.isnan(wealth).any()

@@ -131,7 +131,7 @@ def by_the_formula(log, confidence):
     for side in (-1, 1):
         room = log.predictions if side < 0 else 1 - log.predictions
         surprise = estimate + side * (room / log.propensities).mean()
-        w, x = np.array([*weights * t, 1.0]) / (t + 1), np.array([*totals, surprise])
+        w, x = np.array([*weights * t, 0.5]) / (t + 0.5), np.array([*totals, surprise])
         middle, concentration = w @ x, (w**2).sum()
         empirical = (w**2 * (x - middle) ** 2).sum() / (1 - concentration)
         spread = np.sqrt(max(empirical, (w[:-1] ** 2 * log.variance).sum()))

@@ -220,9 +220,12 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     for given in ("good.json", "good.jsonl", ".adaptive-eval"):
         assert two.run("good", "--adaptive-eval-seed=3", f"--adaptive-eval-baseline={given}") == 0
         verdicts.append(two.whole(two.ids[-1])["gates"])
+        policy = two.whole(two.ids[-1])["interviews"][0]["policy"]
+        assert policy["horizon"] == policy["budget"], "paired bets aim at the budget"
         code, out, err = two.command("gate", "--rescore", "latest")
         assert code == 0, out + err
         again = two.whole(two.ids[-1])
+        assert again["interviews"][0]["policy"]["horizon"] == policy["horizon"], "a copy aims where its run did"
         assert [gate["verdict"] for gate in again["gates"]] == [gate["verdict"] for gate in verdicts[-1]]
         assert again["interviews"][0]["baselines"]["baseline"]["path"] == given
         assert two.command("gate", "--rescore", again["run"])[0] == 0, "a copy knows it too"
