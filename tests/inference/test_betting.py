@@ -283,9 +283,9 @@ def test_wealth_is_fair_over_all_draws_of_all_banks(batch, levels):
             planned = replace(log, horizon=round(horizon * n))
             wealth = np.exp(log_wealth(planned, Claim(at, unit=0.2, rare=rare), side))
             np.testing.assert_allclose(chances @ wealth, 1.0, atol=1e-4)
-        sides = ((1, total + 0.4), (-1, total - 0.4))
+        farther: tuple[tuple[Literal[1, -1], float], ...] = ((1, total + 0.4), (-1, total - 0.4))
         # thresholds farther off: money is lost
-        for (rare, horizon), (side, at) in product(KINDS, sides):
+        for (rare, horizon), (side, at) in product(KINDS, farther):
             planned = replace(log, horizon=round(horizon * n))
             wealth = np.exp(log_wealth(planned, Claim(at, unit=0.2, rare=rare), side))
             mean = chances @ wealth
