@@ -344,8 +344,8 @@ class Session:
 
     @property
     def _is_ahead(self) -> bool:
-        """Whether the next item is drawn before its design is known, which uniform draws do not need."""
-        return self.designed and self._uniform and self.drawn > self.asked
+        """Whether the next item is drawn before its design is computed, which uniform draws do not need."""
+        return self.designed and self._uniform and self.drawn >= min(self.asked + 1, len(self.take_all))
 
     @property
     def _uniform(self) -> bool:

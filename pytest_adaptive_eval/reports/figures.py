@@ -53,7 +53,8 @@ def interview_figures(
     if not interview.administrations:
         return [], ["The record holds no questions, so there is nothing to draw."]
     levels = interview.levels
-    if levels and (steps := plots.level_steps(levels.accuracy, levels.asked, words.confidence(interview))):
+    steps = plots.level_steps(levels.accuracy, levels.asked, words.confidence(interview)) if levels else []
+    if steps:
         figures.append(_levels_figure(steps, interview, f"{key}l"))
     if trace := plots.ability_trace(interview, bank):
         figures.append(_trace_figure(trace, words.percent(interview), f"{key}a"))

@@ -158,6 +158,14 @@ class Lab:
         self.toy(**toy)
         self.tests()
 
+    def mistake(self, result: pytest.RunResult, written: str) -> str:
+        """Return what a run wrote to stderr, with LINE for a line of ``adaptive-eval.toml`` with this text."""
+        before, _, _ = (self.path / "adaptive-eval.toml").read_text().partition(written or "\0")
+        first = before.count("\n") + 1
+        lines = "|".join(str(line) for line in range(first, first + written.count("\n") + 1))
+        shown = " ".join(result.stderr.str().split())
+        return re.sub(rf"(?<=adaptive-eval\.toml:)({lines})(?=:)", "LINE", shown)
+
     def run(self, *args: str, active: bool = True, logging: bool = False) -> pytest.RunResult:
         """A run in this process, without pytest's logging, which looks at every logger there is before each test."""
         flags = ["--adaptive-eval"] if active else []

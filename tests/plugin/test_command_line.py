@@ -79,7 +79,7 @@ def test_single_questions(project: Any) -> None:
     assert len(project.records) == 1
     result = project.run("test_it.py::test_toy[zzz]")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stdout.fnmatch_lines(["test_it.py::test_toy?aeval:toy?: bank 'toy' has no item 'zzz'"])
+    result.stdout.fnmatch_lines(["test_it.py::test_toy?aeval:toy?: bank 'toy' has no item 'zzz'*"])
 
 
 @pytest.mark.slow

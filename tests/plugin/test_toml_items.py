@@ -84,12 +84,13 @@ def test_a_selection_of_nothing_names_the_questions(toml: Any) -> None:
     for quiet in ([], ["-q"]):
         result = toml.run("-k", "q99", *quiet)
         assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-        lines = [line for line in result.outlines if "selects nothing" in line]
-        assert lines == [
-            f"adaptive-eval: -k 'q99' selects nothing: it takes names such as {name}[aeval:toy], and a question is "
-            f"asked by its id, as 'adaptive-eval.toml::{name}[q0]'; the ids are q0, q1, q2, ..., q58, q59"
-            for name in ("toy", "again")
-        ]
+        shown = " ".join(" ".join(result.outlines).split())  # lines may be as wide as the terminal
+        assert shown.count("selects nothing") == 2
+        for name in ("toy", "again"):
+            assert (
+                f"adaptive-eval: -k 'q99' selects nothing: it takes names such as {name}[aeval:toy], and a question is "
+                f"asked by its id, as 'adaptive-eval.toml::{name}[q0]'; the ids are q0, q1, q2, ..., q58, q59"
+            ) in shown
     assert not any("selects nothing" in line for line in toml.run("-k", "again").outlines)
     toml.run("adaptive-eval.toml::toy[q99]").stdout.fnmatch_lines(["*has no item 'q99'; its ids are q0, q1, q2, *"])
 
