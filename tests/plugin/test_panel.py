@@ -424,7 +424,7 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
         (
             'name = "council"',
             'name = "council"\nmemory = 0',
-            ":LINE: memory is 0, expected a whole number of at least 1",
+            ":LINE: memory is 0, expected a whole number",
         ),
         ('name = "council"', 'name = "council"\nseed = -1', ":LINE: seed is -1"),
         ('name = "council"', 'name = "a::b"', ":LINE: name 'a::b' cannot name a test"),
