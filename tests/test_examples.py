@@ -94,7 +94,6 @@ def test_a_plain_file_of_questions_and_a_checkpoint_are_enough(tmp_path: Path) -
     [interview] = record["interviews"]
     assert (interview["size"], interview["stop"]) == (300, "DECISION")
     assert interview["asked"] < 90
-    assert interview["asked"] % 16 == 0
     assert record["gates"][0]["verdict"]["interval"]["method"] == "anytime-valid"
     assert "the bank is not calibrated: items were drawn uniformly" in output
 

@@ -106,14 +106,14 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
         ("[other]\n", "adaptive-eval.toml: unknown table 'other'*"),
         (
             '\n[[eval]]\nbank = "toy.jsonl"\nbudgett = 3',
-            "adaptive-eval.toml:2: unknown setting 'budgett'; did you mean *",
+            "adaptive-eval.toml:4: unknown setting 'budgett'; did you mean *",
         ),
         ("\n\n[[eval]]\n", "adaptive-eval.toml:3: bank is missing*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\nbudget = 0.5',
-            'adaptive-eval.toml:1: budget is 0.5, expected a whole number or text (*"15%")',
+            'adaptive-eval.toml:3: budget is 0.5, expected a whole number or text (*"15%")',
         ),
-        ('[[eval]]\nbank = "toy.jsonl"\nkind = "crowd"', "adaptive-eval.toml:1: kind 'crowd' is not known*"),
+        ('[[eval]]\nbank = "toy.jsonl"\nkind = "crowd"', "adaptive-eval.toml:3: kind 'crowd' is not known*"),
         ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:3: name 'a::b' cannot name a test*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"',
@@ -125,13 +125,13 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
         ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 60',
-            "adaptive-eval.toml:3: accuracy.at_least(60): an accuracy lies in ?0, 1?",
+            "adaptive-eval.toml:4: accuracy.at_least(60): an accuracy lies in ?0, 1?",
         ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_most = 1',
-            "adaptive-eval.toml:3: unknown setting 'at_most'; known are metric, *",
+            "adaptive-eval.toml:4: unknown setting 'at_most'; known are metric, *",
         ),
-        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:1: there is no bank at *none.jsonl*"),
+        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:2: there is no bank at *none.jsonl*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 0.5\n[[eval]]\nbank = "toy.jsonl"\n'
             'name = "toy-accuracy"',
