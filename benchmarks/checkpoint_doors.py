@@ -84,7 +84,10 @@ def main() -> None:
         ours, seconds = run(folder, str((options.folder / f"{options.name}-hf").resolve()), "{ batch_size = 8 }")
         server = serve(options.folder / f"{options.name}.gguf", options.name)
         address = f"{server.listening_address}/v1#{options.name}"
-        theirs, served = run(folder, address, "{ concurrency = 4 }")
+        # llama.cpp puts a chat template of its own around the prompts of a model that has none
+        tokenizer = json.loads((options.folder / f"{options.name}-hf" / "tokenizer_config.json").read_text())
+        api = "chat" if tokenizer.get("chat_template") else "completions"
+        theirs, served = run(folder, address, f'{{ concurrency = 4, api = "{api}" }}')
     for door, answers, took in (("folder", ours, seconds), ("llama.cpp", theirs, served)):
         scores = [entry["score"] or 0.0 for entry in answers.values()]
         print(f"{door:10} accuracy {sum(scores) / len(scores):.3f} of {len(scores)} items, {took:.0f} s")
