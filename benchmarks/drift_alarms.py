@@ -33,7 +33,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.categories import by_category
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Point, Series, limit, monitor
+from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Series, SeriesPoint, limit, monitor
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "responses" / "released-text.csv.gz"
@@ -49,7 +49,7 @@ def series(values: Array, errors: Array) -> list[Series]:
     out = []
     for k in range(values.shape[1]):
         points = tuple(
-            Point(f"r{n:05}", f"r{n:05}", "subject", "", float(values[n, k]), float(errors[n, k]))
+            SeriesPoint(f"r{n:05}", f"r{n:05}", "subject", "", float(values[n, k]), float(errors[n, k]))
             for n in range(len(values))
             if np.isfinite(values[n, k]) and errors[n, k] > 0
         )

@@ -37,7 +37,7 @@ from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import folds, replay
 from pytest_adaptive_eval.cat.policy import POLICIES
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Cell, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, BacktestCell, Split, backtest, splits
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -109,10 +109,10 @@ def intervals(matrix: str, responses: Responses, seed: int) -> list[dict[str, An
 def interval_table(rows: Sequence[dict[str, Any]]) -> None:
     """Print coverage and width by method and budget."""
     for budget in WIDE:
-        cell = Cell()
+        cell = BacktestCell()
         for row in rows:
             if row["budget"] == budget:
-                cell.extend(Cell(**{name: row[name] for name in ("truth", "uniform", "intervals")}))
+                cell.extend(BacktestCell(**{name: row[name] for name in ("truth", "uniform", "intervals")}))
         each = [
             f"{method} {cell.coverage(method):.3f} "
             f"(fifths {' '.join(f'{share:.2f}' for share in cell.fifths(method))}) at {cell.width(method):.2f}x"

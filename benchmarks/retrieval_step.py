@@ -33,7 +33,7 @@ import numpy as np
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.interviewer.autojudger import AutoJudger, Interview
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger, AutoJudgerInterview
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
@@ -66,7 +66,7 @@ def main() -> None:
         assert proposal is not None
         session.tell(right[proposal.items])
     interview = session._selector_session
-    assert isinstance(interview, Interview)
+    assert isinstance(interview, AutoJudgerInterview)
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     told, rate = interview.record_scores, interview.criterion

@@ -19,7 +19,7 @@ from pathlib import Path
 from PIL import Image
 
 from pytest_adaptive_eval.banks import read_bank
-from pytest_adaptive_eval.records.drift import Point, Series, monitor
+from pytest_adaptive_eval.records.drift import SeriesPoint, Series, monitor
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.reports.page import html_page
@@ -71,17 +71,17 @@ def history(records: Sequence[RunRecord]) -> list[Series]:
     """The series of these runs: ability, and accuracy by category."""
     first = records[0].interviews[0]
     about = [first.name, *(getattr(first.bank, name) for name in ("name", "content_hash", "scale"))]
-    points: dict[tuple[str, str], list[Point]] = {}
+    points: dict[tuple[str, str], list[SeriesPoint]] = {}
     for record in records:
         held = record.interviews[0]
         who = (record.run, record.started, held.subject.name, held.subject.checkpoint)
         assert held.theta
         assert held.standard_error
-        points.setdefault(("ability", ""), []).append(Point(*who, held.theta[0], held.standard_error[0]))
+        points.setdefault(("ability", ""), []).append(SeriesPoint(*who, held.theta[0], held.standard_error[0]))
         for row in held.categories:
             assert row.accuracy
             assert row.standard_error
-            point = Point(*who, row.accuracy.estimate, row.standard_error)
+            point = SeriesPoint(*who, row.accuracy.estimate, row.standard_error)
             points.setdefault(("accuracy", row.category), []).append(point)
     return [Series(*about, metric, category, tuple(these)) for (metric, category), these in points.items()]
 

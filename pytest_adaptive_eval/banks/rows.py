@@ -36,7 +36,7 @@ _NEVER_OPENED = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".
 _COMPRESSED = re.compile(rb"\0\0\0(?:\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|[\x50-\x5f]\x2a\x4d\x18)", re.DOTALL)
 
 
-class Record(NamedTuple):
+class TableRecord(NamedTuple):
     """One record of a file.
 
     Args:
@@ -83,7 +83,7 @@ def set_of(path: Path) -> str:
 
 def read_records(
     path: Path, rows: str = "", header: Sequence[str] = (), *, short_rows: bool = False
-) -> Iterator[Record]:
+) -> Iterator[TableRecord]:
     """Yield the records of a file.
 
     Args:
@@ -121,7 +121,7 @@ def _has_nan(value: Any) -> bool:
     return any(map(_has_nan, value)) if isinstance(value, list) else isinstance(value, float) and math.isnan(value)
 
 
-def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) -> Iterator[Record]:
+def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) -> Iterator[TableRecord]:
     suffix = suffix_of(path)
     if path.name.lower().endswith(_NEVER_OPENED):
         raise ResponsesError(
@@ -137,7 +137,9 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
         yield from within(record, rows) if rows else (record,)
 
 
-def _plain_records(path: Path, suffix: str, start: str, table: Callable[..., Iterator[Record]]) -> Iterator[Record]:
+def _plain_records(
+    path: Path, suffix: str, start: str, table: Callable[..., Iterator[TableRecord]]
+) -> Iterator[TableRecord]:
     """Yield the records of a form that is none of JSON alone."""
     if suffix in (".csv", ".tsv", ".xlsx"):
         yield from table()
@@ -174,9 +176,9 @@ def _are_json_lines(start: str, suffix: str) -> bool:
         return False
 
 
-def _json_lines(path: Path) -> Iterator[Record]:
+def _json_lines(path: Path) -> Iterator[TableRecord]:
     for where, data in json_lines(path):
-        yield Record(where, data, {"line": int(where.rpartition(" ")[2]), "key": "", "value": data})
+        yield TableRecord(where, data, {"line": int(where.rpartition(" ")[2]), "key": "", "value": data})
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -246,7 +248,7 @@ def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
     return data
 
 
-def _json_records(path: Path, rows: str) -> Iterator[Record]:
+def _json_records(path: Path, rows: str) -> Iterator[TableRecord]:
     try:
         text = read_bounded(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -257,7 +259,7 @@ def _json_records(path: Path, rows: str) -> Iterator[Record]:
     parsed = load_json(text, str(path))
     if not rows:
         parsed = rows_of_columns(parsed) or parsed
-    whole = Record(str(path), {}, {"line": 1, "key": "", "value": parsed})
+    whole = TableRecord(str(path), {}, {"line": 1, "key": "", "value": parsed})
     yield from within(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
 
 
@@ -338,7 +340,7 @@ _QUESTION_KEYS = frozenset(
 )
 
 
-def within(record: Record, rows: str) -> Iterator[Record]:
+def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
     """Yield the records at a place in a record, with the plain fields of what is around them."""
     steps = re.findall(r'"[^"]+"|\[\*\]|,|[^.\[\]",]+', rows)
     if rows and "".join(steps) != rows.replace(".", ""):
@@ -353,7 +355,7 @@ def within(record: Record, rows: str) -> Iterator[Record]:
     yield from _descend(whole, value, steps, open_end=open_end)
 
 
-def _side_by_side(record: Record, keys: Sequence[str]) -> Iterator[Record]:
+def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRecord]:
     """Yield the entries of lists of one length, each under the name of its list."""
     lists = [record.data.get(key) for key in keys]
     if not all(isinstance(entries, list) for entries in lists) or len(set(map(len, lists))) > 1:  # type: ignore[arg-type]
@@ -362,10 +364,10 @@ def _side_by_side(record: Record, keys: Sequence[str]) -> Iterator[Record]:
     for number, entries in enumerate(zip(*lists, strict=True), 1):
         data = {**outer, **dict(zip(keys, entries, strict=True))}
         names = {**record.names, "value": data, "parent": record.data}
-        yield Record(f"{record.where}, record {number}", data, names)
+        yield TableRecord(f"{record.where}, record {number}", data, names)
 
 
-def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[Record]:
+def _descend(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
     if not steps:
         is_entry = isinstance(value, Mapping) and _is_question(value)
         if open_end and isinstance(value, list | Mapping) and not is_entry:  # the entries of what was named
@@ -412,7 +414,7 @@ def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool
     yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest, open_end=open_end)
 
 
-def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows: bool) -> Iterator[Record]:
+def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows: bool) -> Iterator[TableRecord]:
     """Yield the rows of a table; an empty cell is missing."""
     if not separator and suffix_of(path) == ".csv":
         first = next(read_lines(path), "")
@@ -431,7 +433,7 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
         if short or any(cells[len(names) :]):
             raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
         data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
-        yield Record(where, data, {"line": line, "key": "", "value": data})
+        yield TableRecord(where, data, {"line": line, "key": "", "value": data})
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:
@@ -482,7 +484,7 @@ _KEY_LINE = re.compile(
 )
 
 
-def _blocks(path: Path) -> Iterator[Record]:
+def _blocks(path: Path) -> Iterator[TableRecord]:
     """Yield the records of a text: blocks of lines with a question, options from A on, and a line with the answer.
 
     A text without options is a record per line, with the line as its value.
@@ -495,7 +497,7 @@ def _blocks(path: Path) -> Iterator[Record]:
     options = [match[1] for line in lines if (match := _OPTION.match(line))]
     if options.count("A") + options.count("a") < 2:
         for number, line in enumerate(lines, 1):
-            yield Record(f"{path}, line {number}", {"value": line}, {"line": number, "key": "", "value": line})
+            yield TableRecord(f"{path}, line {number}", {"value": line}, {"line": number, "key": "", "value": line})
         return
     block: list[str] = []
     for number, line in enumerate([*lines, ""], 1):
@@ -506,11 +508,11 @@ def _blocks(path: Path) -> Iterator[Record]:
             data = _block(block)
             refused = {} if data else {"refused": "its lines are no question, options from A on, and an answer"}
             names = {"line": first, "key": "", "value": "\n".join(block), **refused}
-            yield Record(f"{path}, line {first}", data or {"question": "\n".join(block)}, names)
+            yield TableRecord(f"{path}, line {first}", data or {"question": "\n".join(block)}, names)
             block = []
 
 
-def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[Record]:
+def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[TableRecord]:
     """Yield the records of lines such as ``Q: ..`` and ``A: ..``; the first label begins each."""
     words = {"q": "question", "a": "answer", "c": "context"}
     data: dict[str, Any] = {}
@@ -519,7 +521,7 @@ def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[Record]:
         match = _LABELLED.match(line)
         label = words.get(match[1].casefold(), match[1].casefold()) if match else ""
         if data and (label == next(iter(data)) or number > len(lines)):
-            yield Record(f"{path}, line {start}", data, {"line": start, "key": "", "value": data})
+            yield TableRecord(f"{path}, line {start}", data, {"line": start, "key": "", "value": data})
             data = {}
         if match:
             start = start if data else number
@@ -569,7 +571,7 @@ def _with_pyarrow(path: Path, form: str) -> Iterator[Any]:
         raise ResponsesError(f"{path}: not a readable {form} file ({error!s:.200}); copy it anew") from None
 
 
-def _parquet(path: Path) -> Iterator[Record]:
+def _parquet(path: Path) -> Iterator[TableRecord]:
     with open_regular(path) as file, _with_pyarrow(path, "parquet") as pyarrow:
         table = pyarrow.parquet.ParquetFile(file)
         about = table.metadata
@@ -585,7 +587,7 @@ def _parquet(path: Path) -> Iterator[Record]:
         yield from _batches(path, batches, table.schema_arrow.metadata)
 
 
-def _arrow(path: Path) -> Iterator[Record]:
+def _arrow(path: Path) -> Iterator[TableRecord]:
     """Yield the rows of an arrow stream or file, such as ``datasets`` saves to disk."""
     data = read_bounded(path)
     with _with_pyarrow(path, "arrow") as pyarrow:
@@ -620,7 +622,7 @@ def class_name(value: Any, names: Sequence[str]) -> Any:
     return value
 
 
-def _batches(path: Path, batches: Iterator[Any], metadata: Any) -> Iterator[Record]:
+def _batches(path: Path, batches: Iterator[Any], metadata: Any) -> Iterator[TableRecord]:
     """Yield the rows of batches, with the names of classes in place of their numbers."""
     number, classes = 0, _class_names(metadata)
     for batch in batches:
@@ -629,4 +631,4 @@ def _batches(path: Path, batches: Iterator[Any], metadata: Any) -> Iterator[Reco
         for row in batch.to_pylist():
             number += 1
             data = without_nan({key: class_name(v, classes[key]) if key in classes else v for key, v in row.items()})
-            yield Record(f"{path}, row {number}", data, {"line": number, "key": "", "value": data})
+            yield TableRecord(f"{path}, row {number}", data, {"line": number, "key": "", "value": data})

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
-from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, Progress, StopReason
+from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, SessionProgress, StopReason
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
@@ -532,7 +532,7 @@ class Session:
         self.trace[:, new] = self.estimate.theta[:, None, :]
         if self.asked < len(self.take_all):
             return
-        progress = Progress(self.asked, self.estimate, self.logs)
+        progress = SessionProgress(self.asked, self.estimate, self.logs)
         for s, reason in enumerate(self.rule.check(progress)):
             if reason:
                 reason = self._spent if reason is StopReason.BUDGET else reason

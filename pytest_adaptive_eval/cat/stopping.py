@@ -38,7 +38,7 @@ class StopReason(enum.Enum):
     INTERRUPTED = "the run was interrupted"
 
 
-class Progress(NamedTuple):
+class SessionProgress(NamedTuple):
     """State of S interviews after the same number of items, as rules see it.
 
     Args:
@@ -54,7 +54,7 @@ class Progress(NamedTuple):
 class StoppingRule(Protocol):
     """Rule that ends interviews, for many subjects at once."""
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, None to go on."""
 
 
@@ -64,7 +64,7 @@ class Budget:
 
     count: int
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, see `StoppingRule`."""
         return [StopReason.BUDGET if progress.asked >= self.count else None] * len(progress.estimate.theta)
 
@@ -79,7 +79,7 @@ class StandardError:
         if not self.target > 0:
             raise ConfigError(f"the standard error is {self.target!r}, expected a number of logits above 0")
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, see `StoppingRule`."""
         reached = np.asarray((progress.estimate.standard_error <= self.target).all(axis=1))
         return [StopReason.PRECISION if progress.asked > 0 and r else None for r in reached]
@@ -97,7 +97,7 @@ class Decision:
     family: int = 0
     cuts: tuple[Cut, ...] = ()
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, see `StoppingRule`."""
         log = progress.logs()
         decided = (decide(log, self.claims, self.family).outcome != 0).all(axis=-1)
@@ -122,7 +122,7 @@ class AnyOf:
 
     rules: tuple[StoppingRule, ...]
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, see `StoppingRule`."""
         columns = [rule.check(progress) for rule in self.rules]
         return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]

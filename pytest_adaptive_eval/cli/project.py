@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from pytest_adaptive_eval.cli.python_files import Interviews, find_interviews, pytest_settings
+from pytest_adaptive_eval.cli.python_files import InterviewTests, find_interviews, pytest_settings
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import service
@@ -32,7 +32,7 @@ _LOOPBACK = {"localhost", "127.0.0.1"}
 _SERVICES = {".github": "github", ".gitlab-ci.yml": "gitlab", "Jenkinsfile": "jenkins"}
 
 
-class Checkpoint(NamedTuple):
+class CheckpointFolder(NamedTuple):
     """A checkpoint folder.
 
     Args:
@@ -46,7 +46,7 @@ class Checkpoint(NamedTuple):
     written: float
 
 
-class Server(NamedTuple):
+class ServerAddress(NamedTuple):
     """An address of an OpenAI-compatible server in a file of settings.
 
     Args:
@@ -88,11 +88,11 @@ class Project:
     """
 
     root: Path
-    checkpoints: tuple[Checkpoint, ...]
-    servers: tuple[Server, ...]
+    checkpoints: tuple[CheckpointFolder, ...]
+    servers: tuple[ServerAddress, ...]
     data: tuple[Data, ...]
     logs: tuple[str, ...]
-    tests: Mapping[str, Interviews]
+    tests: Mapping[str, InterviewTests]
     evaluations: tuple[str, ...]
     service: str
 
@@ -146,7 +146,7 @@ def _relative(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix() or "."
 
 
-def _checkpoint(root: Path, folder: Path, names: list[str]) -> Checkpoint | None:
+def _checkpoint(root: Path, folder: Path, names: list[str]) -> CheckpointFolder | None:
     from pytest_adaptive_eval.models.checkpoint.folder import reads_images
     from pytest_adaptive_eval.models.checkpoint.weights import read_object
 
@@ -159,7 +159,7 @@ def _checkpoint(root: Path, folder: Path, names: list[str]) -> Checkpoint | None
         return None
     if not config.get("model_type"):
         return None
-    return Checkpoint(_relative(root, folder), reads_images(config), path.stat().st_mtime)
+    return CheckpointFolder(_relative(root, folder), reads_images(config), path.stat().st_mtime)
 
 
 def _bank(root: Path, folder: Path, names: list[str]) -> Data | None:
@@ -217,7 +217,7 @@ def _questions(root: Path, path: Path) -> Data | None:
         return None
 
 
-def _servers(files: list[Path], root: Path) -> Iterator[Server]:
+def _servers(files: list[Path], root: Path) -> Iterator[ServerAddress]:
     """Yield the servers that files of settings name, those first that answer."""
     settings = [path for path in files if path.suffix in _SETTINGS or path.name.startswith(".env")]
     named_in: dict[str, str] = {}
@@ -225,7 +225,7 @@ def _servers(files: list[Path], root: Path) -> Iterator[Server]:
         if path.stat().st_size <= _TEXT_SIZE:
             for address in _ADDRESS.findall(read_regular(path).decode("utf-8", "replace")):
                 named_in.setdefault(address, _relative(root, path))
-    servers = [Server(address, name, _models(address)) for address, name in named_in.items()]
+    servers = [ServerAddress(address, name, _models(address)) for address, name in named_in.items()]
     yield from sorted(servers, key=lambda server: not server.models)
 
 

@@ -29,7 +29,7 @@ _SIZE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Interviews:
+class InterviewTests:
     """The tests of a file that are interviews.
 
     Args:
@@ -65,7 +65,7 @@ def _ini(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Interviews | None:
+def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> InterviewTests | None:
     """Return the interviews of a file; None without any, or if pytest does not collect it.
 
     Args:
@@ -82,7 +82,7 @@ def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Inte
     functions = list(_marked(tree, marked=_module_mark(tree))) if tree is not None else []
     if not functions:
         return None
-    return Interviews(len(functions), any("model" in _arguments(function) for function in functions))
+    return InterviewTests(len(functions), any("model" in _arguments(function) for function in functions))
 
 
 def ini_words(setting: object) -> list[str]:

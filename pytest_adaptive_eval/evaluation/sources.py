@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.models.base import Model
     from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
     from pytest_adaptive_eval.tasks import TaskFamily
-    from pytest_adaptive_eval.tasks.family import Run, Runner
+    from pytest_adaptive_eval.tasks.family import Runner, RunnerResult
 
 
 class CodeRunner:
@@ -31,7 +31,7 @@ class CodeRunner:
         self._unsafe = unsafe
         self._sandbox: Runner | None = None
 
-    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
+    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> RunnerResult:
         """Define a function from untrusted code and call it with each list of arguments.
 
         Raises:

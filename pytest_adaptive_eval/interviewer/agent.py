@@ -39,7 +39,7 @@ class AgentInterviewer:
     Args:
         mode: Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON. Ratings
             mention pictures without showing them.
-        difficulty: See `pytest_adaptive_eval.interviewer.prompts.Form`.
+        difficulty: See `pytest_adaptive_eval.interviewer.prompts.PromptForm`.
         sort_candidates: Whether the agent also sorts candidates. Prompts then state how often their categories were
             tested, which models fail to look up. It costs a call per new candidate.
         max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.
@@ -68,7 +68,7 @@ class AgentInterviewer:
             )
         self.agent = agent
         self.mode = mode
-        self.form = prompts.Form(memory, difficulty, images, counts=sort_candidates)
+        self.form = prompts.PromptForm(memory, difficulty, images, counts=sort_candidates)
         self.max_tokens = max_tokens
         self._categories: dict[str, tuple[str, ...]] = {}  # by content hash
         self._usage = Usage()

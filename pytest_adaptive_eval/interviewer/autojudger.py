@@ -91,9 +91,9 @@ class AutoJudger:
         scale, _ = scale_of(self.difficulty, view.bank, len(view.theta))
         return np.ones(view.probability.shape) if scale is None else scale.relate(view).proximity
 
-    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Interview:
+    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> AutoJudgerInterview:
         """Begin one interview per seed; raise ConfigError if the embeddings do not fit the bank."""
-        return Interview(self, bank, seeds)
+        return AutoJudgerInterview(self, bank, seeds)
 
     def points(self, bank: ItemBank) -> NDArray[Any]:
         """Return the embeddings of a bank's items, shape (n, d)."""
@@ -128,7 +128,7 @@ def _identify(source: Any) -> str:
     return f"{'x'.join(map(str, array.shape))} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
 
 
-class Interview:
+class AutoJudgerInterview:
     """Interview within one session, see `cat.selection.SelectorSession`.
 
     Args:

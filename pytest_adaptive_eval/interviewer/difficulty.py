@@ -68,7 +68,7 @@ class Calibrated:
         """Do nothing: the session estimates the abilities."""
 
 
-class Annotated:
+class AnnotatedScale:
     """Annotated difficulties, standardised to mean 0 and standard deviation 1, and abilities by the Rasch model.
 
     Args:
@@ -127,4 +127,4 @@ def scale_of(kind: Difficulty, bank: ItemBank, subjects: int) -> tuple[Scale | N
     difficulty = np.array([annotated_difficulty(item) for item in bank.items])
     if not len(difficulty) or np.isnan(difficulty).all():
         return None, "no item has an annotated difficulty"
-    return Annotated(difficulty, subjects), ""
+    return AnnotatedScale(difficulty, subjects), ""

@@ -53,7 +53,7 @@ _GOAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PromptForm:
     """Contents of prompts.
 
     Args:
@@ -73,7 +73,7 @@ class Form:
             raise ConfigError(f"difficulty is {self.difficulty!r}, expected 'irt', 'annotated' or 'none'")
 
 
-def sort_first(items: Sequence[Item], existing: Sequence[str], form: Form) -> list[Message]:
+def sort_first(items: Sequence[Item], existing: Sequence[str], form: PromptForm) -> list[Message]:
     """Return the request for a category of each item, ``{"1": category, ...}``, numbered from 1."""
     lines = [f"{number}. {_question(item, form)}\n" for number, item in enumerate(items, 1)]
     names = f"Categories so far: {', '.join(map(_name, existing))}.\n" if existing else ""
@@ -95,7 +95,7 @@ def assignment_schema(count: int) -> Mapping[str, Any]:
     }
 
 
-def sort_one(item: Item, existing: Sequence[str], form: Form) -> list[Message]:
+def sort_one(item: Item, existing: Sequence[str], form: PromptForm) -> list[Message]:
     """Return the request for all categories of one item, ``{"category": [...]}``."""
     names = ", ".join(map(_name, existing)) or "none yet"
     text = (
@@ -106,7 +106,9 @@ def sort_one(item: Item, existing: Sequence[str], form: Form) -> list[Message]:
     return [_message(text, [item], form)]
 
 
-def recommend(candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: Form) -> list[Message]:
+def recommend(
+    candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: PromptForm
+) -> list[Message]:
     """Return the request for a choice among candidates, ``{"summary", "think", "question_index"}``, from 1."""
     items = [candidate.item for candidate in candidates]
     lines = [f"{number}. {_candidate(candidate, memory, form)}\n" for number, candidate in enumerate(candidates, 1)]
@@ -119,7 +121,7 @@ def recommend(candidates: Sequence[Candidate], memory: MemoryTable, ability: flo
 
 
 def rate(
-    candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: Form
+    candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: PromptForm
 ) -> tuple[list[Message], list[str]]:
     """Return the shared beginning of the question for each candidate, and the continuations.
 
@@ -153,14 +155,14 @@ def _cut(text: str) -> str:
     return one_line(text, SHOWN_CHARACTERS)
 
 
-def _message(text: str, items: Sequence[Item], form: Form) -> Message:
+def _message(text: str, items: Sequence[Item], form: PromptForm) -> Message:
     if not form.images:
         return Message("user", text)
     images = tuple(image for item in items for image in item.images)
     return Message("user", text, images, items[0].root if items else "")  # the items of a bank have one root
 
 
-def _shared(memory: MemoryTable, ability: float | None, form: Form) -> str:
+def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str:
     """Return instructions, ability and memory table, the table last since it changes most."""
     text = _OPENING + _GOAL
     if form.difficulty != "none" and ability is not None:
@@ -188,7 +190,7 @@ def _logits(x: float) -> str:
     return f"{round(min(max(x, -LIMIT), LIMIT), 1) + 0.0:.1f}"  # + 0.0: no sign before a zero
 
 
-def _candidate(candidate: Candidate, memory: MemoryTable, form: Form) -> str:
+def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> str:
     facts = [", ".join(map(_name, candidate.categories))] if candidate.categories else []
     if facts and form.counts and form.memory:
         facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
@@ -207,7 +209,7 @@ def _annotation(item: Item) -> str:
     return one_line(str(mark), 40) if isinstance(mark, str | int | float) else ""
 
 
-def _question(item: Item, form: Form) -> str:
+def _question(item: Item, form: PromptForm) -> str:
     text = text_of(item)
     if item.choices and not all(choice in text for choice in item.choices):
         text += f"\nChoices: {'; '.join(item.choices)}"

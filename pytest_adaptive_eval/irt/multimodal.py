@@ -403,7 +403,7 @@ def _spanned(weights: Array, slopes: Array) -> Array:
 
 
 @dataclass(slots=True)
-class Information:
+class CumulativeInformation:
     """Cumulative information about one subject's abilities, as its inverse and its log-determinant.
 
     Both change by rank-one updates (Sherman & Morrison 1950): no determinant is ever recomputed. ``det(I + w A A') =
@@ -418,7 +418,7 @@ class Information:
     log_determinant: float
 
     @classmethod
-    def start(cls, precision: Array) -> Information:
+    def start(cls, precision: Array) -> CumulativeInformation:
         """Create from the prior precision matrix, shape (K, K)."""
         return cls(np.asarray(np.linalg.inv(precision), dtype=np.float64), float(np.linalg.slogdet(precision)[1]))
 

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.irt import model as irt
-from pytest_adaptive_eval.irt.multimodal import Abilities, Information, MultimodalItems, Population, estimate_abilities
+from pytest_adaptive_eval.irt.multimodal import (
+    Abilities,
+    CumulativeInformation,
+    MultimodalItems,
+    Population,
+    estimate_abilities,
+)
 from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Ints
 
@@ -60,7 +66,7 @@ class FormatInterview:
         self._pairs: list[int] = []
         self._scores: list[float] = []
         self._asked: list[int] = []  # pairs among the eligible items
-        self._information = Information.start(self.population.precision())
+        self._information = CumulativeInformation.start(self.population.precision())
         self._theta = self.population.theta
         self._abilities: Abilities | None = None
         self._flat = self._slopes.reshape(-1, parts), self._intercepts.ravel()

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import SelectorSession, View
-from pytest_adaptive_eval.cat.stopping import Progress, StoppingRule, StopReason
+from pytest_adaptive_eval.cat.stopping import SessionProgress, StoppingRule, StopReason
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -328,7 +328,7 @@ class _LevelFailed:
     climb: Climb
     cap: int
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the stop reason of each subject, see `StoppingRule`."""
         logs = progress.logs()
         out: list[StopReason | None] = []
@@ -353,7 +353,7 @@ class _Narrow:
     climb: AdaptiveClimb
     schedule: Schedule
 
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+    def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the stop reason of each subject, see `StoppingRule`."""
         logs = progress.logs()
         out: list[StopReason | None] = []

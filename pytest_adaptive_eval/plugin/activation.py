@@ -18,11 +18,11 @@ from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import WIDTH, show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.pipeline import Pipeline
-from pytest_adaptive_eval.plugin.progress import Progress
+from pytest_adaptive_eval.plugin.progress import ProgressHooks
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.run import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
-from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, empty_flag, split_models
+from pytest_adaptive_eval.plugin.state import STATE, ResultExchange, RunState, empty_flag, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
 
@@ -146,7 +146,7 @@ def activate(config: pytest.Config) -> None:
     gc.freeze()  # no imported object becomes garbage, so searching them only costs time
     config.add_cleanup(gc.unfreeze)
     config.stash[WIDTH] = shutil.get_terminal_size().columns
-    exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
+    exchange = ResultExchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
     state = config.stash[STATE] = RunState(config, settings, exchange, answers=answers)
     state.pipeline = Pipeline(shares=not state.worker)  # an interview of one worker may be given to another
     config.add_cleanup(state.pipeline.close)
@@ -160,7 +160,7 @@ def activate(config: pytest.Config) -> None:
     register(Collection(state), "adaptive-eval-collection")
     register(sys.modules[model_function.__module__], "adaptive-eval-fixtures")
     if not state.worker:
-        register(progress := Progress(config, state.exchange), "adaptive-eval-progress")
+        register(progress := ProgressHooks(config, state.exchange), "adaptive-eval-progress")
         register(RunRecorder(state, progress), "adaptive-eval-recorder")
     # `-p xdist.plugin` and PYTEST_PLUGINS name it by its module
     if any(map(config.pluginmanager.hasplugin, ("xdist", "xdist.plugin"))):

@@ -24,9 +24,9 @@ from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
+from pytest_adaptive_eval.plugin.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
-from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, Once, sets_up_only
+from pytest_adaptive_eval.plugin.state import GeneratorStates, Once, TestFinding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
@@ -116,7 +116,7 @@ _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
 NEAR = 2  #: Batches in prospect below which the session is told the scores one by one, so that it ends at once.
 
 
-class Fault(NamedTuple):
+class VoidReason(NamedTuple):
     """Reason why an interview is void; `usage` for a mistake of the user."""
 
     sentence: str
@@ -163,17 +163,17 @@ class AskingLoop:
     def __init__(self, node: Once, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
         self.evaluation, self.state = gate_plan.interview, gate_plan.state
-        self.fault: Fault | None = None
+        self.fault: VoidReason | None = None
         self.respondent = Respondent()
         self.recorder = AnswerRecorder()
         self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
-        self.skipped, self.reruns, self.finding = "", 0, Finding()
+        self.skipped, self.reruns, self.finding = "", 0, TestFinding()
         self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)
-        self._batch: list[Question] = []
+        self._batch: list[QuestionTest] = []
         self._live: LiveLine
         self.session = self._open_session()
 
@@ -216,7 +216,7 @@ class AskingLoop:
     def give_up(self, sentence: str, *, usage: bool = False, stop: StopReason = StopReason.GIVEN_UP) -> None:
         """End the interview as void; the first reason is kept."""
         if self.fault is None:
-            self.fault = Fault(sentence, usage, stop if self._bound else StopReason.UNASKED)
+            self.fault = VoidReason(sentence, usage, stop if self._bound else StopReason.UNASKED)
 
     def _end_by(self, error: AdaptiveEvalError) -> None:
         self.give_up(str(error), usage=isinstance(error, UsageError))
@@ -333,12 +333,12 @@ class AskingLoop:
         )
         return Draw(AskedItem(item, sample), administration)
 
-    def _test(self, draw: Draw) -> Question:
-        test = Question.of(self.node, AskedItem(draw.asked.item, draw.asked.sample))
+    def _test(self, draw: Draw) -> QuestionTest:
+        test = QuestionTest.of(self.node, AskedItem(draw.asked.item, draw.asked.sample))
         test.interview, test.ihook, test.administration = self, self._hook, draw.administration
         return test
 
-    def _run_batch(self, questions: list[Question]) -> list[Response]:
+    def _run_batch(self, questions: list[QuestionTest]) -> list[Response]:
         """Run questions that are answered together, up to the last or to the end of the interview."""
         self._batch = questions
         responses = []
@@ -356,7 +356,7 @@ class AskingLoop:
                 break
         return responses
 
-    def _needs(self, questions: Sequence[Question]) -> bool:
+    def _needs(self, questions: Sequence[QuestionTest]) -> bool:
         """Whether the verdict needs the first question's answer, which is there then: not one that is slow to come."""
         evaluation, subject = self.evaluation, self.respondent.subject
         plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
@@ -365,7 +365,7 @@ class AskingLoop:
         with captured(self.node):
             return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
 
-    def _run_protocol(self, test: Question) -> None:
+    def _run_protocol(self, test: QuestionTest) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
         items: list[Any] = self.node.session.items
         position = items.index(self.node) if self.state.worker and self.node in items else None
@@ -379,7 +379,7 @@ class AskingLoop:
             if position is not None:
                 items[position] = self.node
 
-    def _take(self, test: Question) -> Response:
+    def _take(self, test: QuestionTest) -> Response:
         self.reuse.mark(test.administration)
         taken = self.latest(test.requests.taken)
         if test.asked.read and taken is not None and test.asked.text != taken.text:
@@ -415,7 +415,7 @@ class AskingLoop:
         known = isinstance(subject, Model)
         return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
 
-    def begin(self, test: Question) -> None:
+    def begin(self, test: QuestionTest) -> None:
         """Have a question answered before its test runs, if the test asks its item as it is."""
         if not self._bound:
             self._bind(test.funcargs)
@@ -427,7 +427,7 @@ class AskingLoop:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""
         return self.recorder.answers_of(subject)
 
-    def _asks_by_itself(self, test: Question) -> bool:
+    def _asks_by_itself(self, test: QuestionTest) -> bool:
         """Whether the request of a test is known: that of its item, if made-up answers have shown it."""
         if test not in self._batch or self.finding.asks_item is False:
             return False

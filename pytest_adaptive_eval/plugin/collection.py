@@ -30,7 +30,7 @@ from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import (
     PLACEHOLDER,
     AskedItem,
-    Question,
+    QuestionTest,
     check_scope,
     crash_line,
     is_placeholder,
@@ -179,7 +179,7 @@ class Collection:
         )
         return [interview, *self._plan(interview, self._spec(node, mark))]
 
-    def _plan(self, test: EvaluationTest, spec: EvalSpec) -> list[Question]:
+    def _plan(self, test: EvaluationTest, spec: EvalSpec) -> list[QuestionTest]:
         """Read the settings of an evaluation.  Return the questions of an interview that the command line names."""
         settings = self.state.settings
         if spec.name in settings.models:
@@ -266,7 +266,7 @@ class Collection:
             self._banks[path] = bank
         return self._banks[path]
 
-    def _named(self, interview: EvaluationTest) -> list[Question]:
+    def _named(self, interview: EvaluationTest) -> list[QuestionTest]:
         """Return the questions that the command line names, such as ``file::test[item-id]``."""
         bank, ids = interview.gate_plan.interview.bank, interview.ids
         at = next(n for n, part in enumerate(ids) if part.startswith(PARAMETER))
@@ -284,7 +284,7 @@ class Collection:
             if same_test and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
                 item_names[name] = None
         try:
-            return [Question.of(interview, AskedItem(*self._sample(bank, name))) for name in item_names]
+            return [QuestionTest.of(interview, AskedItem(*self._sample(bank, name))) for name in item_names]
         except UsageError as error:
             raise pytest.Collector.CollectError(f"{interview.nodeid}: {error}") from None
 
@@ -418,7 +418,7 @@ class Collection:
             raise ConfigError(fault)
         if item in self._marked:
             return
-        if not isinstance(item, EvaluationTest | Question):
+        if not isinstance(item, EvaluationTest | QuestionTest):
             if getattr(item, "function", None) in self._mistaken:
                 return
             raise ConfigError(

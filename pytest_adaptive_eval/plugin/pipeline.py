@@ -23,7 +23,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.question import Draw, Question
+from pytest_adaptive_eval.plugin.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
 
@@ -46,7 +46,7 @@ class Pipeline:
         self._followers: list[_Ahead] = []
         self._rest: Iterator[_Ahead] = iter(())
 
-    def answer(self, loop: AskingLoop, subject: Model, questions: Sequence[Question]) -> None:
+    def answer(self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest]) -> None:
         """Have questions of an interview answered, so the first one's test finds its completion.
 
         Following ones are begun as well, and questions that the session has drawn ahead.
@@ -62,12 +62,12 @@ class Pipeline:
         leading.arrived.pop(key, None)  # not before: what is drawn is looked at meanwhile, and this one is no news
         leading.judgments.pop(key, None)
 
-    def needs(self, loop: AskingLoop, subject: Model, questions: Sequence[Question]) -> bool:
+    def needs(self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
         return loop.recorder.knows(questions[0]) or self._wait(loop, subject, questions, unless_settled=True)
 
     def _wait(
-        self, loop: AskingLoop, subject: Model, questions: Sequence[Question], *, unless_settled: bool = False
+        self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest], *, unless_settled: bool = False
     ) -> bool:
         """Wait until the answer to the first question is there, or until the verdict is certain without it."""
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
@@ -261,7 +261,7 @@ class _Ahead:
         self._then = -1, 0
         self._scores: dict[str, float] = {}
 
-    def expect(self, questions: Sequence[Question]) -> list[Draw]:
+    def expect(self, questions: Sequence[QuestionTest]) -> list[Draw]:
         """Return the awaited questions for which no call has begun."""
         awaited = []
         for question in self.loop.recorder.unanswered(self.loop.respondent.subject, questions):

@@ -16,7 +16,7 @@ import pytest
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
-from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question, find_model_fixture
+from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, QuestionTest, find_model_fixture
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner, drawn_so_far
 
 _WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters show where any part of it comes from.
@@ -45,7 +45,7 @@ class _Unprobed(Exception):
     """The test cannot be run without asking its model."""
 
 
-class _Probe(Question):
+class _Probe(QuestionTest):
     """A question whose model gives a made-up answer; it reports nothing."""
 
     asked: _ProbedItem

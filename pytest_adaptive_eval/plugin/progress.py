@@ -14,7 +14,7 @@ from pytest_adaptive_eval.inference.sampling import mean_of_draws
 from pytest_adaptive_eval.text import clean_terminal, columns, number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.state import Exchange
+    from pytest_adaptive_eval.plugin.state import ResultExchange
 
 EVERY, CONFIDENCE = 0.1, 0.95  #: Seconds between two drawings, and confidence of each bound of the interval.
 NAME = 30  #: Columns of an evaluation's name.
@@ -132,13 +132,13 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
-class Progress:
+class ProgressHooks:
     """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
     """
 
-    def __init__(self, config: pytest.Config, exchange: Exchange) -> None:
+    def __init__(self, config: pytest.Config, exchange: ResultExchange) -> None:
         self._config, self._exchange = config, exchange
         self._session: pytest.Session | None = None
         #: Number of collected tests; None where pytest or xdist has counted them since.

@@ -106,7 +106,7 @@ class Draw:
     key: str = ""
 
 
-class Question(Once):
+class QuestionTest(Once):
     """One administered question; a failed assertion is a wrong answer and passes."""
 
     asked: AskedItem

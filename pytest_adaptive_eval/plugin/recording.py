@@ -30,7 +30,7 @@ from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.reuse import AnswerStore, Completions
-    from pytest_adaptive_eval.plugin.question import Draw, Question
+    from pytest_adaptive_eval.plugin.question import Draw, QuestionTest
     from pytest_adaptive_eval.plugin.state import GeneratorStates
 
 FEWEST, SHARE = 20, 0.95  #: Answers from which on a constant one is named, and its share of them.
@@ -104,7 +104,7 @@ class AnswerRecorder:
         self.statuses: Counter[str] = Counter()
         self.journal: Journal | None = None
         self.subject: Model | None = None
-        self.current: Question | None = None
+        self.current: QuestionTest | None = None
         self.fault: JournalError | None = None
         self.unkept = ""
         self.constant = ConstantAnswers()
@@ -123,7 +123,7 @@ class AnswerRecorder:
         if self.journal is not None:
             self.journal.close()
 
-    def add(self, test: Question, response: Response) -> None:
+    def add(self, test: QuestionTest, response: Response) -> None:
         """Add a response to the administrations and the counts."""
         administration, item = test.administration, test.asked.item
         administration.status, administration.score = response.status.value, response.score
@@ -142,9 +142,9 @@ class AnswerRecorder:
                 self._wrong += 1
                 self._finding[finding_kind(item, item.grader, response.text)] += 1
 
-    def unanswered(self, subject: Model, questions: Sequence[Question]) -> list[Question]:
+    def unanswered(self, subject: Model, questions: Sequence[QuestionTest]) -> list[QuestionTest]:
         """Return the questions without an answer in the journal.  The subject gets the kept completions of others."""
-        unanswered: list[Question] = []
+        unanswered: list[QuestionTest] = []
         for question in questions:
             completion = self.recall(question, question.asked.item, self.key(question))
             if completion is None:
@@ -153,16 +153,16 @@ class AnswerRecorder:
                 self.hand(subject, question, completion)
         return unanswered
 
-    def hand(self, subject: Model, question: Question, completion: Completion) -> None:
+    def hand(self, subject: Model, question: QuestionTest, completion: Completion) -> None:
         """Let the test of a question find its completion with the subject."""
         _note_likelihood(question, completion.likelihood)
         subject.restore(question.asked.item, question.asked.sample, completion)
 
-    def knows(self, test: Question | Draw) -> bool:
+    def knows(self, test: QuestionTest | Draw) -> bool:
         """Return whether the journal has the answer to a question."""
         return self.journal is not None and self.journal.get(self.key(test)) is not None
 
-    def recall(self, test: Question | Draw, item: Item, key: str) -> Completion | None:
+    def recall(self, test: QuestionTest | Draw, item: Item, key: str) -> Completion | None:
         """Return the completion of a request of a question from the journal, or None.
 
         Raises:
@@ -175,7 +175,7 @@ class AnswerRecorder:
         _note_likelihood(test, completion.likelihood)
         return completion
 
-    def keep_completion(self, test: Question | Draw, completion: Completion, key: str = "") -> None:
+    def keep_completion(self, test: QuestionTest | Draw, completion: Completion, key: str = "") -> None:
         """Write a completion to the journal, unless a later run should ask again.
 
         Args:
@@ -279,7 +279,7 @@ class AnswerRecorder:
         """Return a warning where many answers were truncated, else empty; `cap` is the one that held, if known."""
         return truncation_warning(self.statuses[Status.TRUNCATED.value], len(self.administrations), cap)
 
-    def key(self, test: Question | Draw) -> str:
+    def key(self, test: QuestionTest | Draw) -> str:
         """Return the key of the answer to a question's item, if the test asks that as it is."""
         if not test.key:
             assert self.subject is not None
@@ -287,7 +287,7 @@ class AnswerRecorder:
         return test.key
 
 
-def _place(test: Question | Draw) -> tuple[str, int]:
+def _place(test: QuestionTest | Draw) -> tuple[str, int]:
     """Return what distinguishes draws of equal requests."""
     return test.administration.item, test.administration.sample
 
@@ -295,7 +295,7 @@ def _place(test: Question | Draw) -> tuple[str, int]:
 class _KeptAnswers:
     """Answers of a subject to the requests of one question, in the journal; see `AnswerSource`."""
 
-    def __init__(self, recorder: AnswerRecorder, test: Question, subject: Model) -> None:
+    def __init__(self, recorder: AnswerRecorder, test: QuestionTest, subject: Model) -> None:
         self._recorder, self._test, self._subject = recorder, test, subject
 
     def find(self, item: Item) -> Completion | None:
@@ -359,7 +359,7 @@ def _content(argument: Any) -> Any:
     raise TypeError
 
 
-def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
+def _note_likelihood(test: QuestionTest | Draw, facts: Mapping[str, Any] | None) -> None:
     if facts:
         test.administration.likelihood = converted(LikelihoodRecord, plain(facts))
 

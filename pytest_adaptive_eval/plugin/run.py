@@ -12,7 +12,7 @@ import pytest
 from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.progress import shows_live
-from pytest_adaptive_eval.plugin.question import Question
+from pytest_adaptive_eval.plugin.question import QuestionTest
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.plugin.verdicts import VerdictLog
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
@@ -45,7 +45,7 @@ class RunHooks:
         warnings, is `tryfirst` and stays outside this one.
         """
         state = self.state
-        if state.owns(item) and not isinstance(item, Question) and state.places.begin(item.nodeid):
+        if state.owns(item) and not isinstance(item, QuestionTest) and state.places.begin(item.nodeid):
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
             if isinstance(item, EvaluationNode):
@@ -93,7 +93,7 @@ class OwnProtocol:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
         """Run one of our items before any other plugin does."""
-        if not self._state.owns(item) or (isinstance(item, Question) and item.interview is None):
+        if not self._state.owns(item) or (isinstance(item, QuestionTest) and item.interview is None):
             return None
         return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)
 
@@ -115,7 +115,7 @@ class ReportHooks:
         report = yield
         error = call.excinfo.value if call.excinfo else None
         of_subtest = self._verdicts.running == item.nodeid
-        if isinstance(item, Question):
+        if isinstance(item, QuestionTest):
             item.take_report(report, error, of_subtest=of_subtest)
         if not of_subtest:
             if attached := self._attached(item, report):
@@ -131,7 +131,7 @@ class ReportHooks:
 
     def _attached(self, item: pytest.Item, report: pytest.TestReport) -> dict[str, Any]:
         """Return the data that a report carries to the process that writes the run's record."""
-        if isinstance(item, Question):
+        if isinstance(item, QuestionTest):
             if item.interview is None:
                 return {"question_of": ""}
             return {} if report.passed else {"question_of": item.interview.nodeid}

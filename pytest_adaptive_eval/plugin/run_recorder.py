@@ -23,7 +23,7 @@ from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.progress import Progress
+    from pytest_adaptive_eval.plugin.progress import ProgressHooks
     from pytest_adaptive_eval.plugin.state import RunState, Selection
 
 _RECORDS = ("record", "record copy", "new baseline")  #: Written files that state the exit status, besides the page.
@@ -161,7 +161,7 @@ _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 class RunRecorder:
     """Hooks of the process that writes the record: the controller of xdist, or the one process there is."""
 
-    def __init__(self, state: RunState, progress: Progress) -> None:
+    def __init__(self, state: RunState, progress: ProgressHooks) -> None:
         self.state, self.config = state, state.config
         self._progress = progress
         started = clock.now()

@@ -163,7 +163,7 @@ class Selection(NamedTuple):
     shard: str = ""
 
 
-class Exchange:
+class ResultExchange:
     """A folder of results by node id, on a worker the controller's; there is none if the run has one process."""
 
     def __init__(self, folder: str | None = None) -> None:
@@ -270,7 +270,7 @@ class RunState:
 
     config: pytest.Config
     settings: Settings
-    exchange: Exchange
+    exchange: ResultExchange
     places: PlaceGuard = field(default_factory=PlaceGuard)
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
@@ -414,7 +414,7 @@ class EvaluationNode(Once):
         raise NotImplementedError
 
 
-class Finding:
+class TestFinding:
     """What answers have shown of a test.
 
     Attributes:
@@ -451,7 +451,7 @@ class QuestionOwner(Protocol):
     skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
     reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
     generators: GeneratorStates  #: Random state that the questions share.
-    finding: Finding  #: What made-up answers have shown of the test.
+    finding: TestFinding  #: What made-up answers have shown of the test.
 
     @property
     def unanswered(self) -> str:

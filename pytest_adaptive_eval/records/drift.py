@@ -58,7 +58,7 @@ _BISECTIONS = 44  #: Halvings of the limit's range, to 12 digits.
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SeriesPoint:
     """One run of a series; low and high are None for one of `standard_error` alone, such as an ability."""
 
     run: str
@@ -87,7 +87,7 @@ class Series:
     scale: str
     metric: str
     category: str
-    points: tuple[Point, ...]
+    points: tuple[SeriesPoint, ...]
 
     @property
     def population(self) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
-from pytest_adaptive_eval.records.drift import Point, Series
+from pytest_adaptive_eval.records.drift import Series, SeriesPoint
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
@@ -357,7 +357,7 @@ class History:
             ConfigError: The file of accepted levels is damaged.
         """
         accepted = {level.series: _moment(level.started) for level in self.accepted}
-        points: dict[_Key, list[Point]] = {}
+        points: dict[_Key, list[SeriesPoint]] = {}
         newest: dict[_Key, str] = {}
         for key, content, point in self._points(which):
             began = accepted.get((key[0], *key[4:]))
@@ -367,7 +367,7 @@ class History:
             newest[key] = content
         return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
 
-    def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, Point]]:
+    def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, SeriesPoint]]:
         """Yield series, content hash of the bank and point of each estimate, interviews first."""
         found = [
             (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
@@ -379,7 +379,7 @@ class History:
 _Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, scale, metric and category of a series.
 
 
-def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[_Key, str, Point]]:
+def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[_Key, str, SeriesPoint]]:
     """Yield a point for each estimate of an evaluation; a whole accuracy stands for a missing ability."""
     tested, found = evaluation.subject, list(of_subject(evaluation))
     by_ability = any(quantity.metric == "ability" for quantity, _ in found)
@@ -389,7 +389,7 @@ def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Itera
             continue
         ends = (row.low, row.high) if quantity.metric == "accuracy" else (None, None)
         *place, content = _place(evaluation, quantity.metric)
-        point = Point(record.run, record.started, tested.name, tested.checkpoint, value, error, *ends)
+        point = SeriesPoint(record.run, record.started, tested.name, tested.checkpoint, value, error, *ends)
         yield (evaluation.name, place[0], place[1], place[2], *quantity), content, point
 
 

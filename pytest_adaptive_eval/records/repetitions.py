@@ -70,7 +70,7 @@ def population(interview: EvaluationRecord) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class Repetition:
     """One repetition of a ladder, with one value a level, see `ladder_of`."""
 
     run: str
@@ -92,7 +92,7 @@ class Envelope:
     evaluation: str
     subject: str
     checkpoint: str
-    rounds: tuple[Round, ...]
+    rounds: tuple[Repetition, ...]
 
     @property
     def _accuracies(self) -> Array:
@@ -151,11 +151,11 @@ def _json_values(values: Sequence[float] | Array) -> list[float | None]:
 
 def envelopes(rows: Iterable[tuple[RunRecord, EvaluationRecord]]) -> list[Envelope]:
     """Return the envelope of each subject's repetitions on each task, in the order of their first ones."""
-    repetitions: dict[tuple[str, str, str, str], list[Round]] = {}
+    repetitions: dict[tuple[str, str, str, str], list[Repetition]] = {}
     for record, interview in rows:
         ladder = ladder_of(interview)
         if ladder is None or interview.error or not interview.stop:
             continue
         key = (interview.name, interview.subject.name, interview.subject.checkpoint, population(interview))
-        repetitions.setdefault(key, []).append(Round(record.run, record.started, ladder))
+        repetitions.setdefault(key, []).append(Repetition(record.run, record.started, ladder))
     return [Envelope(*key[:3], tuple(rounds)) for key, rounds in repetitions.items()]

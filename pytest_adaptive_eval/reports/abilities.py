@@ -54,7 +54,7 @@ class Parts:
     separations: list[dict[str, str | Markup]]
 
 
-class Separation(msgspec.Struct):
+class SeparationRow(msgspec.Struct):
     """Difference of items known to be of low quality from the others, as a bank's report has it."""
 
     name: str = ""
@@ -101,7 +101,7 @@ def parted(key: str, interview: EvaluationRecord, bank: ItemBank | None) -> Part
         [(tag("svg", sample, viewBox="0 0 12 12"), label) for sample, label in zip(samples, labels, strict=True)],
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[:_ITEMS]],
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[::-1][:_ITEMS]],
-        [_separation(_reported(data, Separation())) for data in scale.report.get("separations", [])],
+        [_separation(_reported(data, SeparationRow())) for data in scale.report.get("separations", [])],
     )
 
 
@@ -146,7 +146,7 @@ def _extreme(bank: ItemBank, scale: FormatScale, item: int, gain: float) -> Extr
     return Extreme(clean_html(content.id, _NAME), clean_html(text, _TEXT), pictures, facts)
 
 
-def _separation(separation: Separation) -> dict[str, str | Markup]:
+def _separation(separation: SeparationRow) -> dict[str, str | Markup]:
     numbers = ("original", "low", "p", "wasserstein", "auc")
     cells = {name: words.number_or_dash(getattr(separation, name)) for name in numbers}
     if separation.p is not None and separation.p < 1e-3:
@@ -154,7 +154,7 @@ def _separation(separation: Separation) -> dict[str, str | Markup]:
     return {"name": clean_html(separation.name, _NAME), "picture": _distributions(separation), **cells}
 
 
-def _distributions(separation: Separation) -> Markup | str:
+def _distributions(separation: SeparationRow) -> Markup | str:
     """Return the drawing of both distributions; an empty text for a damaged report."""
     edges, counts = separation.edges, separation.counts
     if edges is None or counts is None or len(counts) != 2 or not all(map(math.isfinite, edges)):

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.view import View, views
+from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
@@ -79,7 +79,7 @@ def _class(suite: str) -> str:
     return "adaptive_eval." + suite.replace(".", "_")
 
 
-def _evaluation_case(view: View, suite: str) -> Any:
+def _evaluation_case(view: ReportView, suite: str) -> Any:
     from junit_xml import TestCase
 
     evaluation = view.record

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
-from pytest_adaptive_eval.reports.view import View, standing_notes, views
+from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
     return _table(("verdict", "gate", "what was found"), rows, len(gates))
 
 
-def _interviews(shown: Sequence[View]) -> str:
+def _interviews(shown: Sequence[ReportView]) -> str:
     if not shown:
         return ""
     rows = []
@@ -158,7 +158,7 @@ def _interviews(shown: Sequence[View]) -> str:
     return f"{table}\n<sub>{told}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
-def _rows(view: View) -> str:
+def _rows(view: ReportView) -> str:
     """Return the results of several models: a table of its subjects, best first."""
     evaluation = view.record
     text = f"### {_inline(view.place, _NAME)}\n\n{_inline(view.line, _SENTENCE)}\n\n"

@@ -40,7 +40,7 @@ from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
 from pytest_adaptive_eval.reports.sections import interval_of, results_of
-from pytest_adaptive_eval.reports.view import View, views
+from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.reports.words import number_or_dash, plottable
 from pytest_adaptive_eval.text import clean_terminal, counted
 
@@ -209,7 +209,7 @@ def page_head(title: str, style: str, script: str) -> str:
     )
 
 
-def _verdict(record: RunRecord, shown: Sequence[View]) -> dict[str, Any]:
+def _verdict(record: RunRecord, shown: Sequence[ReportView]) -> dict[str, Any]:
     outcomes = [gate.outcome for gate in record.gates]
     names = dict.fromkeys(view.shown_subject for view in shown)
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
@@ -252,7 +252,7 @@ def _gate_bar(verdict: VerdictRecord) -> Markup | None:
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _evaluation(key: str, view: View, bank: ItemBank | None) -> dict[str, Any]:
+def _evaluation(key: str, view: ReportView, bank: ItemBank | None) -> dict[str, Any]:
     """Return an evaluation as the template takes it."""
     evaluation = view.record
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
@@ -272,7 +272,7 @@ def _evaluation(key: str, view: View, bank: ItemBank | None) -> dict[str, Any]:
     }
 
 
-def _interview(key: str, view: View, bank: ItemBank | None) -> dict[str, Any]:
+def _interview(key: str, view: ReportView, bank: ItemBank | None) -> dict[str, Any]:
     interview = view.record
     figures, absent = interview_figures(key, interview, view.gates, bank)
     return {
@@ -288,7 +288,7 @@ def _interview(key: str, view: View, bank: ItemBank | None) -> dict[str, Any]:
     }
 
 
-def _facts(view: View, interview: EvaluationRecord) -> list[tuple[str, str, str]]:
+def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each figure in the head of an interview."""
     percent = words.percent(interview)
     title = "Accuracy over the whole bank"

@@ -141,7 +141,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionRow:
     """One administration; `text` is None where the question cannot be shown, and `sentence` gives the reason."""
 
     position: object
@@ -166,7 +166,7 @@ class QuestionList:
 
     title: str
     sentence: str
-    questions: list[Question] = field(default_factory=list)
+    questions: list[QuestionRow] = field(default_factory=list)
 
 
 def question_lists(
@@ -274,7 +274,7 @@ def _picture(name: str, root: str, limit: int) -> Picture:
 
 def _question(
     asked: Administration, item: Item | None, sentence: str, pictures: Mapping[tuple[str, str], Picture], cut: int
-) -> Question:
+) -> QuestionRow:
     kind = kind_of(asked)
     word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
     if kind is Kind.NONE:
@@ -287,7 +287,7 @@ def _question(
         expected = clean_html(expected_answer(item), min(cut, 600))
         pictures_of_item = [pictures[item.root, name] for name in item.images]
     one_line = len(answer) + len(expected) < _BRIEF and "\n" not in answer + expected
-    return Question(
+    return QuestionRow(
         position=asked.position,
         kind=kind,
         word=clean_html(word if asked.status == "ok" or kind is Kind.NONE else f"{word}, {asked.status}", 40),

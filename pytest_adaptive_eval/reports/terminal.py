@@ -11,7 +11,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.questions import wrong_answers
-from pytest_adaptive_eval.reports.view import View, standing_notes, views
+from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def warning_lines(record: RunRecord, width: int) -> list[Line]:
     return [line for lines in wrapped for line in _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])]
 
 
-def _interviews(entries: Sequence[View], width: int) -> list[Line]:
+def _interviews(entries: Sequence[ReportView], width: int) -> list[Line]:
     """Return a table where it fits, else a block per interview; then the meaning of the columns."""
     shown = [view for view in entries if view.record.is_interview]
     rows = [_cells(view) for view in shown]
@@ -191,7 +191,7 @@ def _lines_of_others(record: RunRecord, width: int) -> list[Line]:
     return lines
 
 
-def _cells(view: View) -> dict[str, str]:
+def _cells(view: ReportView) -> dict[str, str]:
     return {
         "subject": clean_terminal(view.subject or "-", _NAME, keep_end=True),
         "bank": clean_terminal(view.place or "-", _NAME),

@@ -10,7 +10,7 @@ from pytest_adaptive_eval.reports import words
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReportView:
     """What reports say of one evaluation.
 
     Args:
@@ -68,15 +68,15 @@ class View:
         yield from self.record.notes
 
 
-def views(record: RunRecord) -> list[View]:
+def views(record: RunRecord) -> list[ReportView]:
     """Return the view of each evaluation of a run, in order."""
     return [_view(evaluation, gates) for evaluation, gates in record.judged()[0]]
 
 
-def _view(evaluation: EvaluationRecord, gates: list[GateRecord]) -> View:
+def _view(evaluation: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
     if evaluation.is_interview:
         accuracy = words.accuracy(evaluation)
-        return View(
+        return ReportView(
             evaluation,
             gates,
             evaluation.subject.name,
@@ -90,7 +90,7 @@ def _view(evaluation: EvaluationRecord, gates: list[GateRecord]) -> View:
             words.usage(evaluation.costs),
         )
     result, leading = words.subject_results(evaluation)
-    return View(
+    return ReportView(
         evaluation,
         gates,
         evaluation.subject.name,

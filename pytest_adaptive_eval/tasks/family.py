@@ -27,7 +27,7 @@ SMALL_PIXELS = 48
 PICTURE_FORMATS = ("image+text", "text", "image", "none")
 
 
-class Run(Protocol):
+class RunnerResult(Protocol):
     """Result of calling a function of foreign code; see `pytest_adaptive_eval.extensions.sandbox.runner.Run`."""
 
     @property
@@ -46,7 +46,7 @@ class Run(Protocol):
 class Runner(Protocol):
     """Sandbox that runs foreign code."""
 
-    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
+    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> RunnerResult:
         """Define `function` by `code` and call it once with each list of arguments."""
 
 

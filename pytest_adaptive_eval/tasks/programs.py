@@ -34,7 +34,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class LoopCondition:
     """Test of a number x."""
 
     words: str
@@ -60,7 +60,7 @@ class Loop:
     """Loop over the list, or over the numbers from 1 to k; some steps have a condition."""
 
     over_list: bool
-    steps: tuple[tuple[Condition | None, Action], ...]
+    steps: tuple[tuple[LoopCondition | None, Action], ...]
 
     def run(self, total: int, arguments: Arguments, outcomes: Outcomes, /) -> int:
         """Return the new total, and add how the conditions turned out to `outcomes`."""
@@ -99,7 +99,7 @@ class Loop:
 class Branch:
     """Action that depends on a condition on the total."""
 
-    condition: Condition
+    condition: LoopCondition
     action: Action
     alternative: Action
 
@@ -124,7 +124,7 @@ class Branch:
 class While:
     """Action that is repeated as long as a condition on the total holds."""
 
-    condition: Condition
+    condition: LoopCondition
     action: Action
 
     def run(self, total: int, _: Arguments, outcomes: Outcomes, /) -> int:
@@ -230,18 +230,18 @@ def _constant_action(rng: random.Random) -> Action:
     )
 
 
-def _above(b: int) -> Condition:
-    return Condition(f"{{x}} is above {b}", f"{{x}} > {b}", lambda x: x > b)
+def _above(b: int) -> LoopCondition:
+    return LoopCondition(f"{{x}} is above {b}", f"{{x}} > {b}", lambda x: x > b)
 
 
-def _condition(rng: random.Random, low: int, high: int) -> Condition:
+def _condition(rng: random.Random, low: int, high: int) -> LoopCondition:
     a, b = rng.randrange(2, 6), rng.randrange(low, high)
     r = rng.randrange(a)
     return rng.choice(
         (
             _above(b),
-            Condition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b),
-            Condition(
+            LoopCondition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b),
+            LoopCondition(
                 f"{{x}} leaves the remainder {r} when divided by {a}", f"{{x}} % {a} == {r}", lambda x: x % a == r
             ),
         )

@@ -16,7 +16,14 @@ from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.backtest import (
+    CONTENDERS,
+    Backtest,
+    BacktestCell,
+    Split,
+    backtest,
+    splits,
+)
 from pytest_adaptive_eval.extensions.backtests.contenders import classical
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.responses import Responses
@@ -87,13 +94,13 @@ def test_splits_that_cannot_be(families, test, message):
 
 
 def cell(ranking=(), **more):
-    return Cell(ranking=list(ranking), correlation=[0.5] * len(ranking), error=[0.1] * len(ranking), **more)
+    return BacktestCell(ranking=list(ranking), correlation=[0.5] * len(ranking), error=[0.1] * len(ranking), **more)
 
 
 def test_coverage_width_and_fifths():
     truth = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
     pairs = [(t - 0.1, t + 0.1) for t in truth[:8]] + [(0.0, 0.1), (0.0, 0.95)]  # the ninth misses, the last just holds
-    made = Cell(truth=truth, intervals={"m": pairs}, uniform=[0.2] * 8 + [0.1, 0.0])
+    made = BacktestCell(truth=truth, intervals={"m": pairs}, uniform=[0.2] * 8 + [0.1, 0.0])
     assert made.coverage("m") == pytest.approx(0.9)
     assert made.coverage("m", np.array([False] * 8 + [True, True])) == 0.5
     assert made.fifths("m") == [1.0, 1.0, 1.0, 1.0, 0.5]

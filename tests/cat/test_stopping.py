@@ -13,7 +13,7 @@ from pytest_adaptive_eval.cat.stopping import (
     AnyOf,
     Budget,
     Decision,
-    Progress,
+    SessionProgress,
     StandardError,
     StoppingRule,
     StopReason,
@@ -109,7 +109,9 @@ def test_rules() -> None:
     estimate = Estimate(np.zeros((3, 2)), np.array([np.diag(row**2) for row in errors]), np.ones(3, dtype=bool))
     rule = AnyOf((StandardError(0.3), Budget(5)))
     assert isinstance(rule, StoppingRule)
-    progress = [Progress(asked, estimate, partial(uniform_logs, np.zeros((3, asked)), 100)) for asked in range(6)]
+    progress = [
+        SessionProgress(asked, estimate, partial(uniform_logs, np.zeros((3, asked)), 100)) for asked in range(6)
+    ]
     assert rule.check(progress[4]) == [StopReason.PRECISION, None, StopReason.PRECISION]
     assert rule.check(progress[5]) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
     assert StandardError(9.0).check(progress[0]) == [None] * 3  # a wide target does not stop before the first answer
@@ -119,7 +121,7 @@ def test_rules() -> None:
 def test_a_standard_error_that_equals_its_target_stops() -> None:
     estimate = Estimate(np.zeros((1, 1)), np.full((1, 1, 1), 0.25), np.ones(1, dtype=bool))
     for target, reason in ((0.5, StopReason.PRECISION), (0.49, None)):
-        progress = Progress(1, estimate, partial(uniform_logs, np.zeros((1, 1)), 100))
+        progress = SessionProgress(1, estimate, partial(uniform_logs, np.zeros((1, 1)), 100))
         assert StandardError(target).check(progress) == [reason]
 
 
@@ -128,10 +130,10 @@ def test_a_decision_waits_for_every_claim() -> None:
     estimate = Estimate(np.zeros((3, 1)), np.ones((3, 1, 1)), np.ones(3, dtype=bool))
     logs = uniform_logs(scores, 20)
     low, high = Claim(5.0), Claim(10.0)
-    early, late = Progress(2, estimate, lambda: logs[:, :2]), Progress(16, estimate, lambda: logs)
+    early, late = SessionProgress(2, estimate, lambda: logs[:, :2]), SessionProgress(16, estimate, lambda: logs)
     reached = StopReason.DECISION
     assert isinstance(Decision((low,)), StoppingRule)
-    assert Decision((low,)).check(Progress(0, estimate, lambda: logs[:, :0])) == [None] * 3
+    assert Decision((low,)).check(SessionProgress(0, estimate, lambda: logs[:, :0])) == [None] * 3
     assert Decision((low, high)).check(early) == [None] * 3  # nothing follows from two answers of twenty
     assert Decision((low,)).check(late) == [reached] * 3  # 16, 0 and 8 are known to be right, and 4 are left
     assert Decision((high,)).check(late) == [reached, reached, None]

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.interviewer.parsing import (
     read_choice,
     read_object,
 )
-from pytest_adaptive_eval.interviewer.prompts import Form
+from pytest_adaptive_eval.interviewer.prompts import PromptForm
 from pytest_adaptive_eval.items.item import Item
 
 MEMORY = MemoryTable(
@@ -33,13 +33,13 @@ CANDIDATES = (
 )
 
 
-def text(form: Form = Form()) -> str:  # noqa: B008 - frozen
+def text(form: PromptForm = PromptForm()) -> str:  # noqa: B008 - frozen
     (message,) = prompts.recommend(CANDIDATES, MEMORY, 0.4, form)
     return message.text
 
 
 def test_a_recommendation_shows_everything() -> None:
-    (message,) = prompts.recommend(CANDIDATES, MEMORY, 0.4, Form())
+    (message,) = prompts.recommend(CANDIDATES, MEMORY, 0.4, PromptForm())
     assert message.text.splitlines()[2:-1] == [
         "Ability: 0.4",
         "Asked so far, with difficulties:",
@@ -56,18 +56,18 @@ def test_a_recommendation_shows_everything() -> None:
 
 
 def test_each_switch_hides_its_part() -> None:
-    assert "67%" not in text(Form(memory=False))
-    assert "Asked so far" not in text(Form(memory=False))
-    hidden = text(Form(difficulty="none"))
+    assert "67%" not in text(PromptForm(memory=False))
+    assert "Asked so far" not in text(PromptForm(memory=False))
+    hidden = text(PromptForm(difficulty="none"))
     for shown in ("Ability", "difficulty 0.3", "chance", "-1.2", "min"):
         assert shown in text()
         assert shown not in hidden
     assert "| sums | 3 | 67% |" in hidden
-    (message,) = prompts.recommend(CANDIDATES, MEMORY, 0.4, Form(images=False))
+    (message,) = prompts.recommend(CANDIDATES, MEMORY, 0.4, PromptForm(images=False))
     assert message.images == ()
     assert "2. Which shape? [2 images, not shown]" in message.text
     with pytest.raises(ConfigError, match="difficulty is 'hard', expected 'irt', 'annotated' or 'none'"):
-        Form(difficulty="hard")  # type: ignore[arg-type]
+        PromptForm(difficulty="hard")  # type: ignore[arg-type]
 
 
 def test_annotations_stand_where_no_number_is_given() -> None:
@@ -76,14 +76,14 @@ def test_annotations_stand_where_no_number_is_given() -> None:
         Candidate(1, Item("b", "q", meta={"level": 2}), (), None, None, 1.0),
         Candidate(2, Item("c", "q", meta={"level": 2}), (), 1.5, None, 1.0),
     ]
-    (message,) = prompts.recommend(marked, MemoryTable(), None, Form(difficulty="annotated"))
+    (message,) = prompts.recommend(marked, MemoryTable(), None, PromptForm(difficulty="annotated"))
     assert message.text.splitlines()[3:6] == ["1. q (difficulty hard)", "2. q (difficulty 2)", "3. q (difficulty 1.5)"]
-    (message,) = prompts.recommend(marked, MemoryTable(), None, Form())
+    (message,) = prompts.recommend(marked, MemoryTable(), None, PromptForm())
     assert message.text.splitlines()[3:6] == ["1. q", "2. q", "3. q (difficulty 1.5)"]
 
 
 def test_candidates_to_rate_stand_alone_behind_what_they_share() -> None:
-    (message,), continuations = prompts.rate(CANDIDATES, MEMORY, 0.4, Form())
+    (message,), continuations = prompts.rate(CANDIDATES, MEMORY, 0.4, PromptForm())
     assert text().startswith(message.text)
     assert message.text.endswith("| trees | 1 | - | - | - | - |\n")
     assert message.images == ()
@@ -92,29 +92,29 @@ def test_candidates_to_rate_stand_alone_behind_what_they_share() -> None:
         "Candidate: Which shape? [2 images, not shown] (difficulty -9.9)",
         "Candidate: (no text, c)",
     ]
-    alone = prompts.rate(CANDIDATES[1:2], MEMORY, 0.4, Form())
+    alone = prompts.rate(CANDIDATES[1:2], MEMORY, 0.4, PromptForm())
     assert alone == ([message], continuations[1:2])
 
 
 def test_sorting() -> None:
     items = [candidate.item for candidate in CANDIDATES]
-    (message,) = prompts.sort_first(items, [], Form())
+    (message,) = prompts.sort_first(items, [], PromptForm())
     assert message.text.splitlines()[2:5] == ["1. What is 2 + 3?", "2. Which shape? [2 images]", "3. (no text, c)"]
     assert message.images == ("x.png", "y.png")
     assert message.root == "" or message.root == "/bank"
     assert prompts.assignment_schema(2)["required"] == ["1", "2"]
-    assert "Categories so far: sums, trees.\n" in prompts.sort_first(items, ["sums", "trees"], Form())[0].text
-    (message,) = prompts.sort_one(items[1], ["sums", "trees"], Form())
+    assert "Categories so far: sums, trees.\n" in prompts.sort_first(items, ["sums", "trees"], PromptForm())[0].text
+    (message,) = prompts.sort_one(items[1], ["sums", "trees"], PromptForm())
     assert "Question: Which shape? [2 images]\nCategories so far: sums, trees.\n" in message.text
     assert (message.images, message.root) == (("x.png", "y.png"), "/bank")
-    assert "Categories so far: none yet.\n" in prompts.sort_one(items[1], [], Form())[0].text
+    assert "Categories so far: none yet.\n" in prompts.sort_one(items[1], [], PromptForm())[0].text
 
 
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_no_foreign_text_breaks_out_of_its_line(question: str, category: str) -> None:
     memory = MemoryTable((CategoryRow(category, 1, 0.0, 0.0, 0.0, 1.0),), 1)
     candidates = [Candidate(0, Item("a", question), (category,), 0.0, 0.5, 1.0)] * 2
-    (message,) = prompts.recommend(candidates, memory, 0.0, Form())
+    (message,) = prompts.recommend(candidates, memory, 0.0, PromptForm())
     lines = message.text.splitlines()
     assert len(lines) == 10
     assert lines[5].count("|") == 7
@@ -124,7 +124,7 @@ def test_no_foreign_text_breaks_out_of_its_line(question: str, category: str) ->
 def test_prompts_are_bounded() -> None:
     rows = tuple(CategoryRow(f"c{n}", 1 + n % 7, 0.0, 0.0, 0.0, 1.0) for n in range(1000))
     long = Candidate(0, Item("a", "start " + "word " * 100_000 + "end?"), (), 0.0, 0.5, 1.0)
-    (message,) = prompts.recommend([long], MemoryTable(rows, 1000), 0.0, Form())
+    (message,) = prompts.recommend([long], MemoryTable(rows, 1000), 0.0, PromptForm())
     assert len(message.text) < 6000
     assert f"and {1000 - prompts.SHOWN_ROWS} categories that were tested more\n" in message.text
     assert "| c0 | 1 |" in message.text
@@ -135,7 +135,7 @@ def test_prompts_are_bounded() -> None:
 def test_messages_are_read_as_text() -> None:
     parts = ({"role": "user", "content": [{"type": "text", "text": "How"}, {"type": "image"}]},)
     item = Item("m", messages=({"role": "system", "content": "Be brief."}, *parts), images=("x.png",))
-    assert "Question: Be brief. How [1 image]\n" in prompts.sort_one(item, [], Form())[0].text
+    assert "Question: Be brief. How [1 image]\n" in prompts.sort_one(item, [], PromptForm())[0].text
 
 
 IDS = ["sum-1", "tree-2", "3", "q2"]
@@ -165,7 +165,7 @@ def test_choices_in_many_guises(reply: str) -> None:
 def test_choices_of_an_item_stand_in_its_question() -> None:
     named = Item("a", "Which? (A) red (B) blue", "A", choices=("red", "blue"))
     unnamed = Item("b", "Which?", "A", choices=("red", "blue"))
-    (message,) = prompts.sort_first([named, unnamed], [], Form())
+    (message,) = prompts.sort_first([named, unnamed], [], PromptForm())
     assert "1. Which? (A) red (B) blue\n" in message.text
     assert "2. Which? Choices: red; blue\n" in message.text
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.irt.multimodal import (
-    Information,
+    CumulativeInformation,
     Modalities,
     MultimodalItems,
     Population,
@@ -143,7 +143,7 @@ class TestInformation:
     def test_rank_one_updates_are_the_determinant(self, seed, count):
         rng = np.random.default_rng(seed)
         A, w = rng.normal(size=(count, 4)), rng.uniform(0, 0.25, count)
-        information = Information.start(np.eye(4) * 2.0)
+        information = CumulativeInformation.start(np.eye(4) * 2.0)
         gains = []
         for k in range(count):
             gains.append(float(information.gain(w[k], A[k])))
@@ -156,7 +156,7 @@ class TestInformation:
     def test_all_formats_together(self):
         rng = np.random.default_rng(0)
         A, w = rng.normal(size=(7, 4, 4)), rng.uniform(0, 0.25, (7, 4))
-        information = Information.start(np.eye(4))
+        information = CumulativeInformation.start(np.eye(4))
         for value, slopes, weights in zip(information.joint_gain(w, A), A, w, strict=True):
             assert value == pytest.approx(np.linalg.slogdet(np.eye(4) + (slopes * weights[:, None]).T @ slopes)[1])
 

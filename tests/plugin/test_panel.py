@@ -24,7 +24,7 @@ from fake_server import SKILLS, PeerServer, said
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
-from pytest_adaptive_eval.extensions.studies.peers.assessment import Call
+from pytest_adaptive_eval.extensions.studies.peers.assessment import MemberCall
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.extensions.studies.several import Member as PlanMember
@@ -292,7 +292,7 @@ def test_what_servers_say_is_kept_while_a_model_in_memory_is_asked() -> None:
     loaders: dict[str, Any] = {"here": lambda: Member("here"), "away": lambda: Member("away")}
     pool = ModelPool(loaders, remote=["away"])
     members: list[Any] = [Member(name) for name in plan.subjects]
-    calls = [Call(members[n], n, "vote", (0, 0, 0), (), 8) for n in (0, 0, 1)]
+    calls = [MemberCall(members[n], n, "vote", (0, 0, 0), (), 8) for n in (0, 0, 1)]
     asking = _Asking(plan, pool, lambda *_: None)(calls)
     assert [next(asking)[0], next(asking)[0]] == [0, 2]
     with pytest.raises(OSError, match="killed"):

@@ -17,7 +17,7 @@ from made import made
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, AlertError, ConfigError
 from pytest_adaptive_eval.records.alerts import Alert, compose_alert, open_service, send, slack_payload
-from pytest_adaptive_eval.records.drift import Alarm, Point, Series
+from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 
 SECRET = "T0SECRET/B0SECRET/xyzzy"
@@ -125,7 +125,7 @@ def test_alert_errors_are_of_the_tree() -> None:
 
 
 def alarm(sentence: str) -> Alarm:
-    series = Series("text", "text", "h", "s", "ability", "", (Point("r", "t", "s", "c", 0.0, 1.0),))
+    series = Series("text", "text", "h", "s", "ability", "", (SeriesPoint("r", "t", "s", "c", 0.0, 1.0),))
     return Alarm(series, 0, 0, None, 1, 0, sentence)
 
 

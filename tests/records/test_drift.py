@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, poisson, t
 
 from pytest_adaptive_eval.records import drift
-from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Point, Series, lasting, limit, monitor
+from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Series, SeriesPoint, lasting, limit, monitor
 
 LEVEL = [0.3, -0.4, 0.9, -1.1, 0.2, 0.6, -0.7, 0.1, -0.2, 0.4]
 
@@ -30,7 +30,7 @@ def series(
         at = first + n
         error = errors if isinstance(errors, float) else errors[n]
         started = f"2031-{at // 28 % 12 + 1:02}-{at % 28 + 1:02}T00:00:00Z" if at < 336 else f"2032-{at:05}"
-        points.append(Point(f"run-{at:05}", started, f"step-{at}", "c" * 16, float(value), error))
+        points.append(SeriesPoint(f"run-{at:05}", started, f"step-{at}", "c" * 16, float(value), error))
     metric = "accuracy" if category else "ability"
     return Series(evaluation, "text", "b" * 16, "5" * 16, metric, category, tuple(points))
 
@@ -225,7 +225,7 @@ def test_a_category_is_named() -> None:
     [(6, "6 of 10 runs: cannot alarm yet"), (10, "10 of 10 runs: cannot alarm yet"), (11, "")],
 )
 def test_a_series_says_that_it_still_learns_its_level(runs: int, state: str) -> None:
-    points = tuple(Point(f"r{n:02}", f"2031-05-{n + 1:02}", "s", "c", 0.9, 0.02) for n in range(runs))
+    points = tuple(SeriesPoint(f"r{n:02}", f"2031-05-{n + 1:02}", "s", "c", 0.9, 0.02) for n in range(runs))
     assert Series("text", "b", "h", "s", "accuracy", "", points).learning == state
 
 

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.extensions.studies.report_sections.network import Account, network_picture
+from pytest_adaptive_eval.extensions.studies.report_sections.network import NetworkAccount, network_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -28,10 +28,10 @@ def node(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
     return {**plain, "interviewer": "", "questions": "code", "opened": True, "panel": [], **more}
 
 
-def network(*nodes: dict[str, Any], **more: Any) -> Account:
+def network(*nodes: dict[str, Any], **more: Any) -> NetworkAccount:
     energy = {"estimate": 0.42, "low": 0.31, "high": 0.57, "confidence": 0.95, "method": "by levels and routes"}
     data = {"topology": "hybrid", "interviewee": "sue", "nodes": list(nodes), "energy": energy, **more}
-    return msgspec.convert(data, Account)
+    return msgspec.convert(data, NetworkAccount)
 
 
 def test_all_nodes_edges_and_results_are_there() -> None:

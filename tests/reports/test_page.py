@@ -25,7 +25,7 @@ from pytest_adaptive_eval.errors import BankError, UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.drift import Alarm, Point, Series
+from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import ConditionRecord, LevelsRecord, PolicyRecord, VerdictRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
@@ -147,8 +147,8 @@ def record(sums: ItemBank, make: SimpleNamespace) -> RunRecord:
 
 
 def history(record: RunRecord) -> list[Series]:
-    points = [Point(f"r{n}", f"2031-05-0{n}T00:00:00Z", "s", "c", 0.5 + n / 10, 0.1) for n in range(1, 5)]
-    points.append(Point(record.run, record.started, "s", "c", 0.1, 0.1))
+    points = [SeriesPoint(f"r{n}", f"2031-05-0{n}T00:00:00Z", "s", "c", 0.5 + n / 10, 0.1) for n in range(1, 5)]
+    points.append(SeriesPoint(record.run, record.started, "s", "c", 0.1, 0.1))
     return [Series("sums", "sums", "c", "s", metric, "", tuple(points)) for metric in ("ability", "accuracy")]
 
 

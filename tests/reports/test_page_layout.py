@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from made import changed, made
 
-from pytest_adaptive_eval.records.drift import Point, Series
+from pytest_adaptive_eval.records.drift import Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import LevelsRecord, Spent
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import history_panels
 from pytest_adaptive_eval.reports.markup import Markup, unbroken
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.sections import Table
+from pytest_adaptive_eval.reports.sections import SectionTable
 from tests.reports.browser import framed
 from tests.reports.held import bank, held, items, run
 
@@ -91,7 +91,7 @@ def climbed(make: SimpleNamespace) -> RunRecord:
 
 
 def series(values: list[float], metric: str = "accuracy", error: float = 0.2) -> Series:
-    points = tuple(Point(f"r{n}", f"2031-05-0{n}T00:00:00Z", "s", "c", v, error) for n, v in enumerate(values, 1))
+    points = tuple(SeriesPoint(f"r{n}", f"2031-05-0{n}T00:00:00Z", "s", "c", v, error) for n, v in enumerate(values, 1))
     return Series("sums", "sums", "c", "s", metric, "", points)
 
 
@@ -170,7 +170,7 @@ def test_a_note_stands_once_and_the_end_has_a_readable_time(make: SimpleNamespac
 )
 def test_columns_of_numbers_alone_stand_at_the_right(cells: list[Any], numeric: bool) -> None:
     rows = [("1 name", cell) for cell in cells]
-    assert Table("t", ("name", "value"), rows).numeric == [False, numeric]
+    assert SectionTable("t", ("name", "value"), rows).numeric == [False, numeric]
 
 
 def test_a_history_of_few_runs_is_a_table(make: SimpleNamespace) -> None:

@@ -18,7 +18,7 @@ from made import made
 
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
-from pytest_adaptive_eval.records.drift import Alarm, Point, Series
+from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import ConditionRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
 from pytest_adaptive_eval.reports import plots, words
@@ -324,7 +324,9 @@ def test_any_response_curve_stays_in_its_picture(rows: list[tuple[float, float, 
 
 
 def history(values: list[float], metric: str = "ability") -> Series:
-    points = tuple(Point(f"run-{n}", f"2031-05-{n + 1:02}T07:08:09Z", "s", "c", v, 0.2) for n, v in enumerate(values))
+    points = tuple(
+        SeriesPoint(f"run-{n}", f"2031-05-{n + 1:02}T07:08:09Z", "s", "c", v, 0.2) for n, v in enumerate(values)
+    )
     return Series("evaluation", "bank", "h", "s", metric, "", points)
 
 

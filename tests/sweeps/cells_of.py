@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
+from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, EvaluationFile, SweptModel
 
 EVALUATION = """
 [[eval]]
@@ -52,7 +52,7 @@ def write_answers(path: Path, right: int) -> None:
 def cell(checkpoint: str = "step-9", evaluation: str = "easy", seed: int = 0) -> Cell:
     """Return a cell of files that are not there."""
     where = EvaluationFile(evaluation, f"{evaluation}.eval.toml", Path(f"{evaluation}.eval.toml"))
-    return Cell(Checkpoint(checkpoint, f"replay:{checkpoint}.jsonl", Path(checkpoint)), where, seed)
+    return Cell(SweptModel(checkpoint, f"replay:{checkpoint}.jsonl", Path(checkpoint)), where, seed)
 
 
 def end_of(where: Cell, outcome: str = "PASS", estimate: float | None = 0.5, reason: str = "") -> CellEnd:

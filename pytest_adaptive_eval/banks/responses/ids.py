@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.banks.items import is_item_id
-from pytest_adaptive_eval.banks.rows import Record, read_records, suffix_of
+from pytest_adaptive_eval.banks.rows import TableRecord, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
@@ -110,7 +110,7 @@ def _read_pairs(path: Path) -> dict[str, str]:
     return pairs
 
 
-def _pair(record: Record) -> list[str]:
+def _pair(record: TableRecord) -> list[str]:
     value = record.names["value"]
     if isinstance(value, str | int):
         return [str(record.names["key"]), str(value)]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
-from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.mappings import ResponseMapping
 
 #: Names of columns by field, in the order in which they are tried.
@@ -66,7 +66,7 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
     return scores
 
 
-def suggest_mapping(rows: Iterable[Record], read: Callable[[Any], float]) -> ResponseMapping:
+def suggest_mapping(rows: Iterable[TableRecord], read: Callable[[Any], float]) -> ResponseMapping:
     """Suggest expressions from the names of columns whose values fit; `read` makes a verdict a score, or raises."""
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.data)))
@@ -94,7 +94,7 @@ def _of_parent(text: str) -> str:
 
 
 def _completed(
-    suggested: dict[str, str], sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]
+    suggested: dict[str, str], sample: Sequence[TableRecord], columns: Sequence[str], read: Callable[[Any], float]
 ) -> ResponseMapping:
     """Return a mapping with what follows from the suggestions by columns."""
     if "score" not in suggested and (score := _compared(suggested, sample, columns) or _plain(sample, columns, read)):
@@ -106,7 +106,7 @@ def _completed(
     return ResponseMapping(**suggested)
 
 
-def _compared(suggested: Mapping[str, str], sample: Sequence[Record], columns: Sequence[str]) -> str:
+def _compared(suggested: Mapping[str, str], sample: Sequence[TableRecord], columns: Sequence[str]) -> str:
     """Return a comparison of an extracted answer, or else of the answer, with the target; empty without such values."""
     if not (target := suggested.get("target")):
         return ""
@@ -119,13 +119,13 @@ def _compared(suggested: Mapping[str, str], sample: Sequence[Record], columns: S
     return next((text for text in comparisons if any(_value(text, row) is not None for row in sample)), "")
 
 
-def _plain(sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]) -> str:
+def _plain(sample: Sequence[TableRecord], columns: Sequence[str], read: Callable[[Any], float]) -> str:
     """Return the expression of scores without an object around them, empty without any."""
     expressions = () if set(columns) - {"value"} else ("$value", "mean($value)")
     return next((text for text in expressions if _fits_score([_value(text, row) for row in sample], read)), "")
 
 
-def _wide(sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]) -> dict[str, str]:
+def _wide(sample: Sequence[TableRecord], columns: Sequence[str], read: Callable[[Any], float]) -> dict[str, str]:
     """Return the fields of rows that hold an object for each subject, whose entries are then the records."""
     ends = [column.rpartition(".")[2] for column in columns if column.count(".") == 1]
     for name in _NAMES["score"]:
@@ -154,7 +154,7 @@ def _standing(name: str, columns: Sequence[str], field: str) -> Iterator[str]:
         yield from (column for column in columns if last[column].partition(",")[0] == name and "," in last[column])
 
 
-def _value(text: str, row: Record) -> Any:
+def _value(text: str, row: TableRecord) -> Any:
     return parse_expression(text)(row.data, row.names)
 
 

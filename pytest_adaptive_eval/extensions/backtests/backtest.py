@@ -117,7 +117,7 @@ def _family_strata(codes: Ints, count: int, strata: Sequence[float]) -> Ints:
 
 
 @dataclass(slots=True)
-class Cell:
+class BacktestCell:
     """Results of one contender at one budget, a value per split or per test subject.
 
     Args:
@@ -135,7 +135,7 @@ class Cell:
     intervals: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     uniform: list[float] = field(default_factory=list)
 
-    def extend(self, other: Cell) -> None:
+    def extend(self, other: BacktestCell) -> None:
         """Append the values of another part."""
         for name in ("ranking", "correlation", "error", "truth", "uniform"):
             getattr(self, name).extend(getattr(other, name))
@@ -169,14 +169,14 @@ class Backtest:
 
     items: int
     budgets: dict[str, int]
-    cells: dict[tuple[str, str], Cell]
+    cells: dict[tuple[str, str], BacktestCell]
     splits: int = 0
     confidence: float = 0.975
 
     def merge(self, other: Backtest) -> None:
         """Add the splits of another part."""
         for key, cell in other.cells.items():
-            self.cells.setdefault(key, Cell()).extend(cell)
+            self.cells.setdefault(key, BacktestCell()).extend(cell)
         self.splits += other.splits
 
     def to_json(self) -> dict[str, Any]:
@@ -344,7 +344,7 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
 
 def _evaluate(
     session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
-) -> Cell:
+) -> BacktestCell:
     """Compare estimates and intervals of ended interviews with the truth."""
     n, asked = len(session.bank), session.stopped_at
     scores = session.answers[1]
@@ -355,7 +355,7 @@ def _evaluate(
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
     count = np.asarray(asked)
     variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
-    cell = Cell(
+    cell = BacktestCell(
         [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
         [rank_correlation(rated, truth)],
         [float(np.abs(estimated_accuracy - truth).mean())],

@@ -50,7 +50,7 @@ REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ItemFinding:
     """Judgment of one item.
 
     Args:
@@ -108,7 +108,7 @@ class Refinement:
         separations: Parameters and information, originals against low-quality items; empty if none is known.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ItemFinding, ...]
     fit: MultimodalFit
     ranking: Correlation
     by_chance: float
@@ -195,7 +195,7 @@ def refine(
         reason = "kept" if kept_items[i] else "low quality" if low[i] else "redundant" if needs[i] else looks
         smaller, figures = modalities.formats[instead[i]], (float(gain[i]), float(error[i]), float(quality.gain[i]))
         findings.append(
-            Finding(
+            ItemFinding(
                 item,
                 reason,
                 looks,

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.rows import Record, within
+from pytest_adaptive_eval.banks.rows import TableRecord, within
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -46,7 +46,7 @@ class Dataset:
     """
 
     name: str
-    records: Callable[[int | None], Iterator[Record]]
+    records: Callable[[int | None], Iterator[TableRecord]]
     mapping: ItemMapping
     bases: tuple[Path, ...] = ()
     folder: Path | None = None
@@ -59,15 +59,15 @@ class Dataset:
     def at_rows(self, rows: str) -> Dataset:
         """Return the data set with the records at a place within each of its records."""
 
-        def records(limit: int | None = None) -> Iterator[Record]:
+        def records(limit: int | None = None) -> Iterator[TableRecord]:
             return chain.from_iterable(within(record, rows) for record in self.records(limit))
 
         return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
 
-    def without(self, reason: Callable[[Record], str]) -> Dataset:
+    def without(self, reason: Callable[[TableRecord], str]) -> Dataset:
         """Return the data set with the records refused for which there is a reason."""
 
-        def records(limit: int | None = None) -> Iterator[Record]:
+        def records(limit: int | None = None) -> Iterator[TableRecord]:
             for record in self.records(limit):
                 why = reason(record)
                 yield record._replace(names={**record.names, "refused": why}) if why else record

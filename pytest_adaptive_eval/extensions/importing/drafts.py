@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
-from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.choices import (
     Choices,
@@ -52,7 +52,7 @@ class Draft:
     unit: str = ""
 
 
-def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
+def choices_of(columns: Sequence[str]) -> Callable[[TableRecord], Choices]:
     """Return the function from a record to its alternatives in one field, or in a column each."""
     expressions = [parse_expression(column, "choices") for column in columns]
     if len(expressions) == 1:
@@ -109,7 +109,7 @@ class Drafter:
         self._meta = {key: parse_expression(text, "meta") for key, text in zip(keys, texts, strict=True)}
         self._needed = {match[1] for match in named if match}
 
-    def draft(self, record: Record, number: int) -> Draft | None:
+    def draft(self, record: TableRecord, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
 
         Raises:
@@ -177,7 +177,7 @@ class Drafter:
 
     def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
         if self._choices is not None:
-            choices = self._choices(Record("", data, names))
+            choices = self._choices(TableRecord("", data, names))
             if not choices.texts:
                 cells = [cell for each in self._columns if not is_missing(cell := each(data, names))]
                 if written := next((text for text in map(as_text, cells) if not may_be_missing(text)), ""):

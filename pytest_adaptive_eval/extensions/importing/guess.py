@@ -12,7 +12,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.images import looks_like_image
-from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing import fields
 from pytest_adaptive_eval.extensions.importing.answers import find_convention, is_hidden, named, yes_or_no
@@ -58,7 +58,7 @@ class Guess:
 class _Sample:
     """Records, and the paths of their fields by expression; the answer that the user names, and the fields in use."""
 
-    records: Sequence[Record]
+    records: Sequence[TableRecord]
     given: str = ""
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
@@ -111,7 +111,7 @@ def _text_of(key: str) -> str:
     return key if re.fullmatch(r"[\w \-?:,]+", key) and key == key.strip() else json.dumps(key, ensure_ascii=False)
 
 
-def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool = False) -> Guess:
+def guess_mapping(records: Sequence[TableRecord], given: ItemMapping, labelled: bool = False) -> Guess:
     """Return a mapping with the fields that were not given guessed from names and values.
 
     Args:
@@ -136,7 +136,7 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     return Guess(mapping, guesser.reasons)
 
 
-def nested_rows(records: Sequence[Record]) -> str:
+def nested_rows(records: Sequence[TableRecord]) -> str:
     """Return the place of questions in a list within each record, or in lists side by side; empty if there is none."""
     first = [record.data for record in records[:20]]
     for key in first[0] if first else ():
@@ -160,7 +160,7 @@ def nested_rows(records: Sequence[Record]) -> str:
     return ""
 
 
-def unaskable(records: Sequence[Record]) -> Callable[[Record], str] | None:
+def unaskable(records: Sequence[TableRecord]) -> Callable[[TableRecord], str] | None:
     """Return the function from a record to why its question cannot be asked, or ""; None where no field may say so.
 
     A field may say that a question has no answer, or name a file where only some records have one.
@@ -170,7 +170,7 @@ def unaskable(records: Sequence[Record]) -> Callable[[Record], str] | None:
     some = [key for key, name in keys.items() if name in fields.ATTACHED]
     some = [key for key in some if len({is_missing(record.data.get(key)) for record in records}) > 1]
 
-    def reason(record: Record) -> str:
+    def reason(record: TableRecord) -> str:
         data = record.data
         if key := next((key for key, bad in flags.items() if str(data.get(key)).lower() == str(bad).lower()), ""):
             return f"{key!r} is {data[key]!r}, which says that it has no answer"
@@ -180,7 +180,7 @@ def unaskable(records: Sequence[Record]) -> Callable[[Record], str] | None:
     return reason if flags or some else None
 
 
-def unused_fields(records: Sequence[Record], mapping: ItemMapping) -> list[str]:
+def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping) -> list[str]:
     """Return the fields that questions may need by name, and that neither a mapping uses nor they contain."""
     sample = _Sample(records)
     used = {name.partition(".")[0].partition("[")[0] for name in _names(mapping)} | {mapping.id, *mapping.meta}

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pytest_adaptive_eval.banks.images import ImageStore
-from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
@@ -42,7 +42,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DatasetPart:
     """The records of one form, and how they were read.
 
     Args:
@@ -69,7 +69,7 @@ class Imported:
     items: list[Item]
     refused: list[tuple[str, str]]
     notes: list[str]
-    parts: list[Part]
+    parts: list[DatasetPart]
     facts: dict[str, Any]
     unused: list[str]
     folder: Path
@@ -139,7 +139,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     """Import each form of a data set; a form that is not understood is left out where another is."""
     notes = [note for dataset in datasets for note in dataset.notes]
-    parts: list[Part] = []
+    parts: list[DatasetPart] = []
     groups: list[tuple[list[Draft], ItemMapping]] = []
     refused: list[tuple[str, str]] = []
     unused: list[str] = []
@@ -156,7 +156,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
             notes.append(f"left out: {', '.join(dataset.files[:4])}: {error}")
             continue
         number += len(drafts) + len(without)
-        parts.append(Part(dataset.files, dataset.mapping, mapping, reasons))
+        parts.append(DatasetPart(dataset.files, dataset.mapping, mapping, reasons))
         unused += unread
         groups.append((drafts, mapping))
         refused += without
@@ -209,9 +209,9 @@ def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapp
     return dataset, mapping, reasons, unread
 
 
-def _sample(dataset: Dataset) -> list[Record]:
+def _sample(dataset: Dataset) -> list[TableRecord]:
     """Return the first records of each file of a form."""
-    sample: list[Record] = []
+    sample: list[TableRecord] = []
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.banks.licences import licence_of
-from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
+from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import file_of
@@ -135,7 +135,7 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     return _by_id([record.names["value"] for record in records])
 
 
-def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
+def _read(path: Path, mapping: ItemMapping) -> Iterator[TableRecord]:
     try:
         yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
     except ResponsesError as error:
@@ -189,7 +189,7 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
 _FILES_BESIDE, _RECORDS_BESIDE = 20, 5000
 
 
-def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Path) -> None:
+def check_references(records: Sequence[TableRecord], mapping: ItemMapping, folder: Path) -> None:
     """Refuse records with an id of a text in another file of the folder, such as a rule or a passage.
 
     Raises:
@@ -258,7 +258,7 @@ def open_files(
     if settings.image_root is not None:
         bases = (settings.image_root,)
 
-    def records(form: Sequence[Path], limit: int | None = None) -> Iterator[Record]:
+    def records(form: Sequence[Path], limit: int | None = None) -> Iterator[TableRecord]:
         share = None if limit is None else max(2, limit // len(form))
         return chain.from_iterable(islice(_read(file, whole), share) for file in form)
 

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class SweptModel:
     """A model of a sweep.
 
     Args:
@@ -58,7 +58,7 @@ class EvaluationFile:
 class Cell:
     """One checkpoint on one file of evaluations with one seed."""
 
-    checkpoint: Checkpoint
+    checkpoint: SweptModel
     evaluation: EvaluationFile
     seed: int
 

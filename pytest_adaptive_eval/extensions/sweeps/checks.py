@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.evaluation.toml import read_toml
-from pytest_adaptive_eval.extensions.sweeps.cells import Cell, Checkpoint, EvaluationFile
+from pytest_adaptive_eval.extensions.sweeps.cells import Cell, EvaluationFile, SweptModel
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable, Sweep
 from pytest_adaptive_eval.inputs import find_input, read_regular
 
@@ -153,7 +153,7 @@ def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tupl
         ConfigError: Something cannot start, or nothing can.
     """
     complaints = list(sweep.missing)
-    bad: set[EvaluationFile | Checkpoint] = set()
+    bad: set[EvaluationFile | SweptModel] = set()
     for evaluation in sweep.evaluations:
         try:
             signatures.evaluation(evaluation)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
+from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, EvaluationFile, SweptModel
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.ties import first_largest
@@ -64,7 +64,7 @@ class Entry:
         return " | ".join(texts)
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """Mean estimate of one checkpoint over the seeds, with its interval."""
 
     checkpoint: str
@@ -80,7 +80,7 @@ class Curve(NamedTuple):
     evaluation: str
     measure: str
     training_run: str
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
 
 
 class Best(NamedTuple):
@@ -112,14 +112,14 @@ class Matrix:
 
     def __init__(self, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
         self.ends, self.gpus = ends, gpus
-        self.checkpoints: list[Checkpoint] = list(dict.fromkeys(cell.checkpoint for cell in cells))
+        self.checkpoints: list[SweptModel] = list(dict.fromkeys(cell.checkpoint for cell in cells))
         self.evaluations: list[EvaluationFile] = list(dict.fromkeys(cell.evaluation for cell in cells))
         self._entries: dict[tuple[str, str], list[Cell]] = {}
         for cell in cells:
             self._entries.setdefault((cell.checkpoint.name, cell.evaluation.name), []).append(cell)
         self.states = Counter(state_of(ends.get(cell.key)) for cell in cells)
 
-    def entry(self, checkpoint: Checkpoint, evaluation: EvaluationFile) -> Entry:
+    def entry(self, checkpoint: SweptModel, evaluation: EvaluationFile) -> Entry:
         """Return one entry of the matrix."""
         cells = self._entries.get((checkpoint.name, evaluation.name), [])
         pairs = tuple((cell, self.ends.get(cell.key)) for cell in cells)
@@ -127,7 +127,7 @@ class Matrix:
         order = ["ERROR", "FAIL", "INCONCLUSIVE", "waiting", "PASS", "none"]
         return Entry(pairs, min(states, key=order.index) if states else "waiting")
 
-    def _interviews(self, checkpoint: Checkpoint) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    def _interviews(self, checkpoint: SweptModel) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
         interviews: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for evaluation in self.evaluations:
             for cell in self._entries.get((checkpoint.name, evaluation.name), []):
@@ -138,7 +138,7 @@ class Matrix:
 
     def curves(self) -> list[Curve]:
         """Return the estimates along training steps, of training runs with at least two checkpoints."""
-        points: dict[tuple[str, str, str], list[Point]] = {}
+        points: dict[tuple[str, str, str], list[CurvePoint]] = {}
         for checkpoint in self.checkpoints:
             if checkpoint.step is None:
                 continue
@@ -146,7 +146,7 @@ class Matrix:
                 title = name if name == file else f"{file}: {name}"
                 measure = str(interviews[0].get("measure"))
                 if interval := _mean_interval(interviews):
-                    point = Point(checkpoint.name, checkpoint.step, *interval)
+                    point = CurvePoint(checkpoint.name, checkpoint.step, *interval)
                     points.setdefault((title, measure, checkpoint.training_run), []).append(point)
         return [
             Curve(*key, tuple(sorted(curve_points, key=lambda point: point.step)))

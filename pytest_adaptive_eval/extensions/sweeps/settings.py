@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.toml import parse_toml
-from pytest_adaptive_eval.extensions.sweeps.cells import Cell, Checkpoint, EvaluationFile
+from pytest_adaptive_eval.extensions.sweeps.cells import Cell, EvaluationFile, SweptModel
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import Count, Index, Size, Table, described, read_table
@@ -55,7 +55,7 @@ class Sweep:
 
     path: Path
     table: SweepTable
-    checkpoints: tuple[Checkpoint, ...]
+    checkpoints: tuple[SweptModel, ...]
     evaluations: tuple[EvaluationFile, ...]
     folder: Path
     missing: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def natural(text: str) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text) if part]
 
 
-def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoint]:
+def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[SweptModel]:
     """Yield the checkpoints of one text, or add a sentence to `missing`."""
     prefix = _REPLAY if text.startswith(_REPLAY) else ""
     file, _, row = text.removeprefix(prefix).partition("#") if prefix else (text, "", "")
@@ -128,14 +128,14 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
             return
         yield _at_path(prefix, path, row)
     elif Path(located).is_dir():
-        yield Checkpoint(Path(located).resolve().name, str(Path(located).absolute()), Path(located).absolute())
+        yield SweptModel(Path(located).resolve().name, str(Path(located).absolute()), Path(located).absolute())
     else:
-        yield Checkpoint(kind.label(located), located, None)
+        yield SweptModel(kind.label(located), located, None)
 
 
-def _at_path(prefix: str, path: Path, row: str) -> Checkpoint:
+def _at_path(prefix: str, path: Path, row: str) -> SweptModel:
     """Return the checkpoint at a path, or one row of the recorded answers there."""
-    return Checkpoint(
+    return SweptModel(
         row or re.sub(r"\.(jsonl|csv|csv\.gz)$", "", path.name), f"{prefix}{path}" + (f"#{row}" if row else ""), path
     )
 
@@ -147,7 +147,7 @@ def _matches(base: Path, pattern: str) -> list[Path]:
     return list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
 
 
-def _unique(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+def _unique(checkpoints: Sequence[SweptModel]) -> list[SweptModel]:
     """Return each checkpoint once; equal names get as much of their paths as makes them distinct."""
     once = list({checkpoint.model: checkpoint for checkpoint in checkpoints}.values())
     for depth in range(2, 6):

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class NumberReading:
     """A number that a text gives.
 
     Args:
@@ -29,7 +29,7 @@ class Quantity:
     place: Fraction | int = field(default=0, compare=False)
     percent: bool = field(default=False, compare=False)
 
-    def asked_in(self, question: str) -> Quantity:
+    def asked_in(self, question: str) -> NumberReading:
         """Return the number without the value that leaves out its percent sign, unless a question may ask for it."""
         if not self.percent or not question or _RATE.search(question):
             return self
@@ -42,7 +42,7 @@ _RATE = lazy_pattern(
     r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
     re.IGNORECASE,
 )
-_EXPRESSED = Quantity(())
+_EXPRESSED = NumberReading(())
 _JOIN = lazy_pattern(
     rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|\bto\b)[\s$*()\[\]\\'\"{{}}]*|\s+", re.IGNORECASE
 )
@@ -121,16 +121,16 @@ def _stripped(text: str) -> str:
     return text
 
 
-def _quantity(number: Number, text: str) -> Quantity:
+def _quantity(number: Number, text: str) -> NumberReading:
     """Return a number of a text; a number within an expression has no values."""
     before = text[max(0, number.start - _BEFORE) : number.start]
     signed = text[number.start] in "+-" and _TERM.search(before)
     if signed or _EXPRESSION.match(text, number.end) or _WITHIN.search(before):
         return _EXPRESSED
-    return Quantity(number.values, number.place, number.percent)
+    return NumberReading(number.values, number.place, number.percent)
 
 
-def _first(text: str) -> list[Quantity]:
+def _first(text: str) -> list[NumberReading]:
     """Return the first number of a statement, with others that a word joins to it; an expression has no values."""
     if listed := _alone(text):
         return listed
@@ -147,11 +147,11 @@ def _first(text: str) -> list[Quantity]:
     numbers = find_numbers(sentence)
     rounded = [number for number in numbers if _ROUNDED.search(sentence[: number.start])]
     if rounded:
-        return [Quantity((*rounded[-1].values, *numbers[0].values), rounded[-1].place)]
+        return [NumberReading((*rounded[-1].values, *numbers[0].values), rounded[-1].place)]
     return _joined(numbers, sentence)
 
 
-def _alone(text: str) -> list[Quantity]:
+def _alone(text: str) -> list[NumberReading]:
     """Return the numbers of several lines that each hold one and nothing else; empty for other texts."""
     lines = [line for line in text.split("\n") if line.strip()][-_BOLDEST:]
     if len(lines) < _SEVERAL or not all(map(_ALONE.fullmatch, lines)):
@@ -159,11 +159,11 @@ def _alone(text: str) -> list[Quantity]:
     return list(dict.fromkeys(quantity for line in lines for quantity in _first(line)))
 
 
-def _distinct(numbers: list[Number], text: str) -> list[Quantity]:
+def _distinct(numbers: list[Number], text: str) -> list[NumberReading]:
     return list(dict.fromkeys(_quantity(number, text) for number in numbers))
 
 
-def _joined(numbers: list[Number], text: str) -> list[Quantity]:
+def _joined(numbers: list[Number], text: str) -> list[NumberReading]:
     joined = numbers[:1]
     for before, number in itertools.pairwise(numbers):
         if not _JOIN.fullmatch(text[before.end : number.start]):
@@ -172,7 +172,7 @@ def _joined(numbers: list[Number], text: str) -> list[Quantity]:
     return _distinct(joined, text)
 
 
-def _loose(text: str, asked: frozenset[Fraction]) -> list[Quantity]:
+def _loose(text: str, asked: frozenset[Fraction]) -> list[NumberReading]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
@@ -200,7 +200,7 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Quantity]:
     return []
 
 
-def _after_verb(numbers: list[Number], text: str) -> list[Quantity]:
+def _after_verb(numbers: list[Number], text: str) -> list[NumberReading]:
     """Return the number that a sentence states after "is", or the result of the expression there."""
     has_verb = {}
     for index, number in enumerate(numbers):
@@ -218,14 +218,14 @@ def _after_verb(numbers: list[Number], text: str) -> list[Quantity]:
     return _first(text) if told == [_EXPRESSED] else told
 
 
-def _last(numbers: list[Number], text: str) -> list[Quantity]:
+def _last(numbers: list[Number], text: str) -> list[NumberReading]:
     last = numbers[-1:]
     if len(numbers) > 1 and _JOIN.fullmatch(text[numbers[-2].end : numbers[-1].start]):
         last = numbers[-2:]
     return _distinct(last, text)
 
 
-def read_number(text: str, question: str = "") -> Reading[Quantity]:
+def read_number(text: str, question: str = "") -> Reading[NumberReading]:
     """Return the numbers that a text gives as its answer, others than the question's if there are any."""
     reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
     return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)

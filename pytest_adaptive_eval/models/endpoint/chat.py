@@ -40,7 +40,7 @@ _FINISHES = {
 _Count = Annotated[int, Meta(ge=0, lt=TOKEN_LIMIT)]
 
 
-class Malformed(Exception):
+class MalformedReply(Exception):
     """A reply that does not follow the protocol; the message names the fault."""
 
 
@@ -183,7 +183,7 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
         (choice,) = msgspec.convert(delivery.data, _ChatCompletion).choices
         generated = msgspec.convert(choice.logprobs, _Logprobs).content[0]
         content, _ = _texts(choice.message.content)
-    except (Malformed, msgspec.ValidationError, IndexError):
+    except (MalformedReply, msgspec.ValidationError, IndexError):
         return None
     if not _is_plausible(generated) or content.strip() not in ("", generated.token.strip()):
         return None
@@ -220,7 +220,7 @@ def _plain(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 
 
 def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
-    """Return the text and the thinking of a content; raise `Malformed` for parts of other kinds."""
+    """Return the text and the thinking of a content; raise `MalformedReply` for parts of other kinds."""
     if not isinstance(content, list):
         return content or "", ""
     text, thinking = "", ""
@@ -231,7 +231,9 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
             thought = part.thinking or part.reasoning or part.text or ""
             thinking += thought if isinstance(thought, str) else "".join(one.text or "" for one in thought)
         else:
-            raise Malformed(f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'")
+            raise MalformedReply(
+                f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'"
+            )
     return text, thinking
 
 
@@ -245,7 +247,7 @@ def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int,
         share = reasoning_length / (reasoning_length + text_length) if reasoning_length else 0.0
         reasoning = math.ceil(completion * share)
     if reasoning > completion:
-        raise Malformed(
+        raise MalformedReply(
             f"the usage counts {reasoning} reasoning tokens, more than the {completion} tokens of the whole reply"
         )
     return Usage(1, counts.prompt_tokens, completion, reasoning, seconds)
@@ -256,7 +258,7 @@ def checked_text(text: str | None) -> str:
     try:
         (text or "").encode("utf-8")
     except UnicodeEncodeError:
-        raise Malformed("a text has half a surrogate pair, which is not text") from None
+        raise MalformedReply("a text has half a surrogate pair, which is not text") from None
     return text or ""
 
 
@@ -277,9 +279,9 @@ def _read_with(read: Callable[[Delivery], Completion], delivery: Delivery) -> Co
     try:
         if error := delivery.data.get("error"):
             message = error.get("message", "") if isinstance(error, dict) else error
-            raise Malformed(f"an error came as a success: {excerpt(str(message))}")
+            raise MalformedReply(f"an error came as a success: {excerpt(str(message))}")
         return read(delivery)
-    except (Malformed, msgspec.ValidationError) as error:
+    except (MalformedReply, msgspec.ValidationError) as error:
         return Completion("", Status.ERROR, detail=f"the reply does not follow the protocol: {error}", cost=usage)
 
 
@@ -297,9 +299,9 @@ def _of_chat(delivery: Delivery) -> Completion:
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     if choice.error or finish == "error":
         said = choice.error.get("message") if isinstance(choice.error, dict) else choice.error
-        raise Malformed(f"an error came as a success: {excerpt(str(said or 'no message'))}")
+        raise MalformedReply(f"an error came as a success: {excerpt(str(said or 'no message'))}")
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
-        raise Malformed("the model called a tool, and none was offered")
+        raise MalformedReply("the model called a tool, and none was offered")
     reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
     if reasoning and reply.status is not Status.OK:
         detail = f"{reply.detail}, behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
@@ -318,16 +320,16 @@ def _of_prompt(delivery: Delivery) -> Completion:
 
 def _check(name: str, value: str, expected: str) -> None:
     if value != expected:
-        raise Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
+        raise MalformedReply(f"{name} is {excerpt(value)}, expected {expected!r}")
 
 
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:
     """Return a reply with the status that its end gives it, and the reason if that is not ok."""
     if not isinstance(finish, str | None):
-        raise Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
+        raise MalformedReply(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
     end = _FINISHES.get((finish or "stop").lower())
     if end == "abort":
-        raise Malformed(f"finish_reason is {excerpt(str(finish))}: the server did not finish the answer")
+        raise MalformedReply(f"finish_reason is {excerpt(str(finish))}: the server did not finish the answer")
     status = Status.OK
     detail = f"finish_reason is {excerpt(finish)}, taken as 'stop'" if finish and end is None else ""
     if refusal or end == "content_filter":

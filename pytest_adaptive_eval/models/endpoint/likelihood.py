@@ -16,7 +16,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import Continuation
 from pytest_adaptive_eval.models.base import Completion, Usage
-from pytest_adaptive_eval.models.endpoint.chat import Malformed, read_completion, text_of_item
+from pytest_adaptive_eval.models.endpoint.chat import MalformedReply, read_completion, text_of_item
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
@@ -120,19 +120,19 @@ def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
     api = METHODS[method]
     choices = delivery.data.get("choices")
     if not isinstance(choices, list) or len(choices) != 1:
-        raise Malformed("the reply has no single choice")
+        raise MalformedReply("the reply has no single choice")
     try:
         logs, tokens = api.read(choices[0])
     except msgspec.ValidationError as error:
-        raise Malformed(f"no log-probabilities of the prompt came ({error})") from None
+        raise MalformedReply(f"no log-probabilities of the prompt came ({error})") from None
     if api.generated:
         logs, tokens = logs[: -api.generated], None if tokens is None else tokens[: -api.generated]
     if not logs or logs[0] is not None or None in logs[1:]:
-        raise Malformed("the first token of the prompt, and no other, must lack a log-probability")
+        raise MalformedReply("the first token of the prompt, and no other, must lack a log-probability")
     usage = delivery.data.get("usage")
     counted = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
     if counted is not None and counted != len(logs):
-        raise Malformed(f"{len(logs)} log-probabilities came for a prompt of {counted} tokens")
+        raise MalformedReply(f"{len(logs)} log-probabilities came for a prompt of {counted} tokens")
     return TokenLogs(logs, _begun(api, tokens, text))
 
 
@@ -146,7 +146,7 @@ def _begun(api: _Method, tokens: Sequence[str] | None, text: str) -> bool:
         return True
     first = _UNSURE.sub("", tokens[0]) if api.names_first else sent[: len(sent) - len(rest)]
     if not any("\ufffd" in token for token in tokens) and first + rest != sent:
-        raise Malformed(f"the tokens spell {''.join(tokens)!r:.80}, and {text!r:.80} was sent")
+        raise MalformedReply(f"the tokens spell {''.join(tokens)!r:.80}, and {text!r:.80} was sent")
     return False
 
 
@@ -246,7 +246,7 @@ class LikelihoodReader:
                 continue
             try:
                 replies[text] = read_tokens(self._method, delivery, text)
-            except Malformed as error:
+            except MalformedReply as error:
                 replies[text] = Completion("", Status.ERROR, detail=f"the reply does not follow the protocol: {error}")
         return replies
 

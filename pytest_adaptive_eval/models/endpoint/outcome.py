@@ -65,7 +65,7 @@ class Delivery:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Fault(enum.Enum):
+class CallFault(enum.Enum):
     """Cause of a failed try, which determines whether another try may help."""
 
     FINAL = enum.auto()  # another try cannot help
@@ -79,7 +79,7 @@ class Try:
     """One attempt: its delivery, the cause if it failed, and the seconds that the server asked to wait."""
 
     delivery: Delivery
-    fault: Fault = Fault.FINAL
+    fault: CallFault = CallFault.FINAL
     wait: float = 0.0
 
     @property

@@ -42,8 +42,8 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
     MEANINGS,
     TOO_SLOW,
     WAITING,
+    CallFault,
     Delivery,
-    Fault,
     Request,
     Try,
 )
@@ -240,9 +240,9 @@ class Wire:
                     last = await self._attempt("GET", path, None)
             except TimeoutError:
                 return None
-            starting = last.fault is Fault.ABSENT or last.delivery.code == 503
+            starting = last.fault is CallFault.ABSENT or last.delivery.code == 503
             if not starting or self._proxy or self._loop.time() + pause > end:
-                return last.delivery if last.fault is Fault.FINAL else None
+                return last.delivery if last.fault is CallFault.FINAL else None
             if tell is not None:
                 tell(f"waiting up to {seconds:g} s for {self.url} to start: {last.delivery.detail}")
                 tell = None
@@ -338,13 +338,13 @@ class Wire:
         """Try until there is a reply, or a fault that no further try can fix."""
         while True:
             last = await self._try(request.method, request.path, request.content, request)
-            if last.fault is Fault.FINAL:
+            if last.fault is CallFault.FINAL:
                 return last.delivery
             delay = 0.0  # if no server listens, the circuit holds the request back
-            if last.fault is not Fault.ABSENT:
+            if last.fault is not CallFault.ABSENT:
                 longest = LONGEST_PACED if last.too_many else LONGEST
                 delay = max(self._backoff.seconds(request.tries, longest), last.wait)
-            if last.fault is Fault.DOUBTFUL or (last.fault is Fault.ABSENT and self._sound is None):
+            if last.fault is CallFault.DOUBTFUL or (last.fault is CallFault.ABSENT and self._sound is None):
                 request.doubtful += 1
             if request.doubtful > self._most_retries:
                 if self._sound is None or request.answered_before > request.previous_fault:
@@ -377,7 +377,7 @@ class Wire:
         now = self._loop.time()
         if last.delivery.code in TOO_SLOW:
             self._window.time_out(begun, now)
-        if last.fault is Fault.FINAL:
+        if last.fault is CallFault.FINAL:
             if last.delivery.code:
                 self._pace.accept()
                 self._window.accept(begun, now)
@@ -391,7 +391,7 @@ class Wire:
             shut = last.too_many and self._pace.refuse(begun, now, alone=not self._under_way)
             # a request that came too soon says nothing about others, which the server may be answering
             if shut or not last.too_many or self._circuit.opened is not None:
-                at_once = shut or last.fault is Fault.ABSENT
+                at_once = shut or last.fault is CallFault.ABSENT
                 self._circuit.fail(now, last.delivery.detail, at_once=at_once, wait=last.wait if shut else 0.0)
         if request is not None:
             request.note(last, now)
@@ -437,14 +437,14 @@ class Wire:
         except Exception as error:  # whatever else a hostile reply sets off in the libraries below
             return Try(Delivery(Status.ERROR, {}, self._describe(error), code))
 
-    def _cause(self, error: Exception) -> Fault:
+    def _cause(self, error: Exception) -> CallFault:
         if _is_tls(error):
-            return Fault.FINAL
+            return CallFault.FINAL
         if isinstance(error, httpcore2.ProxyError):
             passing = str(error)[:3].isdigit() and int(str(error)[:3]) in WAITING
-            return Fault.WAITING if passing else Fault.FINAL
+            return CallFault.WAITING if passing else CallFault.FINAL
         refused = any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in _chain(error))
-        return Fault.ABSENT if refused else Fault.DOUBTFUL
+        return CallFault.ABSENT if refused else CallFault.DOUBTFUL
 
     async def _fault(self, response: httpcore2.Response) -> Try:
         """Return the meaning of a reply that is not an answer."""
@@ -539,8 +539,8 @@ def error_code_of(words: str) -> int:
     return next((code for pattern, code in _ERROR_WORDS if re.search(pattern, words, re.IGNORECASE)), 200)
 
 
-def _fault_of(code: int) -> Fault:
-    return Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
+def _fault_of(code: int) -> CallFault:
+    return CallFault.WAITING if code in WAITING else CallFault.DOUBTFUL if code in DOUBTFUL else CallFault.FINAL
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

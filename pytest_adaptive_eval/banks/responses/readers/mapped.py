@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, files_that, score
 from pytest_adaptive_eval.banks.responses.mapping import own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
-from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, first_keys, head, read_records, suffix_of
+from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
@@ -135,7 +135,7 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
     return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
 
 
-def _value(expression: str, row: Record) -> Any:
+def _value(expression: str, row: TableRecord) -> Any:
     return parse_expression(expression)(row.data, row.names) if expression else None
 
 
@@ -205,7 +205,7 @@ class _Reader:
                 self._read_row(row, file)
         return self._counts.scored > before
 
-    def _read_row(self, row: Record, file: Path) -> None:
+    def _read_row(self, row: TableRecord, file: Path) -> None:
         counts = self._counts
         counts.rows += 1
         values = {name: expression(row.data, row.names) for name, expression in self._fields.items()}
@@ -228,7 +228,7 @@ class _Reader:
             self._collected.ask(item, question, row.where)
         self._collected.reply(item, values.get("answer"), values["score"])
 
-    def _score(self, values: Mapping[str, Any], row: Record) -> float | None:
+    def _score(self, values: Mapping[str, Any], row: TableRecord) -> float | None:
         """Return the score of a row; None where it has none, NaN where it is missing."""
         if "score" not in self._fields:
             return grade_reply(values, self._settings.items)
@@ -251,7 +251,7 @@ class _Reader:
                 f"\"lookup({self._mapping.score}, 'good=1,bad=0')\" or 'scale({self._mapping.score}, `1`, `10`)'"
             ) from None
 
-    def _of_metric(self, values: Mapping[str, Any], row: Record) -> Any:
+    def _of_metric(self, values: Mapping[str, Any], row: TableRecord) -> Any:
         """Return the value of the metric that the settings or the tool name, the same in all rows of a file."""
         assert self._tool is not None
         main = _value(self._tool.metric, row)
@@ -262,7 +262,7 @@ class _Reader:
             raise ResponsesError(f"{row.where}: the metric {name!r}, and {first!r} before; give metric one of them")
         return values[name]
 
-    def _name(self, value: Any, field: str, row: Record) -> str:
+    def _name(self, value: Any, field: str, row: TableRecord) -> str:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
@@ -275,7 +275,7 @@ class _Reader:
         )
 
 
-def _keys(row: Record) -> str:
+def _keys(row: TableRecord) -> str:
     keys = [*row.data][:_KEYS] or [name for name in ("$key", "$value") if name[1:] in row.names]
     return ", ".join(map(str, keys)) + (", .." if len(row.data) > _KEYS else "")
 

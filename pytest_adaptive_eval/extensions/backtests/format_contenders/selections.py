@@ -15,7 +15,7 @@ from pytest_adaptive_eval.extensions.backtests.format_contender import (
 )
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
-from pytest_adaptive_eval.irt.multimodal import Form, Information
+from pytest_adaptive_eval.irt.multimodal import CumulativeInformation, Form
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.ties import first_largest, tie_ranks
 from pytest_adaptive_eval.types import Array
@@ -69,7 +69,7 @@ def _by_pair_model(model: str) -> Callable[[Fold], Results]:
         A, d, scores = fit.discrimination, fit.intercept, fold.target_scores[fold.answered_pairs]
         estimator, D = MAP(), A.shape[1]
         state, estimated = estimator.prior(1, D), 0
-        information = Information.start(np.eye(D))
+        information = CumulativeInformation.start(np.eye(D))
         order: list[int] = []
         remaining = np.ones(len(d), dtype=bool)
         sizes = {name: min(budget, len(d)) for name, budget in fold.budgets.items()}

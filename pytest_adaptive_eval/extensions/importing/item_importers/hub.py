@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from pytest_adaptive_eval.banks.rows import Record, class_name, without_nan
+from pytest_adaptive_eval.banks.rows import TableRecord, class_name, without_nan
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 
@@ -49,10 +49,10 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
         if hasattr(feature, "names")
     }
 
-    def records(limit: int | None = None) -> Iterator[Record]:
+    def records(limit: int | None = None) -> Iterator[TableRecord]:
         for number, row in enumerate(islice(loaded, limit), 1):
             data = {key: class_name(value, names[key]) if key in names else value for key, value in row.items()}
-            yield Record(
+            yield TableRecord(
                 f"hf:{name}, row {number}", without_nan(data), {"line": number, "key": "", "file": name, "set": name}
             )
 

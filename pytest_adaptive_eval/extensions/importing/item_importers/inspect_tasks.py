@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.opening import merged
@@ -73,7 +73,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     else:
         mapping = ItemMapping(messages="input", accepted=("target",), id="id", grader=grader)
 
-    def records(limit: int | None = None) -> Iterator[Record]:
+    def records(limit: int | None = None) -> Iterator[TableRecord]:
         for number, sample in enumerate(islice(task.dataset, limit), 1):
             data = sample.model_dump(exclude_none=True)
             if isinstance(data["input"], str):
@@ -81,7 +81,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
             names: dict[str, Any] = {"line": number, "key": "", "file": path.stem, "set": task.name}
             if sample.files or sample.sandbox or sample.setup:
                 names["refused"] = "it needs files or a sandbox of its own, which a bank does not have"
-            yield Record(f"inspect:{source}, sample {number}", data, names)
+            yield TableRecord(f"inspect:{source}, sample {number}", data, names)
 
     facts = {"source": f"inspect:{source}", "licence": "", "files": {}}
     return [

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.opening import merged
@@ -84,7 +84,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     if choices:
         mapping = replaced(mapping, accepted=(), answer="answer", choices=("choices",), counted="0", bare=True)
 
-    def records(limit: int | None = None) -> Iterator[Record]:
+    def records(limit: int | None = None) -> Iterator[TableRecord]:
         for number, doc in enumerate(islice(task.eval_docs, limit), 1):
             names: dict[str, Any] = {"line": number, "key": "", "file": name, "set": name}
             try:
@@ -92,7 +92,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
             except Exception as error:  # of the task's template
                 data = {}
                 names["refused"] = f"its template fails ({type(error).__name__}: {error!s:.120})"
-            yield Record(f"lm_eval:{name}, doc {number - 1}", data, names)
+            yield TableRecord(f"lm_eval:{name}, doc {number - 1}", data, names)
 
     facts = {
         "source": f"lm_eval:{source}",

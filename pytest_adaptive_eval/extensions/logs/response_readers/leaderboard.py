@@ -11,7 +11,7 @@ from pytest_adaptive_eval.banks.expressions import hash_of
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, files_of
 from pytest_adaptive_eval.banks.responses.questions import as_question
-from pytest_adaptive_eval.banks.rows import Record, read_records
+from pytest_adaptive_eval.banks.rows import TableRecord, read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -80,7 +80,7 @@ def _metrics(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hash(row: Record) -> str:
+def _hash(row: TableRecord) -> str:
     """Return the hash of an example, or its text's."""
     hashes = row.data.get("hash", row.data.get("hashes"))
     for key in ("hash_examples", "example", "hash_full_prompts", "full_prompt"):

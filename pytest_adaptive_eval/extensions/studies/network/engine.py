@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AgentCall:
     """A chat, whose result is one completion, or items, whose result is one completion each.
 
     Args:
@@ -43,7 +43,7 @@ class Call:
 
 Result = list[Completion]
 #: Yields calls, receives one result per call, and returns its own result.
-Conversation = Generator[Sequence[Call], list[Result], Value]
+Conversation = Generator[Sequence[AgentCall], list[Result], Value]
 #: Returns functions that start conversations, by name, given the results so far.
 Ready = Callable[[Mapping[str, Any]], Mapping[str, Callable[[], Conversation[Any]]]]
 
@@ -131,7 +131,7 @@ class Engine:
                     self._start(ready, results, active)
                     break
 
-    def _make(self, call: Call) -> Result:
+    def _make(self, call: AgentCall) -> Result:
         model = RecordedModel(self.pool.model(call.model), self._store)
         if call.messages:
             return [model.ask(call.messages, draw=draw_number(call.role, call.position))]
@@ -157,7 +157,7 @@ class _PendingCall:
     """Call of a conversation; `since` orders calls by time."""
 
     conversation: str
-    call: Call
+    call: AgentCall
     since: int
     submitted: bool = False
     result: Result | None = None

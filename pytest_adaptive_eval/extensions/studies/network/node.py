@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network import prompts
-from pytest_adaptive_eval.extensions.studies.network.engine import Call, Conversation, Result
+from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Conversation, Result
 from pytest_adaptive_eval.extensions.studies.network.node_result import (
     Dialogue,
     Directive,
@@ -103,7 +103,7 @@ RECORDED, RECORDED_A_LEVEL = 40, 3
 
 Value = TypeVar("Value")
 #: Section of a conversation.
-Section = Generator[Sequence[Call], list[Result], Value]
+Section = Generator[Sequence[AgentCall], list[Result], Value]
 
 
 def allow_all(_: str) -> str:
@@ -153,7 +153,7 @@ def blank(network: Network, node: Node) -> NodeResult:
 
 
 @dataclass(slots=True)
-class Interview:
+class NodeInterview:
     """Interview of a node."""
 
     network: Network
@@ -232,9 +232,11 @@ class Interview:
         self._record(level, questions, final, scores)
         return [np.nan if score is None else score for score in scores]
 
-    def _calls(self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]) -> Sequence[Call]:
+    def _calls(
+        self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]
+    ) -> Sequence[AgentCall]:
         return [
-            Call(name, "panel" if n else "interviewee", (*position, cycle), items=items[n])
+            AgentCall(name, "panel" if n else "interviewee", (*position, cycle), items=items[n])
             for n, name in enumerate(self.interviewees)
         ]
 
@@ -281,7 +283,7 @@ class Interview:
             )
         draft.attempts += 1
         self.counts["attempts"] += 1
-        ((reply,),) = yield [Call(self.node.interviewer, "interviewer", position, messages)]
+        ((reply,),) = yield [AgentCall(self.node.interviewer, "interviewer", position, messages)]
         try:
             item = self._read_question(family, coded, f"w{position[1]}x{position[3]}x{position[4]}", reply)
         except Malformed as error:
@@ -324,7 +326,7 @@ class Interview:
         demand = f"level {position[1]} ({family.knob}), {content_of(family).demand(position[1])}"
         items = [draft.question.item for draft in drafts if draft.question]
         replies = yield [
-            Call(
+            AgentCall(
                 supervision.model,
                 "supervisor",
                 (self.node.name, *position, item.id),
@@ -408,7 +410,7 @@ def review(
 ) -> Conversation[NodeResult]:
     """Let the supervisor review a node's exchanges, and return the node with the reviews."""
     replies = yield [
-        Call(
+        AgentCall(
             supervision.model,
             "supervisor",
             (node.name, "exchange", n),

@@ -14,8 +14,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.extensions.studies.network.node import (
     ContentFilter,
-    Interview,
     LevelItems,
+    NodeInterview,
     allow_all,
     blank,
     review,
@@ -113,7 +113,7 @@ class _Scheduler:
             noise = (rng.choices(_LETTERS, k=injected) for rng in draws)
             dialogues = [replace(d, injected="".join(text)) for d, text in zip(dialogues, noise, strict=True)]
         items = LevelItems(self.network, node, self.pictures)
-        return Interview(self.network, node, items, dialogues, self.content_filter).run()
+        return NodeInterview(self.network, node, items, dialogues, self.content_filter).run()
 
 
 #: Letters of meaningless text.

@@ -36,7 +36,7 @@ FIRST_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MemberCall:
     """Chat with a model of the panel.
 
     Args:
@@ -57,10 +57,10 @@ class Call:
 
 
 #: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
-Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Completion]]]
+Asking = Callable[[Sequence[MemberCall]], Iterable[tuple[int, Completion]]]
 
 
-def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Completion]]:
+def one_by_one(calls: Sequence[MemberCall]) -> Iterator[tuple[int, Completion]]:
     """Make calls in their order."""
     for index, call in enumerate(calls):
         yield index, call.make()
@@ -244,18 +244,18 @@ class _Run:
             with suppress(EstimationError):  # too many judgments are missing so far
                 self.weights = fit_reliability(judgments).weights
 
-    def _call(self, model: int, role: Role, position: tuple[int, int, int], messages: Sequence[Message]) -> Call:
+    def _call(self, model: int, role: Role, position: tuple[int, int, int], messages: Sequence[Message]) -> MemberCall:
         settings = self.settings
         limit = {"task": settings.task_tokens, "answer": settings.answer_tokens}.get(role, settings.rank_tokens)
-        return Call(self.agents[model], model, role, position, tuple(messages), limit)
+        return MemberCall(self.agents[model], model, role, position, tuple(messages), limit)
 
-    def _replies(self, calls: Sequence[Call]) -> list[Completion]:
+    def _replies(self, calls: Sequence[MemberCall]) -> list[Completion]:
         """Return the reply to each call."""
         replies = dict(self.asking(calls))
         self.recalled += sum(reply.reused for reply in replies.values())
         return [replies.get(n, Completion("", Status.NOT_RUN)) for n in range(len(calls))]
 
-    def _texts(self, calls: Sequence[Call], unanswered: str = MISSING) -> list[str | None]:
+    def _texts(self, calls: Sequence[MemberCall], unanswered: str = MISSING) -> list[str | None]:
         """Return the texts of replies; None for missing ones.  All that are not ok are counted."""
         texts: list[str | None] = []
         for call, reply in zip(calls, self._replies(calls), strict=True):
@@ -266,7 +266,7 @@ class _Run:
             texts.append(None if reply.status.missing(unanswered) else text)
         return texts
 
-    def _ranks(self, calls: Sequence[Call]) -> list[int | None]:
+    def _ranks(self, calls: Sequence[MemberCall]) -> list[int | None]:
         ranks: list[int | None] = []
         for call, text in zip(calls, self._texts(calls), strict=True):
             try:

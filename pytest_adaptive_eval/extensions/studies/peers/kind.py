@@ -14,7 +14,7 @@ from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
-from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, FLAGGED, Call, assess
+from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, FLAGGED, MemberCall, assess
 from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
@@ -265,7 +265,7 @@ class _Asking:
         self._plan, self._pool, self._progress = plan, pool, progress
         self._limit = FaultLimit(plan.calls, "replies", "calls")
 
-    def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Completion]]:
+    def __call__(self, calls: Sequence[MemberCall]) -> Iterator[tuple[int, Completion]]:
         names = self._plan.subjects
         now, rounds = calls[0].position[0] + 1, self._plan.settings.rounds
         self._progress(now, rounds, f"round {now} of {rounds}")

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
 from pytest_adaptive_eval.reports.plots import level_steps, levels_plot
-from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
+from pytest_adaptive_eval.reports.sections import ROWS, Section, SectionTable, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
@@ -35,7 +35,7 @@ _TEXT = 160
 _CURVES = 12
 
 
-class Node(msgspec.Struct):
+class NodeRow(msgspec.Struct):
     """Node of a network, see `extensions.studies.network.node_result.NodeResult`."""
 
     name: str
@@ -82,7 +82,7 @@ class _Agreement(msgspec.Struct):
     unread: int = 0
 
 
-class Account(msgspec.Struct):
+class NetworkAccount(msgspec.Struct):
     """Account of a network, see `extensions.studies.network.result.NetworkResult.to_json`.
 
     Args:
@@ -91,7 +91,7 @@ class Account(msgspec.Struct):
 
     topology: str
     interviewee: str
-    nodes: list[Node]
+    nodes: list[NodeRow]
     energy: Interval
     supervisor: str = ""
     opinions: dict[str, Interval | float | None] = {}
@@ -100,7 +100,7 @@ class Account(msgspec.Struct):
     agreement: _Agreement | None = None
 
 
-def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
+def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[SectionTable]:
     nodes = account.nodes[:ROWS]
     results = [
         (
@@ -120,14 +120,14 @@ def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
         if node.interviewer or node.counts.get("faults")
     ]
     return [
-        Table(
+        SectionTable(
             "Nodes",
             ("node", "task", "asked by", "area under the accuracies", "by guessing", "last level", "weight"),
             results,
             "Areas in levels, with their bounds, and the area that guessing alone has at the levels that were asked. A "
             "node stays closed where those before it did not surely reach what it asks for.",
         ),
-        Table(
+        SectionTable(
             "Questions that models wrote",
             ("node", *_COUNTS.values()),
             counts,
@@ -142,17 +142,17 @@ def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
     ]
 
 
-def _opinions(account: Account) -> Table:
+def _opinions(account: NetworkAccount) -> SectionTable:
     rows = [
         (short(name), number(opinion, 2) if isinstance(opinion, float) else _area(opinion))
         for name, opinion in account.opinions.items()
     ]
-    return Table(
+    return SectionTable(
         "Mean opinions", ("task", "mean area by all of its interviewers"), rows, "A gate on auc may name the task."
     )
 
 
-def _interviewers(account: Account) -> Table:
+def _interviewers(account: NetworkAccount) -> SectionTable:
     rows = []
     for row in account.interviewers:
         errors = (row.without_messages, row.with_messages)
@@ -162,10 +162,10 @@ def _interviewers(account: Account) -> Table:
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
         "interviewer read no dialogue of an earlier node, and at the others."
     )
-    return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
+    return SectionTable("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
 
 
-def _supervisor(account: Account) -> list[Table]:
+def _supervisor(account: NetworkAccount) -> list[SectionTable]:
     rows = []
     for subject, counts in account.reviews.items():
         rated = sum(counts.ratings)
@@ -175,16 +175,16 @@ def _supervisor(account: Account) -> list[Table]:
         rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
-    tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
+    tables = [SectionTable(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
     if agreement := account.agreement:
         cells = [number_or_dash(getattr(agreement, name), digits) for name, digits in _AGREEMENT.items()]
         fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
         note = "Agreement of the supervisor's reviews with the labels of the file."
-        tables.append(Table("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
+        tables.append(SectionTable("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
     return tables
 
 
-def _debate(nodes: Sequence[Node]) -> Table:
+def _debate(nodes: Sequence[NodeRow]) -> SectionTable:
     rows = []
     for node in nodes:
         for member in node.panel:
@@ -192,10 +192,10 @@ def _debate(nodes: Sequence[Node]) -> Table:
             rows.append((short(node.name), short(member.name), accuracies, str(member.mended), str(member.spoiled)))
     heads = ("node", "member", "accuracy before and after each cycle", "mended", "spoiled")
     note = "By code. The last member of a node is the plurality of all answers."
-    return Table("Debate", heads, rows[:ROWS], note)
+    return SectionTable("Debate", heads, rows[:ROWS], note)
 
 
-def _exchanges(nodes: Sequence[Node]) -> Table:
+def _exchanges(nodes: Sequence[NodeRow]) -> SectionTable:
     rows = [
         (
             short(node.name),
@@ -210,14 +210,14 @@ def _exchanges(nodes: Sequence[Node]) -> Table:
     ]
     heads = ("node", "level", "question by", "score", "question", "answer")
     note = f"The first {ROWS}; the record has the first ones of each level." if len(rows) > ROWS else ""
-    return Table("Exchanges", heads, rows[:ROWS], note)
+    return SectionTable("Exchanges", heads, rows[:ROWS], note)
 
 
 def _area(area: Interval | None) -> str:
     return area.in_words(2) if area else "-"
 
 
-def _figures(key: str, account: Account) -> list[Figure]:
+def _figures(key: str, account: NetworkAccount) -> list[Figure]:
     caption = (
         "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at the ways are their weights."
     )
@@ -231,22 +231,22 @@ def _figures(key: str, account: Account) -> list[Figure]:
     return figures
 
 
-SECTION = Section(Account, _tables, _figures, ranks_subjects=False)
+SECTION = Section(NetworkAccount, _tables, _figures, ranks_subjects=False)
 
 
-def _columns(nodes: Sequence[Node]) -> list[list[Node]]:
+def _columns(nodes: Sequence[NodeRow]) -> list[list[NodeRow]]:
     """Return the nodes by the length of the longest route to them."""
     depth: dict[str, int] = {}
     for _ in nodes:  # a route has no more edges than there are nodes
         for node in nodes:
             depth[node.name] = 1 + max((depth.get(name, 0) for name in node.after), default=0)
-    columns: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0))]
+    columns: list[list[NodeRow]] = [[] for _ in range(max(depth.values(), default=0))]
     for node in nodes:
         columns[depth[node.name] - 1].append(node)
     return columns
 
 
-def network_picture(account: Account, key: str) -> Markup:
+def network_picture(account: NetworkAccount, key: str) -> Markup:
     """Return the drawing of a network, from the interviewee at the left to the last nodes at the right.
 
     All names are cleaned and escaped.
@@ -289,7 +289,7 @@ def network_picture(account: Account, key: str) -> Markup:
     )
 
 
-def _node_result(node: Node) -> str:
+def _node_result(node: NodeRow) -> str:
     """Return a node's area and last level with bounds, as MACEval writes them: ``2.1/3 of 5 (1.4 to 3.8)``."""
     area = node.area
     if area is None:
@@ -298,7 +298,7 @@ def _node_result(node: Node) -> str:
     return f"{estimate}/{node.last} of {node.levels} ({area.low:.1f} to {area.high:.1f})"
 
 
-def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> Markup:
+def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -> Markup:
     x1, y1, x2, y2 = source[0] + _WIDTH, source[1] + _HEIGHT / 2, target[0], target[1] + _HEIGHT / 2
     line = tag(
         "path",
