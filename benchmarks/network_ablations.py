@@ -35,8 +35,8 @@ from benchmarks.network_agents import CodedAgent, chance, writer
 from benchmarks.network_energy import CHECKPOINTS, COUNTING, OPERATIONS, ORDER, subject
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import load_agent
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity

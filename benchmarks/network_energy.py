@@ -28,9 +28,9 @@ import torch
 from benchmarks.interviewer_served import server
 from benchmarks.network_agents import CodedAgent, writer
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy, energy_difference
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 from pytest_adaptive_eval.models.endpoint.model import EndpointModel

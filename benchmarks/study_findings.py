@@ -208,8 +208,8 @@ def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
     """`compare`, `drift` and `correlate` over 14 runs of a study, whose quantity falls at the end."""
     from pytest_adaptive_eval.cli import main
     from pytest_adaptive_eval.records.parts import converted
+    from pytest_adaptive_eval.records.run_files import write_run
     from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
-    from pytest_adaptive_eval.records.runs import write_run
 
     told = []
     with tempfile.TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ _NAMES = {
     "Unscored": "errors",
     "Verdict": "gates.verdict",
     "assess": "extensions.studies.peers.assessment",
-    "hold_network": "extensions.studies.network.run",
+    "hold_network": "extensions.studies.network.network_run",
     "load_model": "models",
     "read_bank": "banks",
     "read_labels": "extensions.studies.network.result",

@@ -33,8 +33,8 @@ from pytest_adaptive_eval.models.reuse import Completions
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.journal import Journal
+from pytest_adaptive_eval.records.run_files import read_run, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
-from pytest_adaptive_eval.records.runs import read_run, write_run
 from pytest_adaptive_eval.tasks.instructions import read_texts
 
 

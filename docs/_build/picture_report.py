@@ -21,7 +21,7 @@ from PIL import Image
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.records.drift import SeriesPoint, Series, monitor
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.reports.page import html_page
 
 ROOT = Path(__file__).resolve().parents[2]

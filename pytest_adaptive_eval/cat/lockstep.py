@@ -15,7 +15,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.top_draws import TopDraws
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate
-from pytest_adaptive_eval.irt.running import RunningMAP
+from pytest_adaptive_eval.irt.growing_map import RunningMAP
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Ints
 

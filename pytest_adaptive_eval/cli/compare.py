@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, USAGE
-from pytest_adaptive_eval.cli.runs import open_run
+from pytest_adaptive_eval.cli.past_runs import open_run
 from pytest_adaptive_eval.cli.screen import save, say, width
 from pytest_adaptive_eval.errors import ConfigError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, spare
-from pytest_adaptive_eval.cli.runs import history_patterns, open_history
+from pytest_adaptive_eval.cli.past_runs import history_patterns, open_history
 from pytest_adaptive_eval.cli.screen import save, say, screen
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import open_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED
-from pytest_adaptive_eval.cli.runs import history_patterns, no_runs_text, open_history
+from pytest_adaptive_eval.cli.past_runs import history_patterns, no_runs_text, open_history
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.progress import ProgressHooks
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
-from pytest_adaptive_eval.plugin.run import OwnProtocol, ReportHooks, RunHooks
+from pytest_adaptive_eval.plugin.run_protocol import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, ResultExchange, RunState, empty_flag, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog

@@ -20,12 +20,12 @@ from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_nam
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.reuse import Completions
+from pytest_adaptive_eval.plugin.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
-from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import GeneratorStates, Once, TestFinding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.parts import plain

@@ -43,7 +43,7 @@ class RunFiles:
 
         from pytest_adaptive_eval import __version__
         from pytest_adaptive_eval.records.history import History, earlier_tries
-        from pytest_adaptive_eval.records.runs import new_run_id, write_record
+        from pytest_adaptive_eval.records.run_files import new_run_id, write_record
 
         run, settings = self._run, self.state.settings
         python = platform.python_version()
@@ -61,7 +61,7 @@ class RunFiles:
 
     def rewrite(self) -> None:
         """Write again all that states the exit status; a file that cannot be written is removed."""
-        from pytest_adaptive_eval.records.runs import write_record
+        from pytest_adaptive_eval.records.run_files import write_record
 
         for name, path in self.paths.items():
             try:
@@ -86,7 +86,7 @@ class RunFiles:
             self.paths[name] = path
 
     def _write_run(self, _: Path) -> None:
-        from pytest_adaptive_eval.records.runs import write_run
+        from pytest_adaptive_eval.records.run_files import write_run
 
         if any(evaluation.opinion for evaluation in self._run.evaluations):
             from pytest_adaptive_eval.records.history import History

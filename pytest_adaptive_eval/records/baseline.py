@@ -18,6 +18,7 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
+from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import (
     Administration,
     EvaluationRecord,
@@ -25,7 +26,6 @@ from pytest_adaptive_eval.records.run_record import (
     RunRecord,
     changed_requests,
 )
-from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:

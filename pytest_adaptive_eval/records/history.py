@@ -26,8 +26,8 @@ from pytest_adaptive_eval.records.drift import Series, SeriesPoint
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
+from pytest_adaptive_eval.records.run_files import parse_run, read_run
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
-from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
 
 #: Name of the file: a line of JSON per level.  It is not a record, whose names end in ``.json``.

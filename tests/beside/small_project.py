@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.reports.words import promoted
 
 #: Seconds after which a run counts as hung.

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from climbs import bare, run
 
+from pytest_adaptive_eval.records.run_files import write_record, write_run
 from pytest_adaptive_eval.records.run_record import Administration, RunRecord
-from pytest_adaptive_eval.records.runs import write_record, write_run
 
 
 def held(day: int, **changes: Any) -> RunRecord:

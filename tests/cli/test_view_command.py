@@ -11,8 +11,8 @@ from made import made
 
 from pytest_adaptive_eval.cli.command import main
 from pytest_adaptive_eval.records.comparison import flickering
+from pytest_adaptive_eval.records.run_files import write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
-from pytest_adaptive_eval.records.runs import write_run
 from pytest_adaptive_eval.reports.index_page import badge_svg, index_page
 
 

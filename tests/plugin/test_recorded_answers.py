@@ -11,7 +11,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.records.baseline import read_baseline
-from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.run_files import read_run
 
 
 def reversed_keys(value: Any) -> Any:

@@ -17,7 +17,7 @@ from fake_server import AlertReceiver
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.records.history import History
-from pytest_adaptive_eval.records.runs import new_run_id
+from pytest_adaptive_eval.records.run_files import new_run_id
 
 ITEMS = 200
 TOML = """

@@ -16,7 +16,7 @@ import pytest
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.extensions.exports.rows import responses_jsonl
 from pytest_adaptive_eval.plugin.asking import AskingLoop
-from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.run_files import read_run
 
 #: Right in some share of its answers to each question, by the count of its calls.
 NOISY = "return 'right' if n * 0.618 % 1 < (number % 10) / 10 else 'wrong'"

@@ -10,8 +10,8 @@ import pytest
 from climbs import bare, climb, run
 
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.records.run_files import write_run
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
-from pytest_adaptive_eval.records.runs import write_run
 
 #: Right answers by level of subjects, by task; `counting` orders them as `addition` does.
 SUBJECTS = {

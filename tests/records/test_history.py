@@ -16,8 +16,8 @@ from made import made, several
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.records.history import LATEST, History
+from pytest_adaptive_eval.records.run_files import write_record, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord, merged
-from pytest_adaptive_eval.records.runs import write_record, write_run
 
 
 def record(day: int, *, theta: list[float] | None = None, **changes: Any) -> RunRecord:

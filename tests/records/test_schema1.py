@@ -16,8 +16,8 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.history import History
+from pytest_adaptive_eval.records.run_files import read_run, write_record
 from pytest_adaptive_eval.records.run_record import UNKNOWN, RunRecord
-from pytest_adaptive_eval.records.runs import read_run, write_record
 from pytest_adaptive_eval.records.schema1 import upgraded
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.terminal import summary_lines

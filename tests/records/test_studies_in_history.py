@@ -9,8 +9,8 @@ from climbs import bare, run
 from made import made, several
 
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.records.run_files import write_run
 from pytest_adaptive_eval.records.run_record import GateRecord
-from pytest_adaptive_eval.records.runs import write_run
 
 SCORE = {"subject": "dog", "estimate": 4.146, "low": 4.024, "high": 4.268, "rank": None}
 

@@ -14,7 +14,7 @@ import pytest
 from cells_of import SLOW, write_answers
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.run_files import read_run
 
 pytestmark = pytest.mark.slow
 

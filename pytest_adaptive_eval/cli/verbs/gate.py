@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.logs import add_ids_argument, joined
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, check_writable, parse_share, read, refuse, spare
-from pytest_adaptive_eval.cli.runs import (
+from pytest_adaptive_eval.cli.past_runs import (
     add_bank_argument,
     add_source_argument,
     bank_paths,

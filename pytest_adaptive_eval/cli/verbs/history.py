@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.options import PASSED, parse_count, refuse
-from pytest_adaptive_eval.cli.runs import add_source_argument, history_patterns, no_runs_text, open_history
+from pytest_adaptive_eval.cli.past_runs import add_source_argument, history_patterns, no_runs_text, open_history
 from pytest_adaptive_eval.cli.screen import save, say, width
 from pytest_adaptive_eval.cli.verb import Verb
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE
-from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, keep_record, new_id, open_run, show
+from pytest_adaptive_eval.cli.past_runs import RUN, add_source_argument, keep_record, new_id, open_run, show
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 

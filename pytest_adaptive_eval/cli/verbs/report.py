@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, spare
-from pytest_adaptive_eval.cli.runs import (
+from pytest_adaptive_eval.cli.past_runs import (
     RUN,
     add_bank_argument,
     add_source_argument,

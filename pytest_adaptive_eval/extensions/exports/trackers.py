@@ -11,8 +11,8 @@ from pathlib import Path
 from pytest_adaptive_eval.errors import BaselineError, UsageError
 from pytest_adaptive_eval.extensions.exports.quantity_rows import quantity_rows
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_files import read_run, write_record
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
-from pytest_adaptive_eval.records.runs import read_run, write_record
 from pytest_adaptive_eval.reports import words
 
 #: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.extensions.sweeps.cell_run import RECORD
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Job, read_end
 from pytest_adaptive_eval.extensions.sweeps.checks import Signatures, fingerprint
 from pytest_adaptive_eval.extensions.sweeps.executors import Executor
-from pytest_adaptive_eval.extensions.sweeps.running import RECORD
 from pytest_adaptive_eval.extensions.sweeps.settings import Sweep
+from pytest_adaptive_eval.records.run_files import new_run_id, read_run, write_record
 from pytest_adaptive_eval.records.run_record import RunRecord, merged
-from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record
 
 #: Folder of the cells' folders, in that of the sweep.
 CELLS = "cells"

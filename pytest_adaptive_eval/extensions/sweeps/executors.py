@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
+from pytest_adaptive_eval.extensions.sweeps.cell_run import run_cell
 from pytest_adaptive_eval.extensions.sweeps.cells import CellEnd, Job
 from pytest_adaptive_eval.extensions.sweeps.checks import Machine, check_room, this_machine
-from pytest_adaptive_eval.extensions.sweeps.running import run_cell
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.sweeps.cell_run import OUTPUT, run_cell
 from pytest_adaptive_eval.extensions.sweeps.cells import CellEnd, Job
 from pytest_adaptive_eval.extensions.sweeps.checks import Machine, check_room, node_complaints
-from pytest_adaptive_eval.extensions.sweeps.running import OUTPUT, run_cell
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable
 
 #: Seconds for a node to answer the check before the first cell.

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.extensions.studies.network.ablation_kind import (
     welch_p_value,
 )
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 
 FIRST = np.array([1.0, 1.4, 0.9, 1.2, 1.1])
 SECOND = np.array([1.3, 1.5, 1.3, np.nan, 1.2])

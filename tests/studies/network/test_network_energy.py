@@ -11,9 +11,9 @@ from acting import Skilled, pool_of
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy, energy_difference, may_open
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
 
 CONFIDENCE = 0.95

@@ -18,9 +18,9 @@ from acting import Skilled, pool_of
 from benchmarks.network_agents import COST, CodedAgent, writer
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
 from pytest_adaptive_eval.extensions.studies.network.result import Label, NetworkResult, supervisor_agreement
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.pool import ModelPool

@@ -27,8 +27,8 @@ from pytest_adaptive_eval.extensions.studies.network.kind import (
     other_members,
     void_reason,
 )
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.several import Member, costs_of, members, model_pool
 from pytest_adaptive_eval.gates.quantities import Bounded

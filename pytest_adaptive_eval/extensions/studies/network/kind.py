@@ -17,6 +17,7 @@ from pytest_adaptive_eval.extensions.studies.network.declare import (
     read_network,
     recorded,
 )
+from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.result import (
     Label,
     NetworkResult,
@@ -27,7 +28,6 @@ from pytest_adaptive_eval.extensions.studies.network.result import (
     read_labels,
     supervisor_agreement,
 )
-from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.several import (
     Member,

@@ -60,7 +60,7 @@ def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
 
 def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunRecord:
     """Read the run of a path, an id or ``latest``, and refuse to overwrite it."""
-    from pytest_adaptive_eval.records.runs import read_run
+    from pytest_adaptive_eval.records.run_files import read_run
 
     path = Path(name)
     if path.suffix == ".json" or path.is_file():
@@ -113,7 +113,7 @@ def show(record: RunRecord) -> None:
 
 def new_id(now: datetime) -> str:
     """Return an id for a derived record."""
-    from pytest_adaptive_eval.records.runs import new_run_id
+    from pytest_adaptive_eval.records.run_files import new_run_id
 
     return new_run_id(now, os.urandom(4))
 
@@ -121,7 +121,7 @@ def new_id(now: datetime) -> str:
 def keep_record(record: RunRecord, output: Path | None, source: Path) -> None:
     """Write a derived record to a file, else into the history."""
     from pytest_adaptive_eval.records.history import place_of
-    from pytest_adaptive_eval.records.runs import write_record
+    from pytest_adaptive_eval.records.run_files import write_record
 
     if not output and not source.is_dir():
         raise ConfigError(f"{source} is not a folder; name a file for the record with -o FILE.json")

@@ -16,8 +16,8 @@ from made import made
 from msgspec.structs import replace
 
 from pytest_adaptive_eval.errors import JournalError
+from pytest_adaptive_eval.records.run_files import new_run_id, read_run, write_record, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
-from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record, write_run
 
 NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 

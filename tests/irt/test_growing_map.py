@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.irt.estimation import MAP
-from pytest_adaptive_eval.irt.running import RunningMAP
+from pytest_adaptive_eval.irt.growing_map import RunningMAP
 
 
 @settings(max_examples=20, deadline=None)

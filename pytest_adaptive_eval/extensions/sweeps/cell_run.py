@@ -20,7 +20,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.extensions.sweeps.cells import CellEnd, Job, read_end, write_end
 from pytest_adaptive_eval.extensions.sweeps.summaries import summary_of
 from pytest_adaptive_eval.records.journal import lock
-from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.run_files import read_run
 
 #: Record and output of a cell, in its folder.
 RECORD, OUTPUT = "record.json", "output.txt"
