@@ -298,6 +298,15 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
 
 
+def test_members_of_one_name_get_names_and_system_texts_of_their_own():
+    (table,) = tomllib.loads(starts.written("panel", ["a/ant", "a/ant", "b/ant", "http://localhost:9/v1#bee"]))["eval"]
+    assert table["peers"] == [
+        {"name": "ant-2", "model": "a/ant", "system": "You are expert 2."},
+        {"name": "ant-3", "model": "b/ant"},
+        "http://localhost:9/v1#bee",
+    ]
+
+
 @pytest.mark.parametrize("threshold", [2.0, 4.0])
 def test_the_first_ladder_decides_about_a_model_that_solves_three_fifths_of_each_level(threshold):
     (table,) = tomllib.loads(starts.written("ladder", ["x"]))["eval"]

@@ -331,9 +331,9 @@ def test_useless_replies_are_an_error_that_says_why(lab: Any) -> None:
         assert lab.run().ret == 1
     (study,) = lab.record["interviews"]
     assert study["error"] == (
-        "no task was accepted in 2 rounds: 6 of 6 attempts gave a task, and the votes were none where 3.5 is needed; "
-        "of no use were 6 votes of ant (no-rank), 6 votes of bee (no-rank), 6 votes of cat (no-rank), 6 votes of dog "
-        "(no-rank) and 6 more"
+        "given up after 1 round of 2, without a readable vote: 3 of 3 attempts gave a task; unusable: 3 votes of ant "
+        "(no-rank), 3 votes of bee (no-rank), 3 votes of cat (no-rank), 3 votes of dog (no-rank) and 3 more. Choose chat "
+        "models that follow instructions; if replies are truncated, raise task_tokens and rank_tokens in [eval.panel]"
     )
     assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
     assert not lab.journals  # it would say the same again

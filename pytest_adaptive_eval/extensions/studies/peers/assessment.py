@@ -25,6 +25,7 @@ from pytest_adaptive_eval.items.item import MISSING, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
 from pytest_adaptive_eval.models.judging import Unranked, clean, one_line, read_rank
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
+from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.types import Array
 
 Role = Literal["task", "vote", "answer", "judgment"]
@@ -33,6 +34,8 @@ ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
 FLAGGED = "flagged"
 #: Accepted tasks before votes are weighted by the judges' reliability.
 FIRST_ROUNDS = 3
+#: Attempts without any task, or votes without any rank, after which a panel is given up.
+PATIENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,8 @@ class _Run:
             if self.rounds[-1].accepted:
                 self._update_weights()
             changes.append(float(np.abs(self.weights - before).sum()))
+            if self._unworkable():
+                break
         judgments = np.array(self.judgments)
         judgments.setflags(write=False)
         fit, fault = self._fit(judgments)
@@ -160,10 +165,21 @@ class _Run:
             except EstimationError as error:
                 fault = str(error)
         if not any(self.accepted):
-            fault = f"no task was accepted in {len(self.rounds)} rounds"
+            fault = self._unworkable() or f"no task was accepted in {counted(len(self.rounds), 'round')}"
         elif self.settings.mode == "paper":
             fault = "" if np.isfinite(judgments).any() else "no judgments"
         return fit, fault
+
+    def _unworkable(self) -> str:
+        """Return why further rounds cannot succeed, or ''."""
+        attempts = [attempt for cycle in self.rounds for attempt in cycle.attempts]
+        votes = [vote for attempt in attempts for vote in attempt.votes]
+        after = f"given up after {counted(len(self.rounds), 'round')} of {self.settings.rounds}"
+        if len(attempts) >= PATIENCE and not any(attempt.task for attempt in attempts):
+            return f"{after}, without a usable task"
+        if len(votes) >= PATIENCE and not any(votes):
+            return f"{after}, without a readable vote"
+        return ""
 
     def _round(self, number: int) -> None:
         """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
