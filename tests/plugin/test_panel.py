@@ -331,9 +331,10 @@ def test_useless_replies_are_an_error_that_says_why(lab: Any) -> None:
         assert lab.run().ret == 1
     (study,) = lab.record["interviews"]
     assert study["error"] == (
-        "given up after 1 round of 2, without a readable vote: 3 of 3 attempts gave a task; unusable: 3 votes of ant "
-        "(no-rank), 3 votes of bee (no-rank), 3 votes of cat (no-rank), 3 votes of dog (no-rank) and 3 more. Choose chat "
-        "models that follow instructions; if replies are truncated, raise task_tokens and rank_tokens in [eval.panel]"
+        "given up in round 1 of 2, without a readable vote so far: 1 of 1 attempt gave a task; unusable: 1 vote of ant "
+        "(no-rank), 1 vote of bee (no-rank), 1 vote of cat (no-rank), 1 vote of dog (no-rank) and 1 more. Choose "
+        "chat models that follow instructions; if replies are truncated, raise task_tokens and rank_tokens in "
+        "[eval.panel]"
     )
     assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
     assert not lab.journals  # it would say the same again

@@ -296,8 +296,8 @@ def test_rejected_tasks_are_set_anew_by_others_and_then_the_round_is_skipped():
 @pytest.mark.parametrize(
     ("replies", "rounds", "reason"),
     [
-        ({"vote": "I would rather not say"}, 1, "given up after 1 round of 12, without a readable vote"),
-        ({"task": "?!"}, 2, "given up after 2 rounds of 12, without a usable task"),
+        ({"vote": "I would rather not say"}, 1, "given up in round 1 of 12, without a readable vote so far"),
+        ({"task": "?!"}, 2, "given up in round 2 of 12, without a usable task so far"),
     ],
 )
 def test_a_panel_that_cannot_vote_or_set_tasks_is_given_up(replies, rounds, reason):

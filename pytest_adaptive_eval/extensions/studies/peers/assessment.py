@@ -113,6 +113,7 @@ class _Run:
         self.recalled = 0
         self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
         self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
+        self.attempts: list[Attempt] = []
         self.rounds: list[Round] = []
         self.judgments: list[Array] = []
         self.accepted_tasks: set[str] = set()
@@ -171,15 +172,14 @@ class _Run:
         return fit, fault
 
     def _unworkable(self) -> str:
-        """Return why further rounds cannot succeed, or ''."""
-        attempts = [attempt for cycle in self.rounds for attempt in cycle.attempts]
-        votes = [vote for attempt in attempts for vote in attempt.votes]
-        after = f"given up after {counted(len(self.rounds), 'round')} of {self.settings.rounds}"
-        if len(attempts) >= PATIENCE and not any(attempt.task for attempt in attempts):
-            return f"{after}, without a usable task"
-        if len(votes) >= PATIENCE and not any(votes):
-            return f"{after}, without a readable vote"
-        return ""
+        """Return why further attempts cannot succeed, or ''."""
+        votes = [vote for attempt in self.attempts for vote in attempt.votes]
+        lacking = ""
+        if len(self.attempts) >= PATIENCE and not any(attempt.task for attempt in self.attempts):
+            lacking = "usable task"
+        elif len(votes) >= PATIENCE and not any(votes):
+            lacking = "readable vote"
+        return lacking and f"given up in round {len(self.rounds)} of {self.settings.rounds}, without a {lacking} so far"
 
     def _round(self, number: int) -> None:
         """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
@@ -187,6 +187,9 @@ class _Run:
         attempts: list[Attempt] = []
         while len(attempts) < self.settings.retries and not (attempts and attempts[-1].accepted):
             attempts.append(self._attempt(number, len(attempts), rng))
+            self.attempts.append(attempts[-1])
+            if self._unworkable():
+                break
         matrix = np.full((self.n, self.n), np.nan)
         answers: list[str | None] = []
         if attempts[-1].accepted:
