@@ -77,6 +77,8 @@ class LoopbackServer:
 class Silent(BaseHTTPRequestHandler):
     """A handler without a log, that reads and writes JSON."""
 
+    disable_nagle_algorithm = True  # a body after its headers does not wait for the client's acknowledgement
+
     def read(self) -> Any:
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 

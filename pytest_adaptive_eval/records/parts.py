@@ -278,7 +278,7 @@ class LevelsRecord(Part):
         climb: The area and the last level as MACEval writes them.
         guess: Accuracy of guessing by level.
         auc: Sum of the accuracies, where all questions of a level were asked.
-        half: Level at which accuracy crosses one half.
+        half: Level at which accuracy crosses one half; the nearest level asked where it crosses at none.
     """
 
     sparse = frozenset({"climb", "guess", "auc", "half"})
@@ -291,6 +291,11 @@ class LevelsRecord(Part):
     guess: list[float] = []
     auc: Interval | None = None
     half: Interval | None = None
+
+    @property
+    def crosses_half(self) -> bool:
+        """True if accuracy lies above one half at a level asked, and not above it at another."""
+        return len({accuracy > 0.5 for accuracy in self.accuracy if accuracy is not None}) == 2
 
 
 class Spent(Part):

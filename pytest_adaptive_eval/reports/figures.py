@@ -58,9 +58,9 @@ def interview_figures(
         figures.append(_levels_figure(steps, interview, f"{key}l"))
     if trace := plots.ability_trace(interview, bank):
         figures.append(_trace_figure(trace, words.percent(interview), f"{key}a"))
-    elif not interview.bank.calibrated:
-        absent.append("The bank is not calibrated: there is no ability to follow.")
-    else:
+    elif not interview.bank.calibrated and not steps:
+        absent.append("The bank is not calibrated: no ability to follow, and no curve of responses.")
+    elif interview.bank.calibrated:
         absent.append("There is no trace of one ability: the bank has several dimensions, or the record lacks it.")
     if funnel := plots.accuracy_funnel(interview):
         figures.append(_funnel_figure(funnel, interview, plots.thresholds(gates, bank), f"{key}b"))
@@ -75,7 +75,7 @@ def interview_figures(
         )
         legend = ((_sample("point"), "share right"), (_sample("forecast"), "predicted"))
         figures.append(Figure("Response by difficulty", caption, plots.response_plot(bins, f"{key}c"), legend))
-    else:
+    elif interview.bank.calibrated:
         absent.append("There are too few answers with a known difficulty for a curve of responses.")
     return figures, absent
 
@@ -99,7 +99,8 @@ def history_legend() -> list[tuple[Markup, str]]:
 
 
 def _levels_figure(steps: Sequence[plots.Step], interview: EvaluationRecord, key: str) -> Figure:
-    half = plottable(interview.levels.half.estimate) if interview.levels and interview.levels.half else None
+    levels = interview.levels
+    half = plottable(levels.half.estimate) if levels and levels.half and levels.crosses_half else None
     caption = (
         f"Accuracy at each level asked; each interval is two-sided at {words.percent(interview)}, for its own level. "
         "The area under it is the number of levels mastered."

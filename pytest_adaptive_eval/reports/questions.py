@@ -178,16 +178,21 @@ def question_lists(
         for title, interview in interviews
         if interview.administrations
     ]
-    asked = [(items, *items.find(a), a) for _, interview, items in sources for a in interview.administrations]
-    names = [(item.root, name) for _, item, _, _ in asked if item is not None for name in item.images]
+    asked = [
+        (items, *items.find(a), a, interview.bank.calibrated)
+        for _, interview, items in sources
+        for a in interview.administrations
+    ]
+    names = [(item.root, name) for _, item, *_ in asked if item is not None for name in item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
     # a question and its answer share the remaining bytes
     cut = max(_SHORT, min(_LONG, (text_bytes // max(len(asked), 1) - _OVERHEAD) // 2))
     lists = {id(items): QuestionList(title, items.sentence) for title, _, items in sources}
-    for items, item, sentence, a in asked:
-        lists[id(items)].questions.append(_question(a, item, sentence, pictures, cut))
+    for items, item, sentence, a, calibrated in asked:
+        facts = _facts(a, calibrated=calibrated)
+        lists[id(items)].questions.append(_question(a, item, sentence, facts, pictures, cut))
     return list(lists.values())
 
 
@@ -273,7 +278,12 @@ def _picture(name: str, root: str, limit: int) -> Picture:
 
 
 def _question(
-    asked: Administration, item: Item | None, sentence: str, pictures: Mapping[tuple[str, str], Picture], cut: int
+    asked: Administration,
+    item: Item | None,
+    sentence: str,
+    facts: str,
+    pictures: Mapping[tuple[str, str], Picture],
+    cut: int,
 ) -> QuestionRow:
     kind = kind_of(asked)
     word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
@@ -300,7 +310,7 @@ def _question(
         answer=answer,
         detail=clean_html(asked.detail, min(cut, 600)),
         expected=expected,
-        facts=clean_html(_facts(asked), 400),
+        facts=clean_html(facts, 400),
         brief=bool(expected) and not asked.detail and one_line,
     )
 
@@ -334,13 +344,13 @@ def _rounded(value: float | None) -> str | None:
     return None if numeric is None else number(numeric, 2)
 
 
-def _facts(asked: Administration) -> str:
+def _facts(asked: Administration, *, calibrated: bool) -> str:
     chance = plottable(asked.propensity)
     before = asked.theta_before
     facts = {
         "difficulty": _rounded(asked.difficulty),
         "ability before": _rounded(before[0]) if before and len(before) == 1 else None,
-        "predicted": _rounded(asked.predicted),
+        "predicted": _rounded(asked.predicted) if calibrated else None,
         "chance": None if chance is None else f"{chance:.2g}".removeprefix("0"),
         "sample": asked.sample + 1 if asked.sample else None,
         "format": asked.format if asked.format != "text" else None,

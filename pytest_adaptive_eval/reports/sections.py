@@ -26,7 +26,7 @@ ROWS = 60  #: Most rows of a table.
 
 
 @dataclass(frozen=True, slots=True)
-class SectionTable:
+class Table:
     """Table of a page: the first cell of a row names it, columns of numbers are aligned to the right."""
 
     title: str
@@ -61,7 +61,7 @@ class Section:
     """
 
     account: type[Any] = dict
-    tables: Callable[[EvaluationRecord, Any], list[SectionTable]] = lambda _record, _account: []
+    tables: Callable[[EvaluationRecord, Any], list[Table]] = lambda _record, _account: []
     figures: Callable[[str, Any], list[Figure]] = lambda _key, _account: []
     ranks_subjects: bool = True
 
@@ -89,7 +89,7 @@ def results_of(key: str, view: ReportView) -> dict[str, Any]:
     evaluation = view.record
     candidate = evaluation.subject.name
     section = section_of(evaluation.kind)
-    tables: list[SectionTable] = []
+    tables: list[Table] = []
     if section.ranks_subjects:
         tables = [_ranking(metric, rows, candidate) for metric, rows in evaluation.metrics.items()]
     figures: list[Figure] = []
@@ -140,7 +140,7 @@ def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, fl
     return None if low is None or estimate is None or high is None else (low, estimate, high)
 
 
-def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> SectionTable:
+def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
     ordered = words.ranked(rows)[:ROWS]
     bounds = [v for row in ordered for n in (row.low, row.estimate, row.high) if (v := plottable(n)) is not None]
     span = span_of(bounds, 0.1) if bounds else (0.0, 1.0)
@@ -151,4 +151,4 @@ def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Sec
         lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
     heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
     note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}." if bounds else ""
-    return SectionTable(f"Ranking by {metric}", heads, lines, note)
+    return Table(f"Ranking by {metric}", heads, lines, note)

@@ -110,7 +110,7 @@ def climb(interview: EvaluationRecord) -> str:
     parts = [] if levels.last_level is None else [f"last level {levels.last_level}"]
     if levels.auc:
         parts.insert(0, f"AUC {levels.auc.in_words(2)}{guessing(interview)}")
-    if levels.half:
+    if levels.half and levels.crosses_half:
         parts.append(f"half right at level {levels.half.in_words(1)}")
     return ", ".join(parts) or "-"
 

@@ -47,7 +47,7 @@ def test_all_nodes_edges_and_results_are_there() -> None:
     assert len(root.findall(f".//{SVG}g[@class='node']")) == 3
     assert len(root.findall(f".//{SVG}g[@class='edge']")) == 4
     texts = [element.text for element in root.iter(f"{SVG}text")]
-    assert "2.1/3 of 5 (1.4 to 3.8)" in texts
+    assert "2.10 [1.40, 3.80], level 3 of 5" in texts
     assert "closed" in texts
     assert "written by ann" in texts
     assert "with pal" in texts

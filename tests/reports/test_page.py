@@ -309,9 +309,10 @@ def test_an_uncalibrated_bank(make: SimpleNamespace) -> None:
     for asked in interview.administrations:
         asked.theta_before = asked.theta_after = asked.difficulty = None
     text = read(run(interview), banks={"sums": on}).text
-    assert "The bank is not calibrated: there is no ability to follow." in text
+    assert "The bank is not calibrated: no ability to follow, and no curve of responses." in text
     assert "Accuracy as questions are asked" in text
-    assert "too few answers with a known difficulty" in text
+    assert "too few answers with a known difficulty" not in text
+    assert " predicted " not in text
     assert "the bank is not calibrated: items were drawn uniformly, and there is no ability" in text
 
 
@@ -762,6 +763,12 @@ def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:
     assert "drawn uniformly" not in text
     assert "not drawn at random" not in text
     assert "Accuracy by category" not in text
+
+
+def test_a_climb_that_never_crosses_one_half_does_not_say_where(make: SimpleNamespace) -> None:
+    text = read(run(climbed(make, accuracy=[1.0, 1.0, 0.9, 0.8]))).text.replace("\u00a0", " ")
+    assert "last level 4; by levels" in text
+    assert "one half" not in text
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import history_panels
 from pytest_adaptive_eval.reports.markup import Markup, unbroken
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.sections import SectionTable
+from pytest_adaptive_eval.reports.sections import Table
 from tests.reports.browser import framed
 from tests.reports.held import bank, held, items, run
 
@@ -170,7 +170,7 @@ def test_a_note_stands_once_and_the_end_has_a_readable_time(make: SimpleNamespac
 )
 def test_columns_of_numbers_alone_stand_at_the_right(cells: list[Any], numeric: bool) -> None:
     rows = [("1 name", cell) for cell in cells]
-    assert SectionTable("t", ("name", "value"), rows).numeric == [False, numeric]
+    assert Table("t", ("name", "value"), rows).numeric == [False, numeric]
 
 
 def test_a_history_of_few_runs_is_a_table(make: SimpleNamespace) -> None:

@@ -16,6 +16,7 @@ class Energy(Metric[Result]):
     kinds = ("at_least", "not_worse_than")
     margin = (1.0, "a share in (0, 1) such as 0.05")
     on_banks = False
+    whole_bank = "whole network"
 
 
 METRIC = Energy()

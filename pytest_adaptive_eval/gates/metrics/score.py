@@ -17,6 +17,7 @@ class Score(Metric[Result]):
     kinds = ("at_least", "not_worse_than", "rank_within", "above")
     margin = (math.inf, "points above 0 such as 0.2")
     on_banks = False
+    whole_bank = "whole panel"
 
 
 METRIC = Score()

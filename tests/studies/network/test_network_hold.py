@@ -19,6 +19,7 @@ from benchmarks.network_agents import COST, CodedAgent, writer
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.node import PATIENCE
 from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
 from pytest_adaptive_eval.extensions.studies.network.result import Label, NetworkResult, supervisor_agreement
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
@@ -202,7 +203,9 @@ def test_bad_questions_are_written_again_and_then_made_by_code() -> None:
         assert set(counts) <= set(COUNTERS)
     silent = held(WRITTEN, Skilled("sue", GOOD), CodedAgent("ann", Completion("", Status.TIMEOUT)))
     for node in silent.nodes:
-        assert node.counts["silent"] == node.counts["attempts"] == 3 * node.counts["fallbacks"]
+        assert node.counts["silent"] == node.counts["attempts"] == 3 * PATIENCE
+        assert node.counts["fallbacks"] == sum(map(len, node.scores))
+        assert node.counts["given_up"] == 1
         assert {one.source for one in node.exchanges} == {"fallback"}
     coded = held({**WRITTEN, "interviewer": ""}, Skilled("sue", GOOD))
     assert [node.scores[0].tolist() for node in silent.nodes] == [node.scores[0].tolist() for node in coded.nodes]

@@ -272,8 +272,9 @@ def _notes(result: NetworkResult) -> Iterator[str]:
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)
-        by_code, attempts, refused = (
-            sum(node.counts.get(count, 0) for node in nodes) for count in ("fallbacks", "attempts", "review")
+        by_code, attempts, refused, given_up = (
+            sum(node.counts.get(count, 0) for node in nodes)
+            for count in ("fallbacks", "attempts", "review", "given_up")
         )
         if by_code > _FALLBACKS * asked:
             errors = sum(node.errors for node in nodes)
@@ -282,6 +283,7 @@ def _notes(result: NetworkResult) -> Iterator[str]:
             yield (
                 f"{by_code} of {asked} questions that {name} was to set were set by code: of its "
                 f"{counted(attempts, 'attempt')}, {' and '.join(reasons) or 'none could be used'}"
+                + (f"; it was given up at {counted(given_up, 'node')}" if given_up else "")
             )
     for count, content in (("filter", "questions of interviewers"), ("flagged_answers", "answers")):
         if flagged := sum(node.counts.get(count, 0) for node in result.nodes):

@@ -100,6 +100,8 @@ class LevelItems:
 ContentFilter = Callable[[str], str]
 #: Exchanges in a node's record, in all and of each level and round.
 RECORDED, RECORDED_A_LEVEL = 40, 3
+#: Questions in a row of a node that its interviewer can fail to write before code sets the rest.
+PATIENCE = 5
 
 Value = TypeVar("Value")
 #: Section of a conversation.
@@ -169,6 +171,7 @@ class NodeInterview:
     reviews: list[Review] = field(default_factory=list)
     to_review: list[tuple[Item, str]] = field(default_factory=list)
     written: list[str] = field(default_factory=list)  # questions by the interviewer so far
+    unset: int = 0  # questions in a row that the interviewer could not write
     panel_scores: list[list[list[float]]] = field(init=False)  # by member, question and cycle
 
     def __post_init__(self) -> None:
@@ -255,6 +258,7 @@ class NodeInterview:
                     yield from self._write(
                         (self.node.name, round_, level, draft.number, draft.attempts), draft, records
                     )
+                self._judge_interviewer(draft)
             yield from self._review_drafts([draft for draft in pending if draft.question], (round_, level))
             pending = list(filter(self._is_open, pending))
         self.counts["fallbacks"] += sum(draft.question is None for draft in drafts)
@@ -262,7 +266,13 @@ class NodeInterview:
 
     def _is_open(self, draft: _Draft) -> bool:
         """Return whether the interviewer gets another attempt at a question."""
-        return draft.question is None and draft.attempts <= self.network.retries
+        return draft.question is None and draft.attempts <= self.network.retries and self.unset < PATIENCE
+
+    def _judge_interviewer(self, draft: _Draft) -> None:
+        """Give the interviewer up at this node once it could write none of `PATIENCE` questions in a row."""
+        if self.unset < PATIENCE:
+            self.unset = self.unset + 1 if draft.question is None else 0
+            self.counts["given_up"] += self.unset == PATIENCE
 
     def _write(self, position: tuple[str, int, int, int, int], draft: _Draft, records: Sequence[str]) -> Section[None]:
         """Let the interviewer attempt a question, and set the draft's question or directive."""

@@ -126,6 +126,7 @@ COUNTERS: Mapping[str, str] = {
     "review": "attempts that the supervisor refused",
     "directives": "orders to write a question again",
     "fallbacks": "questions by code in place of an interviewer that failed",
+    "given_up": "1 if the interviewer was given up, so that code set the rest of the questions",
     "claims": "answers that an interviewer gave with its question",
     "wrong_claims": "claims that code found wrong",
     "flagged_answers": "answers that the content filter flagged",

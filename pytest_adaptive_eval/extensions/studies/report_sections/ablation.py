@@ -6,7 +6,7 @@ import msgspec
 
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
-from pytest_adaptive_eval.reports.sections import ROWS, Section, SectionTable, short
+from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 
 
@@ -26,14 +26,14 @@ class _Account(msgspec.Struct):
     contrasts: list[_Contrast] = []
 
 
-def _tables(_: EvaluationRecord, account: _Account) -> list[SectionTable]:
+def _tables(_: EvaluationRecord, account: _Account) -> list[Table]:
     rows = [_row(contrast) for contrast in account.contrasts[:ROWS]]
     heads = ("variant", "quantity", "as written", "variant's", "change, 95 %", "p", "seeds")
     note = (
         "Means over seeds; Student's interval of the differences by seed, and the two-sided p-value of Welch's t-test, "
         "which takes the values as independent. No correction for several quantities."
     )
-    return [SectionTable("Changes", heads, rows, note)]
+    return [Table("Changes", heads, rows, note)]
 
 
 def _row(contrast: _Contrast) -> tuple[str, ...]:

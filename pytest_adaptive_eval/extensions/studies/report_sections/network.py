@@ -13,7 +13,7 @@ from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
 from pytest_adaptive_eval.reports.plots import level_steps, levels_plot
-from pytest_adaptive_eval.reports.sections import ROWS, Section, SectionTable, short
+from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
@@ -100,7 +100,7 @@ class NetworkAccount(msgspec.Struct):
     agreement: _Agreement | None = None
 
 
-def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[SectionTable]:
+def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
     nodes = account.nodes[:ROWS]
     results = [
         (
@@ -120,14 +120,14 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[SectionTab
         if node.interviewer or node.counts.get("faults")
     ]
     return [
-        SectionTable(
+        Table(
             "Nodes",
             ("node", "task", "asked by", "area under the accuracies", "by guessing", "last level", "weight"),
             results,
             "Areas in levels, with their bounds, and the area that guessing alone has at the levels that were asked. A "
             "node stays closed where those before it did not surely reach what it asks for.",
         ),
-        SectionTable(
+        Table(
             "Questions that models wrote",
             ("node", *_COUNTS.values()),
             counts,
@@ -142,17 +142,17 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[SectionTab
     ]
 
 
-def _opinions(account: NetworkAccount) -> SectionTable:
+def _opinions(account: NetworkAccount) -> Table:
     rows = [
         (short(name), number(opinion, 2) if isinstance(opinion, float) else _area(opinion))
         for name, opinion in account.opinions.items()
     ]
-    return SectionTable(
+    return Table(
         "Mean opinions", ("task", "mean area by all of its interviewers"), rows, "A gate on auc may name the task."
     )
 
 
-def _interviewers(account: NetworkAccount) -> SectionTable:
+def _interviewers(account: NetworkAccount) -> Table:
     rows = []
     for row in account.interviewers:
         errors = (row.without_messages, row.with_messages)
@@ -162,10 +162,10 @@ def _interviewers(account: NetworkAccount) -> SectionTable:
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
         "interviewer read no dialogue of an earlier node, and at the others."
     )
-    return SectionTable("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
+    return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
 
 
-def _supervisor(account: NetworkAccount) -> list[SectionTable]:
+def _supervisor(account: NetworkAccount) -> list[Table]:
     rows = []
     for subject, counts in account.reviews.items():
         rated = sum(counts.ratings)
@@ -175,16 +175,16 @@ def _supervisor(account: NetworkAccount) -> list[SectionTable]:
         rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
-    tables = [SectionTable(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
+    tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
     if agreement := account.agreement:
         cells = [number_or_dash(getattr(agreement, name), digits) for name, digits in _AGREEMENT.items()]
         fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
         note = "Agreement of the supervisor's reviews with the labels of the file."
-        tables.append(SectionTable("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
+        tables.append(Table("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
     return tables
 
 
-def _debate(nodes: Sequence[NodeRow]) -> SectionTable:
+def _debate(nodes: Sequence[NodeRow]) -> Table:
     rows = []
     for node in nodes:
         for member in node.panel:
@@ -192,15 +192,15 @@ def _debate(nodes: Sequence[NodeRow]) -> SectionTable:
             rows.append((short(node.name), short(member.name), accuracies, str(member.mended), str(member.spoiled)))
     heads = ("node", "member", "accuracy before and after each cycle", "mended", "spoiled")
     note = "By code. The last member of a node is the plurality of all answers."
-    return SectionTable("Debate", heads, rows[:ROWS], note)
+    return Table("Debate", heads, rows[:ROWS], note)
 
 
-def _exchanges(nodes: Sequence[NodeRow]) -> SectionTable:
+def _exchanges(nodes: Sequence[NodeRow]) -> Table:
     rows = [
         (
             short(node.name),
             str(exchange.level),
-            short(exchange.source),
+            "code instead" if exchange.source == "fallback" else short(exchange.source),
             number_or_dash(exchange.score, 2),
             short(exchange.question, _TEXT, keep_end=False),
             short(exchange.answer or exchange.status, _TEXT, keep_end=False),
@@ -210,7 +210,7 @@ def _exchanges(nodes: Sequence[NodeRow]) -> SectionTable:
     ]
     heads = ("node", "level", "question by", "score", "question", "answer")
     note = f"The first {ROWS}; the record has the first ones of each level." if len(rows) > ROWS else ""
-    return SectionTable("Exchanges", heads, rows[:ROWS], note)
+    return Table("Exchanges", heads, rows[:ROWS], note)
 
 
 def _area(area: Interval | None) -> str:
@@ -218,9 +218,7 @@ def _area(area: Interval | None) -> str:
 
 
 def _figures(key: str, account: NetworkAccount) -> list[Figure]:
-    caption = (
-        "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at the ways are their weights."
-    )
+    caption = "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at lines are weights."
     figures = [Figure("The network", caption, network_picture(account, f"{key}n"))]
     for n, node in enumerate(account.nodes[:_CURVES]):
         right = [[score for score in level if score is not None] for level in node.scores]
@@ -265,7 +263,7 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
         for corner in [corners[name] for name in node.after] or [start]
     ]
     energy = account.energy
-    result = f"energy {energy.estimate:.3f} ({energy.low:.3f} to {energy.high:.3f})"
+    result = f"energy {energy.in_words()}"
     supervisor = f"supervised by {account.supervisor}" if account.supervisor else "no supervisor"
     boxes = [_box(start, [account.interviewee, result, supervisor], "interviewee", opened=True)]
     for node in nodes:
@@ -290,12 +288,11 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
 
 
 def _node_result(node: NodeRow) -> str:
-    """Return a node's area and last level with bounds, as MACEval writes them: ``2.1/3 of 5 (1.4 to 3.8)``."""
+    """Return a node's area with its bounds, and its last level: ``2.10 [1.42, 3.77], level 3 of 5``."""
     area = node.area
     if area is None:
         return "closed"
-    estimate = f"{area.estimate:.3f}".rstrip("0").rstrip(".")
-    return f"{estimate}/{node.last} of {node.levels} ({area.low:.1f} to {area.high:.1f})"
+    return f"{area.in_words(2)}, level {node.last} of {node.levels}"
 
 
 def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -> Markup:
@@ -308,7 +305,7 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -
         stroke_dasharray=None if node.opened else "4 3",
     )
     style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
-    return tag("g", line, tag("text", f"{node.weight:.2f}", x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
+    return tag("g", line, tag("text", number(node.weight, 2), x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
 
 
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:

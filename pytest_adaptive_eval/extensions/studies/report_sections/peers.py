@@ -12,7 +12,7 @@ from pytest_adaptive_eval.records.parts import SubjectRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.plots import heatmap, series_plot
-from pytest_adaptive_eval.reports.sections import ROWS, Section, SectionTable, short
+from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
@@ -82,7 +82,7 @@ class PanelAccount(msgspec.Struct):
     truth: list[_Truth] = []
 
 
-def _tables(study: EvaluationRecord, account: PanelAccount) -> list[SectionTable]:
+def _tables(study: EvaluationRecord, account: PanelAccount) -> list[Table]:
     names = _names(account)
     order = _order(account, names)
     return [
@@ -133,7 +133,7 @@ def _order(account: PanelAccount, names: Sequence[str]) -> list[int]:
     return sorted(range(len(names)), key=lambda i: (by_model[i] is None, -(by_model[i] or 0.0)))
 
 
-def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], candidate: str) -> SectionTable:
+def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], candidate: str) -> Table:
     columns = sorted(order, key=lambda i: names[i] != candidate)[:_COLUMNS]
     rows = []
     for topic, result in list(account.topics.items())[:ROWS]:
@@ -146,10 +146,10 @@ def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], c
     omitted = len(names) - len(columns)
     note = "With standard errors, where the mode has them."
     note += f" {omitted} more models are in the record." if omitted else ""
-    return SectionTable("Score by topic", ("topic", "tasks", *(short(names[i], 20) for i in columns)), rows, note)
+    return Table("Score by topic", ("topic", "tasks", *(short(names[i], 20) for i in columns)), rows, note)
 
 
-def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -> SectionTable:
+def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -> Table:
     judges = account.judges
     # a record without weights has those of both rules
     weights = account.weights or (
@@ -166,10 +166,10 @@ def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -
         "Weight is the judge's share in the scores, by the rule of the panel's mode; scale its points for each of the "
         "panel's, 0 where it tells nothing apart."
     )
-    return SectionTable("Judges", heads, rows, note)
+    return Table("Judges", heads, rows, note)
 
 
-def _tasks(account: PanelAccount, names: Sequence[str]) -> SectionTable:
+def _tasks(account: PanelAccount, names: Sequence[str]) -> Table:
     rows = []
     for n, cycle in enumerate(account.rounds, 1):
         for attempt in cycle.attempts:
@@ -180,10 +180,10 @@ def _tasks(account: PanelAccount, names: Sequence[str]) -> SectionTable:
             rows.append((f"{n}", _name(names, attempt.generator), short(attempt.topic), mean, short(outcome), task))
     heads = ("round", "set by", "topic", "mean vote", "outcome", "task")
     note = f"The first {ROWS} attempts; all are in the record." if len(rows) > ROWS else ""
-    return SectionTable("Tasks", heads, rows[:ROWS], note)
+    return Table("Tasks", heads, rows[:ROWS], note)
 
 
-def _answers(account: PanelAccount, names: Sequence[str]) -> SectionTable:
+def _answers(account: PanelAccount, names: Sequence[str]) -> Table:
     rows = []
     for n, cycle in enumerate(account.rounds, 1):
         for j, answer in enumerate(cycle.answers):
@@ -193,14 +193,14 @@ def _answers(account: PanelAccount, names: Sequence[str]) -> SectionTable:
             rows.append((f"{n}", _name(names, j), mean, text))
     heads = ("round", "model", "mean judgment by others", "answer")
     note = f"The first {ROWS} answers; all are in the record." if len(rows) > ROWS else ""
-    return SectionTable("Answers", heads, rows[:ROWS], note)
+    return Table("Answers", heads, rows[:ROWS], note)
 
 
 def _name(names: Sequence[str], index: int) -> str:
     return short(names[index]) if 0 <= index < len(names) else "-"
 
 
-def _truth(account: PanelAccount, names: Sequence[str]) -> list[SectionTable]:
+def _truth(account: PanelAccount, names: Sequence[str]) -> list[Table]:
     tables = []
     for truth in account.truth:
         rows = [("the panel", *_agreement(truth.scores), "")]
@@ -212,7 +212,7 @@ def _truth(account: PanelAccount, names: Sequence[str]) -> list[SectionTable]:
             f"Rank correlations of the scores, and of each judge's judgments of the others, with the accuracies of "
             f"{len(truth.accuracies)} models. So few say little."
         )
-        tables.append(SectionTable(title, ("judge", "Spearman", "Kendall", "its own accuracy"), rows[:ROWS], note))
+        tables.append(Table(title, ("judge", "Spearman", "Kendall", "its own accuracy"), rows[:ROWS], note))
     return tables
 
 
