@@ -24,7 +24,7 @@ def test_info_tells_source_fit_and_margins(run):
     assert code == 0
     assert "graders          360 numeric, 264 exact" in out
     assert "2pl, 1 dimension, scale 6d647d2eec4f878a, of 52 subjects with accuracies from .083 to .806" in out
-    assert "a margin of .100 from a threshold, four times in five" in out
+    assert "a margin of .100 from a threshold, in 4 of 5 runs" in out
 
 
 def test_margin_of_the_card_is_what_plan_says(run):

@@ -21,6 +21,7 @@ from pytest_adaptive_eval.extensions.importing.build import file_of
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
@@ -249,7 +250,8 @@ def open_files(
     chosen, others = chosen_files(path, settings.files or whole_split, settings.split)
     whole = merged(mapping or ItemMapping(), settings.mapping)
     facts: dict[str, Any] = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
-    left_out = f"{len(others)} data files are left out: {', '.join(file.name for file in others[:6])}"
+    names_of_others = ", ".join(file.name for file in others[:6])
+    left_out = f"skipped {counted(len(others), 'other data file')}: {names_of_others}; --set files=GLOB chooses"
     forms = _forms(chosen, whole) if len(chosen) > 1 else [chosen]
     names = [tuple(file.relative_to(path).as_posix() for file in form) if len(forms) > 1 else () for form in forms]
 
