@@ -334,7 +334,7 @@ def _notes(assessment: Assessment) -> list[str]:
     if assessment.missing_share > _MISSING:
         notes.append(f"{assessment.missing_share:.0%} of the judgments are missing; unusable: {_useless(assessment)}")
     for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
-        if topics:
+        if topics and not assessment.fault:
             first_topics = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
             notes.append(
                 f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {reason}: {first_topics}"
