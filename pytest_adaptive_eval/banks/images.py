@@ -66,9 +66,7 @@ class ImageStore:
         if value.startswith("data:image/"):
             name = self._store(_decoded(value.partition(",")[2]), "the image")
         elif "://" in value[:12]:
-            raise DatasetError(
-                f"the image {value!r:.80} is an address, and nothing is fetched; download it beside the data"
-            )
+            raise DatasetError(f"image {value!r:.80} is a URL and is not fetched; save the image next to the data")
         elif len(value) >= _ENCODED and _BASE64.fullmatch(value[:400]):
             name = self._store(_decoded(value), "the image")
         else:

@@ -58,7 +58,7 @@ def test_check_finds_a_missing_and_a_changed_image(run, tmp_path):
     image.unlink()
     code, out, _ = run("bank", "check", "copy")
     assert code == 1
-    assert f"not there, such as copy/vision-images/{image.name}" in out
+    assert f"missing image, such as copy/vision-images/{image.name}" in out
     assert run("bank", "export", "copy", "-o", "again")[0] == 4
 
 

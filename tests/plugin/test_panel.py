@@ -149,10 +149,7 @@ def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> Non
     write(lab, council(server, gate("at_least = 3.5"), panel="rounds = 6"))
     result = lab.run("--adaptive-eval-html=page.html", "--adaptive-eval-reuse")
     assert result.ret == 0
-    assert any(
-        "replies are shared with other runs (--adaptive-eval-reuse)" in note
-        for note in lab.record["interviews"][0]["notes"]
-    )
+    assert any("--adaptive-eval-reuse shares replies" in note for note in lab.record["interviews"][0]["notes"])
     (warning,) = lab.record["warnings"]
     assert "only models' opinion of each other speaks for this promotion" in warning
     assert "WARNING: only models' opinion of each other speaks for this promotion" in result.stdout.str()

@@ -200,7 +200,7 @@ def test_options_of_the_model(lab: Any) -> None:
     (lab.path / "adaptive-eval.toml").write_text(text)
     assert "has no option max_tokens" in " ".join(lab.run().stderr.str().split())
     (lab.path / "adaptive-eval.toml").write_text(text.replace('model = "replay:answers.jsonl"\n', ""))
-    assert "model_options goes with a model, and there is none" in lab.run().stderr.str()
+    assert "model_options needs a model" in lab.run().stderr.str()
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
     lab.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_model_options = max_tokens = 3\n")
     assert "has no option max_tokens" in " ".join(lab.run().stderr.str().split())

@@ -181,7 +181,7 @@ def _read_safely(
             raise CheckpointError(f"{root / name} {reason}")
     if strange := files_of_pytest(root):
         raise CheckpointError(
-            f"{root / strange[0]} is a file that pytest would run: a checkpoint has none; look at it, and remove it"
+            f"{root / strange[0]} would be run by pytest and does not belong in a checkpoint; inspect and remove it"
         )
     files = _files(root, weights)
     documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
