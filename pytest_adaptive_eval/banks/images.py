@@ -94,7 +94,7 @@ class ImageStore:
             folders = " and ".join(str(file.parent) for file in nearby[:2])
             raise DatasetError(f"the image {path!r:.80} is in {folders}; give --set image_root=FOLDER")
         if not nearby or nearby[0].stat().st_size > _LARGEST:
-            raise DatasetError(f"there is no image {path!r:.80} beside the data; give --set image_root=FOLDER")
+            raise DatasetError(f"no image {path!r:.80} beside the data; give --set image_root=FOLDER")
         return read_regular(nearby[0], follow=False)
 
     def _nearby(self, parts: Sequence[str]) -> list[Path]:

@@ -167,7 +167,7 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
             return _read_jsonl(path, (graders, tasks))
     except OSError as error:
         raise _unreadable(error, path) from error
-    raise BankError(f"there is no bank at {path}: give a folder NAME.bank or a JSONL file of items")
+    raise BankError(f"no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
 def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:

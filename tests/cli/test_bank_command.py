@@ -113,7 +113,7 @@ def test_exported_items_carry_the_licence_of_their_source(run, tmp_path):
         (["diff", "a.jsonl"], "required: NEW"),
         (["info", "a.jsonl", "b.jsonl"], "unrecognized arguments: b.jsonl"),
         (["export", "a.jsonl"], "required: -o/--output"),
-        (["info", "none.bank"], "there is no bank at none.bank"),
+        (["info", "none.bank"], "no bank at none.bank"),
     ],
 )
 def test_mistakes_of_use(run, tmp_path, arguments, message):

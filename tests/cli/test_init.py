@@ -185,7 +185,7 @@ def test_doctor_names_what_is_to_be_mended(run, tmp_path):
     (tmp_path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "q.jsonl"\n[[eval.gate]]\nat_least = 0.5\n')
     code, out, _ = run("doctor")
     assert code == 1
-    assert "there is no bank at" in out
+    assert "no bank at" in out
     assert "no model: name it with --adaptive-eval-model=FOLDER" in out
     (tmp_path / "q.jsonl").write_text('{"id": "a", "prompt": "a?", "answer": "a"}\n')
     (tmp_path / "answers.jsonl").write_text('{"id": "a", "text": "a"}\n')

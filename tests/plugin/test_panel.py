@@ -480,7 +480,7 @@ def test_without_a_candidate(lab: Any, server: PeerServer) -> None:
     write(lab, f'[[eval]]\nkind = "peers"\npeers = ["{server.url}#ant", "{server.url}#bee", "{server.url}#cat"]\n')
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "there is no candidate: name one with --adaptive-eval-model" in " ".join(result.stderr.str().split())
+    assert "no candidate: name one with --adaptive-eval-model" in " ".join(result.stderr.str().split())
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", stop='budget'", "stop is 'budget', expected \"decision\" or the width of the area's interval"),
         (", stop=0", "the width is 0.0, expected a number of levels above 0"),
         (", stop=0.5, stop_at=0.2", "stop_at does not go with stop = 0.5, for which all levels are asked"),
-        (", scale='no.bank'", "there is no bank at"),
+        (", scale='no.bank'", "no bank at"),
     ],
 )
 def test_mistakes(lab: Any, more: str, message: str) -> None:

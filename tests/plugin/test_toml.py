@@ -131,7 +131,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_most = 1',
             "adaptive-eval.toml:4: unknown setting 'at_most'; known are metric, *",
         ),
-        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:2: there is no bank at *none.jsonl*"),
+        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:2: no bank at *none.jsonl*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 0.5\n[[eval]]\nbank = "toy.jsonl"\n'
             'name = "toy-accuracy"',
@@ -153,7 +153,7 @@ def test_no_model_anywhere(recorded: Any) -> None:
     result = recorded.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["ERROR: *adaptive-eval.toml:1: there is no model: name one with --adaptive-eval-model*"]
+        ["ERROR: *adaptive-eval.toml:1: no model: name one with --adaptive-eval-model*"]
     )
 
 

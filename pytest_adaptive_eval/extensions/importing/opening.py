@@ -72,7 +72,7 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
         DatasetError: Data files are missing.
     """
     if not source.exists():
-        raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
+        raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
     if not source.is_dir():
         return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
     files = data_files(source)
@@ -88,7 +88,7 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
             first.setdefault(holder, name)
         chosen = [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
     if not chosen:
-        problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+        problem = f"no data file matches {pattern!r}" if pattern else "no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
         also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
         raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")

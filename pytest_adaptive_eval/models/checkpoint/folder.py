@@ -235,7 +235,7 @@ def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Pa
         raise CheckpointError(f"{path} is a GGUF file; give the model serve:llama.cpp#{path}, which serves it")
     if not path.is_dir():
         raise CheckpointError(
-            f"there is no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
+            f"no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
             "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
             "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
         )

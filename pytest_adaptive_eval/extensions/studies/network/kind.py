@@ -324,7 +324,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     table = spec.table
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
-        raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
+        raise ConfigError("no network: write [eval.network] with a topology, and [[eval.network.node]]")
     models = members(table, settings, other_members(table), context.folders)
     written = dict(spec.data["network"])
     if settings.seed is not None or "seed" in spec.data:
@@ -355,7 +355,7 @@ def bank_reader(context: Context) -> Callable[[str], ItemBank]:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
             raise ConfigError(
-                f"there is no bank at {context.folders[0] / path}: give a folder or a JSONL file of items"
+                f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items"
             )
         return context.read(bank_path)
 
