@@ -152,9 +152,7 @@ def test_no_model_anywhere(recorded: Any) -> None:
     (recorded.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
     result = recorded.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["ERROR: *adaptive-eval.toml:1: no model: name one with --adaptive-eval-model*"]
-    )
+    result.stderr.fnmatch_lines(["ERROR: *adaptive-eval.toml:1: no model: name one with --adaptive-eval-model*"])
 
 
 @pytest.mark.fast_rows(1)

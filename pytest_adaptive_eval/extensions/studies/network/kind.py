@@ -354,9 +354,7 @@ def bank_reader(context: Context) -> Callable[[str], ItemBank]:
     def read(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
-            raise ConfigError(
-                f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items"
-            )
+            raise ConfigError(f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items")
         return context.read(bank_path)
 
     return read
