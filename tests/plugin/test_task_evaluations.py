@@ -326,7 +326,7 @@ def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     levels = interview["levels"]
-    assert interview["stop_sentence"] == "the area is known as well as wanted"
+    assert interview["stop_sentence"] == "the interval of the area reached its target width"
     assert levels["auc"]["high"] - levels["auc"]["low"] <= 0.8
     assert len(levels["asked"]) == 10
     assert sum(levels["asked"]) == interview["asked"] < 200

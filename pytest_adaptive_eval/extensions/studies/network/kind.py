@@ -255,7 +255,7 @@ def _difference(result: NetworkResult, metric: str, subject: str, baseline: Resu
 def void_reason(result: NetworkResult) -> str:
     """Return why faults of the run make a network void, or ''."""
     if result.fault_share > _FAULTS:
-        return f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+        return f"{result.fault_share:.0%} of the answers failed, more than {_FAULTS:.0%}"
     return ""
 
 
