@@ -6,7 +6,8 @@ with bank, answers and ability as its documentation has it, and once before it i
 whatever else runs on the machine weighs on all of them; medians of CPU time are shown.
 
 Run as ``python benchmarks/selection_speed.py [--repeats 60] [--subjects]``. ``--replays`` times instead interviews of
-60 subjects from recorded scores over a fifth of a bank, in step and in sessions.
+subjects from recorded scores over a fifth of a bank, and fits, with the parts of the package that only save time and
+without each.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration import replay
-from pytest_adaptive_eval.cat.lockstep import servable
+from pytest_adaptive_eval.calibration import curvature, replay
+from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.irt import growing_map
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
@@ -102,24 +104,35 @@ def many_subjects(n: int, subjects: int, repeats: int) -> float:
     return statistics.median(seconds(lambda: step(session, right)) for _ in range(repeats))
 
 
-def replays(n: int) -> None:
-    """Print the CPU seconds of replayed interviews, in step and in sessions."""
+def replays(subjects: int, n: int) -> None:
+    """Print the CPU seconds of replayed interviews and of a fit, with what saves time, and without each part of it."""
     bank, _ = make_bank(n)
     rng = np.random.default_rng(1)
-    scores = (rng.random((60, n)) < bank.probability(rng.standard_normal((60, 1)))).astype(float)
+    scores = (rng.random((subjects, n)) < bank.probability(rng.standard_normal((subjects, 1)))).astype(float)
     plain = replace(POLICIES["estimate"], assisted=False)
-    for name, policy in (
-        ("estimate", plain),
-        ("maximum-information", replace(plain, selector=MaximumInformation())),
-        ("draws of decide", replace(POLICIES["decide"], stop="budget")),
-    ):
-        taken = []
-        for serves in (servable, lambda *_: False):
-            with patch.object(replay, "servable", serves):
-                policies = [replace(policy, budget="20%")]
-                work = partial(replay.replay_each, bank, policies, scores, seed=list(range(60)), designed=False)
-                taken.append(seconds(work))
-        print(f"{n:>8} {name:20} in step {taken[0]:5.2f} s, in sessions {taken[1]:5.2f} s", flush=True)
+    interviews = {
+        "estimate": ("block_draws", plain),
+        "maximum-information": ("top_draws", replace(plain, selector=MaximumInformation())),
+        "draws of decide": ("block_draws", replace(POLICIES["decide"], stop="budget")),
+    }
+    for name, (draws, policy) in interviews.items():
+        seeds, policies = list(range(subjects)), [replace(policy, budget="20%")]
+        work = partial(replay.replay_each, bank, policies, scores, seed=seeds, designed=False)
+        taken = {"with all": seconds(work)}
+        with patch.object(growing_map, "FEWEST", n):
+            taken["without chebyshev in modes"] = seconds(work)
+        with patch.object(replay, "servable", lambda *_: False):
+            taken[f"without lockstep and {draws}"] = seconds(work)
+        _show(subjects, n, name, taken)
+    fit = partial(fit_map, scores, model="2pl")
+    taken = {"with all": seconds(fit)}
+    with patch.object(curvature, "SUMS", ()):
+        taken["without curvature by fractions"] = seconds(fit)
+    _show(subjects, n, "fit", taken)
+
+
+def _show(subjects: int, n: int, what: str, taken: dict[str, float]) -> None:
+    print(f"{subjects} x {n} {what}: " + ", ".join(f"{name} {s:.2f} s" for name, s in taken.items()), flush=True)
 
 
 def main() -> None:
@@ -127,11 +140,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=60)
     parser.add_argument("--subjects", action="store_true", help="also time many subjects at once")
-    parser.add_argument("--replays", action="store_true", help="time replayed interviews")
+    parser.add_argument("--replays", action="store_true", help="time replayed interviews and fits")
     arguments = parser.parse_args()
     if arguments.replays:
-        for n in (500, 1000, 3000):
-            replays(n)
+        for subjects, n in ((60, 500), (1989, 493), (60, 1000), (60, 3000), (60, 10_000)):
+            replays(subjects, n)
         return
     print("microseconds a step (ask + tell, 30 answered), medians; x = times faster than catsim")
     print(f"{'items':>8} {'catsim':>10} {'max. information':>18} {'x':>6} {'decide':>10} {'x':>6}")

@@ -36,7 +36,9 @@ FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
 
 #: If families count for a smaller share of the subjects, that is said.
 WEIGHED = 0.9
-_UNSETTLED = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
+_UNSETTLED = (
+    "the fit in formats did not converge: raise limit, give more subjects or more items, or leave --formats out"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,7 +219,7 @@ def calibrate(
 
         low = np.array([LOW_QUALITY in item.meta for item in texts])
         modalities, form = formats[0].modalities, formats[1]
-        scale = format_scale(in_formats, modalities, form, low=low, seed=seed, progress=progress)
+        scale = format_scale(in_formats, modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
         quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
     replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
     fits_of_parts = PartFits(recipe)

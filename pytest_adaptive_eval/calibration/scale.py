@@ -19,6 +19,7 @@ def format_scale(
     form: Form = "m2",
     *,
     low: Bools | None = None,
+    limit: int | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> FormatScale:
@@ -27,6 +28,7 @@ def format_scale(
     Args:
         scores: Shape (S, n, F). Scores in [0, 1], NaN where missing.
         low: Shape (n,). Items known to be of low quality; the report compares their parameters with the others'.
+        limit: Largest number of steps for one q; that of `UNTIL_SETTLED` when omitted.
 
     Raises:
         EstimationError: As `fit_multimodal`.
@@ -36,7 +38,8 @@ def format_scale(
     def tick(bound: float, step: int, loss: float) -> None:
         progress(f"fitting formats, bound {bound:g}, step {step}, held-out loss {loss:.4f}")
 
-    fit = fit_multimodal(scores, modalities=modalities, form=form, training=UNTIL_SETTLED, seed=seed, progress=tick)
+    training = UNTIL_SETTLED if limit is None else replace(UNTIL_SETTLED, steps=limit)
+    fit = fit_multimodal(scores, modalities=modalities, form=form, training=training, seed=seed, progress=tick)
     identifiability = fit.identifiability()
     scale = FormatScale(fit.items, fit.population, np.empty((0, len(modalities.parts))))
     report = {

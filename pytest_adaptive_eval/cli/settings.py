@@ -42,7 +42,9 @@ class FitTable(ReadingTable, frozen=True):
     ] = None
     engine: Annotated[str | None, described("map (the default), svi (AutoJudger's, by Pyro), or a plugin's")] = None
     device: Annotated[str | None, described("torch device such as cuda (numpy on the processor)")] = None
-    limit: Annotated[Count | None, described("largest number of iterations")] = None
+    limit: Annotated[
+        Count | None, described("largest number of iterations of a fit; in formats, of steps for each q")
+    ] = None
 
 
 class CalibrateTable(FitTable, frozen=True):

@@ -48,7 +48,9 @@ def uniform_block(scores: Array, start: int, size: int, confidence: float) -> In
         size: Items in the bank.
         confidence: Confidence of each one-sided bound, exact for scores of 0 and 1.
     """
-    t = len(scores)
+    t, draws = len(scores), scores[start:]
+    if len(draws) and not np.isnan(scores[:start]).any() and ((draws == 0.0) | (draws == 1.0)).all():
+        return _with_known(_exact(draws, size - start, confidence), scores[:start], size)
     left = np.maximum(size - np.arange(t, dtype=np.float64), 1.0)
     half = np.full(t, 0.5)
     uniform = np.where(np.arange(t) < start, 1.0, 1.0 / left)
@@ -89,11 +91,19 @@ def _interval_of_scores(log: DesignLog, confidence: float) -> Interval:
     """Return the interval of the mean score of this decoding."""
     if not log.take_all:
         return _interval_of_draws(log, confidence)
-    draws, known = log.draws, float(log.scores[: log.take_all].sum())
+    draws = log.draws
     drawn = _interval_of_draws(draws, confidence) if len(draws) else Interval(0.5, 0.0, 1.0, confidence, "no draws")
+    return _with_known(drawn, log.scores[: log.take_all], log.size)
+
+
+def _with_known(drawn: Interval, known: Array, size: int) -> Interval:
+    """Return the interval of all items from that of the ones after those of known scores."""
+    if not len(known):
+        return drawn
+    total, rest = float(known.sum()), size - len(known)
 
     def whole(mean: float) -> float:
-        return (known + draws.size * mean) / log.size
+        return (total + rest * mean) / size
 
     return replace(drawn, estimate=whole(drawn.estimate), low=whole(drawn.low), high=whole(drawn.high))
 
@@ -113,10 +123,7 @@ def _interval_of_draws(log: DesignLog, confidence: float) -> Interval:
         return Interval(least, least, least, confidence, "exact uniform")
     uniform = log.uniform
     if uniform and np.isin(log.scores, (0.0, 1.0)).all():
-        right = round(scored)
-        low = _smallest_total(right, t, size, 1.0 - confidence)
-        high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
-        return Interval(right / t, low / size, high / size, confidence, "exact uniform")
+        return _exact(log.scores, size, confidence)
     if t < FEW_DRAWS and not uniform:
         from pytest_adaptive_eval.inference.betting import anytime_valid  # which needs this module
 
@@ -125,6 +132,14 @@ def _interval_of_draws(log: DesignLog, confidence: float) -> Interval:
     ends = np.array([estimate, _bound(log, -1, confidence), _bound(log, 1, confidence)])
     middle, below, above = np.clip(ends / size, least, most).tolist()
     return Interval(min(max(middle, below), above), below, above, confidence, "design-based")
+
+
+def _exact(scores: Array, size: int, confidence: float) -> Interval:
+    """Return the hypergeometric interval from uniform draws with scores of 0 and 1."""
+    t, right = len(scores), round(float(scores.sum()))
+    low = _smallest_total(right, t, size, 1.0 - confidence)
+    high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
+    return Interval(right / t, low / size, high / size, confidence, "exact uniform")
 
 
 def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.extensions.backtests.format_backtest import (  # noqa:
     signed_rank,
 )
 from pytest_adaptive_eval.extensions.backtests.format_contender import Fold  # noqa: E402
+from pytest_adaptive_eval.extensions.backtests.format_lines import format_backtest_lines  # noqa: E402
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities  # noqa: E402
 from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402
@@ -164,6 +165,21 @@ def test_m2_and_m3_choose_as_their_paper_has_it():
             total = total + matrices[expected[-1]]
         pairs = FORMAT_CONTENDERS[name].interview(fold)["b"].pairs
         assert pairs.tolist() == [4 * item + f for item in expected for f in range(4)]
+
+
+def test_a_limit_holds_for_each_fit(monkeypatch):
+    steps = []
+
+    def fit(scores, training, **given):
+        steps.append(training.steps)
+        return fit_multimodal(scores, training=training, bounds=(4.0,), **given)
+
+    monkeypatch.setattr(module, "fit_multimodal", fit)
+    responses, low = planted(30, 8)
+    told = format_backtest(responses, low, ["irt", "m2-static", "m2-likelihood"], ["12"], [0], limit=3).to_json()
+    assert steps == [3, 3]
+    assert {name: fit["unsettled"] for name, fit in told["fits"].items()} == {"2pl": 1, "m2": 1, "m2-likelihood": 1}
+    assert sum("1 did not settle: raise limit" in line for line in format_backtest_lines(told, 100)) == 3
 
 
 def test_nothing_is_known_to_be_bad():

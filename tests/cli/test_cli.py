@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -730,6 +731,29 @@ def test_an_encoder_of_a_backtest_reads_the_texts(run, matrix):
     code, _, err = run("backtest", matrix, *few, "--items", "one.jsonl", "--set", "encoder=categories")
     assert code == 4
     assert "no text for 39 of 40 items" in err
+
+
+@pytest.mark.slow
+def test_an_encoder_of_a_backtest_reads_the_pictures(run, matrix):
+    pytest.importorskip("open_clip", reason="pictures need open_clip (extra clip)")
+    shutil.copytree(FIXTURES / "banks" / "vision-images", "vision-images")
+    pictures = sorted(map(str, Path("vision-images").iterdir()))[::7][:ITEMS]
+    rows = []
+    for order in (pictures, pictures[::-1]):
+        items = [{"id": f"q{i}", "prompt": "?", "answer": "x", "images": [name]} for i, name in enumerate(order)]
+        Path("pictures.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+        few = (*FAST, "--policy", "autojudger,cluster,random", "--json", "t.json", "--items", "pictures.jsonl")
+        code, _, err = run("backtest", matrix, *few, "--set", f"encoder={FIXTURES / 'checkpoints' / 'clip'}")
+        assert code == 0
+        assert "note: embeddings by open_clip" in err
+        rows.append({row["policy"]: row for row in json.loads(Path("t.json").read_text())["rows"]})
+    assert rows[0]["random"] == rows[1]["random"]
+    assert rows[0]["cluster"] != rows[1]["cluster"]
+    assert rows[0]["autojudger"] != rows[1]["autojudger"]
+    code, _, err = run("backtest", matrix, *few, "--set", "encoder=ViT-B-32/laion2b_s34b_b79k")
+    assert code == 4
+    assert "its weights are not on this machine" in err
+    assert "hf download" in err
 
 
 @pytest.mark.slow

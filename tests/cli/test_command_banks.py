@@ -110,7 +110,6 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
         (["backtest", "f.csv", "--model", "2pl"], "--model is not for responses in formats, which f.csv holds"),
         (["backtest", "f.csv", "--set", "engine=map"], "engine = map is not for responses in formats"),
         (["backtest", "f.csv", "--set", "confidence=0.9"], "confidence = 0.9 is not for responses in formats"),
-        (["backtest", "f.csv", "--set", "limit=5"], "limit = 5 is not for responses in formats"),
         (["backtest", "f.csv", "--set", "device=cpu"], "device = cpu is not for responses in formats"),
         (["backtest", "f.csv", "--set", "filter=a"], "--filter a: the bank of recorded runs, and f.csv is a table"),
         (
@@ -189,10 +188,9 @@ def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
     from functools import partial
 
     from pytest_adaptive_eval.calibration import scale
-    from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal
+    from pytest_adaptive_eval.calibration.multimodal import fit_multimodal
 
     written("fam.csv", [["subject", "family"], *([f"m{s}", f"run-{s % 2}"] for s in range(SUBJECTS))])
-    monkeypatch.setattr(scale, "UNTIL_SETTLED", Training(steps=20))
     monkeypatch.setattr(scale, "fit_multimodal", partial(fit_multimodal, bounds=(4.0,)))
     given = (
         "calibrate",
@@ -201,6 +199,8 @@ def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
         "m2",
         "--set",
         "families=fam.csv",
+        "--set",
+        "limit=40",
         "--budget",
         "4",
         "--policy",
@@ -209,7 +209,7 @@ def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
     code, out, err = command(*given, "-o", "f.bank", "--force")
     assert code == 1
     assert "and these are of 2; gates use design-based intervals" in err
-    assert "REFUSED: the fit in formats did not converge" in out.replace("\n  ", " ")
+    assert "REFUSED: the fit in formats did not converge: raise limit" in out.replace("\n  ", " ")
     assert read_bank("f.bank").report["trusted"] is False
     code, out, _ = command(*given, "-o", "g.bank")
     assert code == 1

@@ -25,6 +25,7 @@ from pytest_adaptive_eval.inference.sampling import (
     mean_of_draws,
     merge_missing_bounds,
     standard_error,
+    uniform_block,
     with_missing_bounded,
 )
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -50,6 +51,15 @@ def test_exact_bounds_are_the_hypergeometric_ones(size, data):
     high = next(k for k in totals[::-1] if hypergeom.cdf(right, size, k, drawn) > 0.05 - 1e-10)
     assert (interval.low * size, interval.high * size) == pytest.approx((low, high))
     assert interval.method == "exact uniform"
+
+
+@pytest.mark.parametrize("grades", [(0.0, 1.0), (0.0, 1.0, np.nan), (0.0, 0.3, 1.0)])
+@given(st.data())
+def test_a_block_of_uniform_draws_is_judged_as_a_log_of_them(grades, data):
+    scores = np.array(data.draw(st.lists(st.sampled_from(grades), min_size=1, max_size=30)))
+    start, size = data.draw(st.integers(0, len(scores))), len(scores) + data.draw(st.integers(0, 20))
+    log = replace(uniform_log(scores, size), take_all=start)
+    assert uniform_block(scores, start, size, 0.95) == merge_missing_bounds(*with_missing_bounded(log, 0.95))
 
 
 @pytest.mark.parametrize(("size", "alpha"), [(4, Fraction(1, 4)), (12, Fraction(1, 20)), (30, Fraction(1, 4))])

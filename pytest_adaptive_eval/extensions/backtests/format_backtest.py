@@ -149,6 +149,7 @@ def format_backtest(
     *,
     repeats: int = 10,
     seed: int = 0,
+    limit: int | None = None,
 ) -> FormatBacktest:
     """Leave some subjects out, one at a time, and interview each by every contender.
 
@@ -158,6 +159,7 @@ def format_backtest(
         repeats: Repeats of contenders that draw.
         seed: Seed of draws, fits, and the order of items: the first of two equal items is administered, and a file may
             list low-quality items together.
+        limit: See `Fold`.
 
     Raises:
         ResponsesError: Fewer than four subjects, or nothing but low-quality items.
@@ -173,7 +175,7 @@ def format_backtest(
     sizes = {budget: resolve_budget(budget, n) for budget in budgets}
     result = FormatBacktest(truths, n, float(low.mean()))
     for target in targets:
-        fold = Fold(scores, responses.modalities, target, sizes, seed, _relatives(responses, target))
+        fold = Fold(scores, responses.modalities, target, sizes, seed, _relatives(responses, target), limit)
         for name in contenders:
             for repeat in range(repeats if FORMAT_CONTENDERS[name].drawn else 1):
                 fold.seed = seed + repeat

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ class Fold:
         target: Row of the subject left out.
         budgets: Calls, by the text of the setting.
         kin: Rows of subjects of its family, which are left out of the fits too.
+        limit: Largest number of iterations of each fit, or of steps for one q; their own when omitted.
     """
 
     scores: Array
@@ -77,6 +78,7 @@ class Fold:
     budgets: Mapping[str, int]
     seed: int = 0
     kin: Sequence[int] = ()
+    limit: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     ends: dict[str, FitEnd] = field(default_factory=dict)
 
@@ -96,7 +98,9 @@ class Fold:
 
     def multimodal_fit(self, form: Form, *, likelihood: bool = False) -> Any:
         """Return the fit of items in formats to the other subjects; `likelihood` leaves the priors out."""
-        name, training = (f"{form}-likelihood", PLAIN) if likelihood else (form, None)
+        name, training = (f"{form}-likelihood", PLAIN) if likelihood else (form, Training())
+        if self.limit is not None:
+            training = replace(training, steps=self.limit)
         return self._once(
             name,
             lambda: fit_multimodal(
@@ -110,7 +114,8 @@ class Fold:
 
     def pair_fit(self, model: str) -> Any:
         """Return a fit of a model with a pair for an item to the other subjects."""
-        return self._once(model, lambda: fit_map(self.train_pairs[:, self.answered_pairs], model=model, limit=100))
+        limit = 100 if self.limit is None else self.limit
+        return self._once(model, lambda: fit_map(self.train_pairs[:, self.answered_pairs], model=model, limit=limit))
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._fits:

@@ -57,7 +57,7 @@ def _fit_lines(fits: Mapping[str, Mapping[str, Any]], width: int) -> list[str]:
         if fit["q"]:
             parts.append("q " + ", ".join(f"{q} ({count})" for q, count in fit["q"].items()))
             parts.append(f"{fit['at_edge']} at the smallest or largest q tried")
-        parts.append(f"{fit['unsettled']} did not settle")
+        parts.append(f"{fit['unsettled']} did not settle" + (": raise limit" if fit["unsettled"] else ""))
         lines += wrap(f"{clean_terminal(name, 20)}: {'; '.join(parts)}", width)
     return lines
 

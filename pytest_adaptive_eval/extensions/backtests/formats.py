@@ -33,7 +33,8 @@ def backtest_in_formats(options: argparse.Namespace, repeats: int) -> int:
     from pytest_adaptive_eval.reports.calibration import format_backtest_svg
 
     others = ("encoder", "interviewer", "responses", "test", "stratify", "orientation", "format", "metric", "intervals")
-    refuse(options, (*others, "confidence", *RECIPE), f"is not for responses in formats, which {options.source} holds")
+    fits = (name for name in RECIPE if name != "limit")
+    refuse(options, (*others, "confidence", *fits), f"is not for responses in formats, which {options.source} holds")
     options.budget = options.budget or FORMAT_BUDGETS
     names = list(FORMAT_CONTENDERS) if options.policy in (None, "all") else names_of(options, "policy")
     if unknown := [name for name in names if name not in FORMAT_CONTENDERS]:
@@ -59,6 +60,7 @@ def backtest_in_formats(options: argparse.Namespace, repeats: int) -> int:
         "budgets": budgets,
         "repeats": repeats,
         "seed": options.seed,
+        "limit": given.limit,
     }
 
     return run_backtest(

@@ -50,9 +50,7 @@ SPLITS = 20
 class BacktestTable(FitTable, frozen=True):
     """Settings of ``backtest``."""
 
-    encoder: Annotated[
-        str, described("encoder of the texts of --items, for cluster and autojudger: a folder or a name")
-    ] = ""
+    encoder: Annotated[str, described("encoder of the texts and pictures of --items, for cluster and autojudger")] = ""
     interviewer: Annotated[
         str, described("model that leads autojudger's interviews and reads the texts of --items: a folder or URL#MODEL")
     ] = ""
