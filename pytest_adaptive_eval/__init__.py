@@ -46,7 +46,7 @@ _NAMES = {
 _EARLIER = {"Subject": "models.base", "AgentPool": "models.pool", "load_agent": "models", "load_subject": "models"}
 
 __all__ = sorted(_NAMES)
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

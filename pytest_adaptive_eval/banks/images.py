@@ -66,9 +66,7 @@ class ImageStore:
         if value.startswith("data:image/"):
             name = self._store(_decoded(value.partition(",")[2]), "the image")
         elif "://" in value[:12]:
-            raise DatasetError(
-                f"the image {value!r:.80} is an address, and nothing is fetched; download it beside the data"
-            )
+            raise DatasetError(f"image {value!r:.80} is a URL and is not fetched; save the image next to the data")
         elif len(value) >= _ENCODED and _BASE64.fullmatch(value[:400]):
             name = self._store(_decoded(value), "the image")
         else:
@@ -96,7 +94,7 @@ class ImageStore:
             folders = " and ".join(str(file.parent) for file in nearby[:2])
             raise DatasetError(f"the image {path!r:.80} is in {folders}; give --set image_root=FOLDER")
         if not nearby or nearby[0].stat().st_size > _LARGEST:
-            raise DatasetError(f"there is no image {path!r:.80} beside the data; give --set image_root=FOLDER")
+            raise DatasetError(f"no image {path!r:.80} beside the data; give --set image_root=FOLDER")
         return read_regular(nearby[0], follow=False)
 
     def _nearby(self, parts: Sequence[str]) -> list[Path]:

@@ -167,7 +167,7 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
             return _read_jsonl(path, (graders, tasks))
     except OSError as error:
         raise _unreadable(error, path) from error
-    raise BankError(f"there is no bank at {path}: give a folder NAME.bank or a JSONL file of items")
+    raise BankError(f"no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
 def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
@@ -241,7 +241,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
             ) from None
     if strange := files_of_pytest(path):
         raise BankError(
-            f"{path / strange[0]} is a file that pytest would run: a bank has none; look at it, and remove it"
+            f"{path / strange[0]} would be run by pytest and does not belong in a bank; inspect and remove it"
         )
     about = _read_about(path)
     columns = _read_columns(path / "params.npz")

@@ -29,12 +29,12 @@ class StopReason(enum.Enum):
     MUST_PASS = "an item that must pass was answered wrong"
     LEVEL = "a level was failed"
     PASSED = "every level was passed"
-    GUESSING = "the answers at the last levels cannot be told from guessing"
-    WIDTH = "the area is known as well as wanted"
+    GUESSING = "the answers at the last levels are not distinguishable from guessing"
+    WIDTH = "the interval of the area reached its target width"
     PRECISION = "the standard error reached its target"
-    ERRORS = "too many answers could not be had"
+    ERRORS = "too many answers failed"
     UNASKED = "nothing could be asked"
-    GIVEN_UP = "it was given up"
+    GIVEN_UP = "it ended by an error"
     INTERRUPTED = "the run was interrupted"
 
 

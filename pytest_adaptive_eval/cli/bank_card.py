@@ -79,7 +79,7 @@ def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:
     for name, margin in decided_margins(bank).items():
         meaning = "from a threshold" if name == "at_least" else "of loss against a baseline"
         text = "no margin up to .4" if margin is None else f"a margin of {number(margin)} {meaning}"
-        yield "a fifth decides", f"{text}, four times in five"
+        yield "20% of it decides", f"{text}, in 4 of 5 runs"
 
 
 def _fit(bank: ItemBank) -> str:

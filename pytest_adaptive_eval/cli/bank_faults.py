@@ -31,7 +31,7 @@ def faults(bank: ItemBank) -> Iterator[str]:
 
     missing = [(item.id, path) for item in bank.items for path in item.image_paths if not Path(path).is_file()]
     if missing:
-        yield f"{counted(len(missing), 'image')} not there, such as {missing[0][1]} of item {missing[0][0]!r}"
+        yield f"{counted(len(missing), 'missing image')}, such as {missing[0][1]} of item {missing[0][0]!r}"
     elif bank.content_hash and (digest := content_hash(bank.items)) != bank.content_hash:
         yield f"the content is {digest}, and {bank.content_hash} when the bank was written: an image was changed"
     if bank.report.get("textless"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -105,5 +106,18 @@ at_least = 3.0  # of 1 to 5: set your own
 def written(kind: str, models: Sequence[str]) -> str:
     """Return the lines of a file for as many models as a kind takes, the candidate first."""
     first, *others = map(json.dumps, models)
-    text = STARTS[kind].text.format(model=first, other=others[0] if others else first, others=f"[{', '.join(others)}]")
+    text = STARTS[kind].text.format(
+        model=first, other=others[0] if others else first, others="\n".join(["[", *_peers(models), "]"])
+    )
     return f"# Written by adaptive-eval init --kind {kind}.\n\n{text}"
+
+
+def _peers(models: Sequence[str]) -> Iterator[str]:
+    """Yield the members after the candidate; one whose name is taken gets its own, and a system text to edit."""
+    names = [re.split(r"[/#]", model.rstrip("/"))[-1] for model in models]
+    for number, model in enumerate(models[1:], start=1):
+        if names[number] not in names[:number]:
+            yield f"  {json.dumps(model)},"
+            continue
+        system = f', system = "You are expert {number + 1}."' if model in models[:number] else ""
+        yield f'  {{ name = "{names[number]}-{number + 1}", model = {json.dumps(model)}{system} }},'

@@ -412,7 +412,7 @@ class _Assembly(NamedTuple):
         if (existing := find_input(Path(path).expanduser(), folders)) is not None:
             return existing
         paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
-        raise ConfigError(f"there is no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
+        raise ConfigError(f"no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
 
     def judge(self) -> Judge | None:
         """Return the judge that grades the answers, which is loaded at its first judgment."""

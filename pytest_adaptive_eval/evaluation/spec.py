@@ -188,7 +188,7 @@ class Plan:
 
 def _check(table: KindTable, data: Mapping[str, Any]) -> None:
     if table.model is None:
-        refuse_keys(data, ("model_options",), "goes with a model, and there is none: write model = ...")
+        refuse_keys(data, ("model_options",), "needs a model: write model = ...")
 
 
 class EvaluationKind(NamedTuple):

@@ -25,8 +25,8 @@ UNANSWERED = described("what empty and refused answers count as, and unreadable 
 class PriceTable(Table, frozen=True, kw_only=True):
     """``price`` of an evaluation, of its ``interview`` or its ``judge``: what calls of that model cost."""
 
-    prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
-    completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
+    prompt: Annotated[Size, described("price per million prompt tokens")] = 0.0
+    completion: Annotated[Size, described("price per million answer tokens")] = 0.0
     hour: Annotated[Size, described("price of an hour with a request open, as of a rented GPU")] = 0.0
     currency: Annotated[str, described("currency of the prices")] = "USD"
 
@@ -98,12 +98,12 @@ class SuiteGateTable(GateTable, frozen=True, kw_only=True):
 class SuiteTable(Table, frozen=True, kw_only=True):
     """``[[suite]]``, and keywords of the marker ``adaptive_suite`` of a test with several gates."""
 
-    name: Annotated[str, described("name of the suite's test; in TOML files alone")] = ""
+    name: Annotated[str, described("name of the suite's test; TOML files only")] = ""
     at_least: Annotated[Count | None, described("number of gates that must pass")] = None
     confidence: Annotated[Number, described("confidence of each verdict on the suite")] = 0.95
     on_inconclusive: Annotated[str, described("end of an undecided suite", ON_INCONCLUSIVE)] = "fail"
     gate: Annotated[
-        list[SuiteGateTable], described("gates, with the keys of [[eval.gate]] and eval = NAME; in TOML files alone")
+        list[SuiteGateTable], described("gates, with the keys of [[eval.gate]] and eval = NAME; TOML files only")
     ] = []
 
 

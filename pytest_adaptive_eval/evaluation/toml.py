@@ -245,7 +245,7 @@ def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) 
                 f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
             )
         if "model" not in data:
-            refuse_keys(data, ("model_options",), "goes with a model, and there is none")
+            refuse_keys(data, ("model_options",), "needs a model: write model = ...")
     gates = []
     for number, gate in enumerate(data.get("gate", []), 1):
         of_gate = lines.at("gate", str(number))

@@ -487,7 +487,7 @@ class Model(abc.ABC):
         completion = self.complete(item)
         if completion.score is not None and not completion.text:
             raise ConfigError(
-                f"item {item.id!r}: {self.identity.name!r} knows the score of its answer and not the text; "
+                f"item {item.id!r}: {self.identity.name!r} returns a score without a text; "
                 "write `item.score(model.score(item))` instead of grading `model.generate(...)`"
             )
         return completion.text

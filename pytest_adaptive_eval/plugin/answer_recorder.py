@@ -366,7 +366,7 @@ def _note_likelihood(test: QuestionTest | Draw, facts: Mapping[str, Any] | None)
 
 #: Note of evaluations of several models in a run that shares answers.
 SHARED_NOTE = (
-    "replies are shared with other runs (--adaptive-eval-reuse) of models that decode greedily and have a checkpoint "
+    "--adaptive-eval-reuse shares replies of models that decode greedily and have a checkpoint "
     "hash or a revision; others are asked"
 )
 

@@ -51,7 +51,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "budget": {"metavar": "N|N%", "help": 'questions an interview: a count, or a share of the bank such as "15%%"'},
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
-    "fresh": {"action": "store_true", "help": "ask everything again instead of going on where a killed run stopped"},
+    "fresh": {"action": "store_true", "help": "ask everything again instead of resuming a killed run"},
     "reuse": {
         "metavar": "FILE",
         "nargs": "?",
@@ -66,7 +66,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "missing-baseline": {
         "metavar": "WHAT",
         "choices": MISSING_BASELINE,
-        "help": "where there is no baseline yet: warn and promote nothing (default), record this run as the baseline, "
+        "help": "without a baseline: warn and promote nothing (default), record this run as the baseline, "
         "or fail; a named file that is not there is a mistake unless this run records it",
     },
     "record": {"metavar": "PATH", "help": "write the run's JSON record to PATH as well"},
@@ -87,7 +87,7 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
     "budget": ("questions an interview, as --adaptive-eval-budget", None, None),
     "seed": ("seed of every draw", None, None),
     "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
-    "missing_baseline": ("warn, record or fail where there is no baseline yet", None, None),
+    "missing_baseline": ("warn, record or fail without a baseline", None, None),
     "dir": ("folder of journal and records", None, None),
     "graders": ("modules whose functions may grade answers", "args", []),
     "required_gates": (
@@ -240,7 +240,7 @@ class _Inactive:
             from pytest_adaptive_eval.text import guard
 
             names = ", ".join(os.path.relpath(file) for file in self.files[:3]) + (", ..." if self.files[3:] else "")
-            terminalreporter.write_line(guard(f"adaptive-eval: nothing of {names} was run: add --adaptive-eval"))
+            terminalreporter.write_line(guard(f"adaptive-eval: {names} did not run: add --adaptive-eval"))
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -79,8 +79,8 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     record.notes += [*shared, *filter(None, [loop.gate_plan.undeclared_warning])]
     if loop.unneeded:
         record.notes.append(
-            f"the verdict came before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that came "
-            "are kept, and their cost counts"
+            f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
+            "came are kept, and their cost counts"
         )
     return result, record
 

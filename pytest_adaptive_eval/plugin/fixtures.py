@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
 
 NO_MODEL = (
-    "there is no model: name one with --adaptive-eval-model, in the ini setting adaptive_eval_model, in the TOML file "
+    "no model: name one with --adaptive-eval-model, in the ini setting adaptive_eval_model, in the TOML file "
     "(model = ...), or define a fixture `model` in conftest.py"
 )
 

@@ -173,12 +173,12 @@ def _baseline_spec(name: str, folders: Sequence[Path], state: RunState) -> str:
     spec = state.settings.baseline
     if spec is None:
         raise BaselineMissing(
-            "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
+            "no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
             "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one), or a file of answers"
         )
     path, _ = baseline_path(spec)
     if state.settings.missing_baseline == "record" and find_input(path, folders) is None:
-        raise BaselineMissing(f"there is no baseline at {path} yet: the record of this run becomes the baseline")
+        raise BaselineMissing(f"no baseline at {path} yet: the record of this run becomes the baseline")
     if not is_tracked(spec):
         locate_baseline(path, folders, _ADVICE)
     return spec

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
+from pytest_adaptive_eval.text import number
 
 
 def is_gate(item: pytest.Item) -> bool:
@@ -304,4 +305,10 @@ class GatePlan:
             )
         if told and evaluation.open_budget and evaluation.policy.budget == evaluation.budget:
             told[0] += ". No budget is written: this one follows from the gates"
+        if claims := self._above_guessing({}):
+            floor = number(claims[0].total / len(evaluation.bank))
+            told.append(
+                f"WARNING: {evaluation.name}: guessing scores {floor}, and PASS needs an accuracy above that too: set "
+                f"at_least above {floor}"
+            )
         return told

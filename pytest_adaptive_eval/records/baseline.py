@@ -177,7 +177,7 @@ def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
     source = find_input(path, folders)
     if source is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
-        raise BaselineError(f"there is no baseline at {tried}: {advice}")
+        raise BaselineError(f"no baseline at {tried}: {advice}")
     return source
 
 

@@ -192,7 +192,7 @@ class History:
         source = self.source
         if not source.exists():
             raise JournalError(
-                f"there is no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
+                f"no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
                 "downloaded records, or one record"
             )
         if not source.is_dir():

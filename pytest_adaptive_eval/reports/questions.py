@@ -316,9 +316,11 @@ def _question(
 
 
 def asked_text(item: Item) -> str:
-    """Return the question as one text, with its choices."""
+    """Return the question as one text, with its choices if they are not in the prompt."""
     parts = [item.prompt] if item.prompt else [f"{m.get('role')}: {_content(m.get('content'))}" for m in item.messages]
-    return "\n".join([*parts, *(f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))])
+    text = "\n".join(parts)
+    choices = [f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices)]
+    return text if all(choice in text for choice in choices) else "\n".join([text, *choices])
 
 
 def _content(content: Any) -> str:

@@ -179,7 +179,7 @@ def _void(error: str, width: int) -> list[Line]:
 
 
 def _lines_of_others(record: RunRecord, width: int) -> list[Line]:
-    """Return each evaluation of several models with the candidate's results, its cost, and its error."""
+    """Return lines on evaluations of several models: the candidate's results, cost and error."""
     lines: list[Line] = []
     for view in views(record):
         if view.record.is_interview:

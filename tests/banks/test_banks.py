@@ -462,7 +462,7 @@ def test_another_version_and_no_bank_at_all(tmp_path):
     (tmp_path / "x.bank" / "bank.json").write_text(json.dumps({**about, "schema_version": 99}))
     with pytest.raises(BankError, match="schema_version is 99"):
         read_bank(tmp_path / "x.bank")
-    with pytest.raises(BankError, match="there is no bank"):
+    with pytest.raises(BankError, match="no bank"):
         read_bank(tmp_path / "none.bank")
     with pytest.raises(BankError, match="no items"):
         read_bank(jsonl(tmp_path / "e.jsonl", "\n"))

@@ -553,7 +553,7 @@ def test_items_whose_grader_fails_their_own_answer_are_refused_and_others_are_na
     found = imported(tmp_path, rows, grader="exact")
     assert (len(found.items), len(found.refused)) == (COUNT, 1)
     assert "its grader exact gives its expected answer, 'Answer: Answer: first" in found.refused[0][1]
-    assert f"{COUNT} items grade their own answer right, stated and bare, and a wrong one wrong" in found.notes
+    assert f"graders checked on {COUNT} items: each accepts the key and rejects a wrong answer" in found.notes
     monkeypatch.setattr(build, "_SECONDS", -1.0)
     assert "were not graded with their own answers" in imported(tmp_path, rows, grader="exact").notes[-1]
 

@@ -263,7 +263,7 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
         (["import", "{data}"], "-o NAME.bank is needed"),
         (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
         (["import", "{data}", "--check", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
-        (["import", "nothing.jsonl", "--check"], "there is nothing at"),
+        (["import", "nothing.jsonl", "--check"], "nothing at"),
         (["import", "{data}", "--check", "--set", "question=a.["], "question 'a.["),
         (
             ["import", "{data}", "--check", "--set", "question=missing", "--set", "answer=answer"],

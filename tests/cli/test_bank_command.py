@@ -24,7 +24,7 @@ def test_info_tells_source_fit_and_margins(run):
     assert code == 0
     assert "graders          360 numeric, 264 exact" in out
     assert "2pl, 1 dimension, scale 6d647d2eec4f878a, of 52 subjects with accuracies from .083 to .806" in out
-    assert "a margin of .100 from a threshold, four times in five" in out
+    assert "a margin of .100 from a threshold, in 4 of 5 runs" in out
 
 
 def test_margin_of_the_card_is_what_plan_says(run):
@@ -58,7 +58,7 @@ def test_check_finds_a_missing_and_a_changed_image(run, tmp_path):
     image.unlink()
     code, out, _ = run("bank", "check", "copy")
     assert code == 1
-    assert f"not there, such as copy/vision-images/{image.name}" in out
+    assert f"missing image, such as copy/vision-images/{image.name}" in out
     assert run("bank", "export", "copy", "-o", "again")[0] == 4
 
 
@@ -113,7 +113,7 @@ def test_exported_items_carry_the_licence_of_their_source(run, tmp_path):
         (["diff", "a.jsonl"], "required: NEW"),
         (["info", "a.jsonl", "b.jsonl"], "unrecognized arguments: b.jsonl"),
         (["export", "a.jsonl"], "required: -o/--output"),
-        (["info", "none.bank"], "there is no bank at none.bank"),
+        (["info", "none.bank"], "no bank at none.bank"),
     ],
 )
 def test_mistakes_of_use(run, tmp_path, arguments, message):

@@ -172,7 +172,7 @@ def test_help(run, monkeypatch, arguments):
         ),
         (["calibrate", "r.csv", "--set", "limit=0"], "--set: limit is '0', expected a whole number of at least 1"),
         (["calibrate", "r.csv", "--seed", "-1"], "--seed: '-1', expected a whole number of at least 0"),
-        (["calibrate", "r.csv", "--items", "nowhere.jsonl"], "there is no bank at nowhere.jsonl"),
+        (["calibrate", "r.csv", "--items", "nowhere.jsonl"], "no bank at nowhere.jsonl"),
         (["calibrate", "r.csv", "--parameters", "nowhere.jsonl"], "nowhere.jsonl: not a readable JSONL of parameters"),
         (["calibrate", "r.csv", "--set", "families=nowhere.csv"], "nowhere.csv"),
         (["calibrate", "r.csv", "--set", "metric=acc"], "r.csv is read as csv, which takes orientation; leave metric"),

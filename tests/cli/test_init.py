@@ -185,7 +185,7 @@ def test_doctor_names_what_is_to_be_mended(run, tmp_path):
     (tmp_path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "q.jsonl"\n[[eval.gate]]\nat_least = 0.5\n')
     code, out, _ = run("doctor")
     assert code == 1
-    assert "there is no bank at" in out
+    assert "no bank at" in out
     assert "no model: name it with --adaptive-eval-model=FOLDER" in out
     (tmp_path / "q.jsonl").write_text('{"id": "a", "prompt": "a?", "answer": "a"}\n')
     (tmp_path / "answers.jsonl").write_text('{"id": "a", "text": "a"}\n')
@@ -296,6 +296,15 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     written = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds()).evaluations
     assert [len(evaluation.gates) for evaluation in written] == [1]
     assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
+
+
+def test_members_of_one_name_get_names_and_system_texts_of_their_own():
+    (table,) = tomllib.loads(starts.written("panel", ["a/ant", "a/ant", "b/ant", "http://localhost:9/v1#bee"]))["eval"]
+    assert table["peers"] == [
+        {"name": "ant-2", "model": "a/ant", "system": "You are expert 2."},
+        {"name": "ant-3", "model": "b/ant"},
+        "http://localhost:9/v1#bee",
+    ]
 
 
 @pytest.mark.parametrize("threshold", [2.0, 4.0])

@@ -184,7 +184,7 @@ def test_images_in_the_place_of_others_are_not_overwritten(run, place):
         (["bank", "twin", "i.jsonl"], "required: -o/--output"),
         (["bank", "twin", "i.jsonl", "-o", "t.jsonl", "--share", "80"], "the share of low-quality items is 0.8"),
         (["bank", "twin", "j.jsonl", "-o", "t.jsonl"], "0 of 1 items have an image and a text"),
-        (["bank", "twin", "nowhere.jsonl", "-o", "t.jsonl"], "there is no bank at nowhere.jsonl"),
+        (["bank", "twin", "nowhere.jsonl", "-o", "t.jsonl"], "no bank at nowhere.jsonl"),
         (
             ["backtest", "r.csv", "--policy", "estimate"],
             "--policy estimate: with responses in formats known are",

@@ -1,4 +1,4 @@
-"""Ladders that cannot be told from guessing."""
+"""Ladders that are not distinguishable from guessing."""
 
 from __future__ import annotations
 

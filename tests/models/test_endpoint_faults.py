@@ -69,6 +69,12 @@ def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointModel]
     assert completion.text
 
 
+def test_a_timeout_names_the_settings_to_change(subjects: dict[str, EndpointModel]) -> None:
+    with pytest.raises(Unscored) as caught:
+        subjects["timeout"].complete(Item("a", PROMPT + "silence"))
+    assert caught.value.detail.endswith(" s: raise timeout, or lower max_tokens")
+
+
 @pytest.mark.fast_rows(60)
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ANSWERS])
 def test_a_fault_is_a_status(

@@ -102,7 +102,7 @@ def test_a_model_far_larger_than_its_weights_is_refused_before_it_is_built(
 @pytest.mark.parametrize("name", ["conftest.py", "test_x.py", "x_test.py", "__init__.py", "pytest.ini", "tox.ini"])
 def test_a_file_that_pytest_would_run_is_refused_by_name(folder: Path, name: str) -> None:
     (folder / name).write_text("")
-    refused(folder, f"{folder / name} is a file that pytest would run")
+    refused(folder, f"{folder / name} would be run by pytest")
 
 
 def test_sizes_that_no_module_has_are_free(folder: Path) -> None:

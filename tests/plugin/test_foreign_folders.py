@@ -71,6 +71,6 @@ def test_a_folder_of_tests_with_like_named_data_is_collected(lab: Any) -> None:
 def test_a_bank_with_such_a_file_is_refused(lab: Any) -> None:
     path = lab.calibrated("toy")
     (path / "conftest.py").write_text("")
-    with pytest.raises(BankError, match=r"conftest.py is a file that pytest would run: a bank has none"):
+    with pytest.raises(BankError, match=r"conftest.py would be run by pytest and does not belong in a bank"):
         read_bank(path)
     assert json.loads((path / "bank.json").read_text())

@@ -79,7 +79,7 @@ def test_files_that_were_left_out_are_told(lab: Any) -> None:
     (lab.path / "test_plain.py").write_text("def test_plain():\n    pass\n")
     result = lab.run(active=False)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["adaptive-eval: nothing of x.eval.toml was run: add --adaptive-eval"])
+    result.stdout.fnmatch_lines(["adaptive-eval: x.eval.toml did not run: add --adaptive-eval"])
     (lab.path / "x.eval.toml").unlink()
     lab.run(active=False).stdout.no_fnmatch_line("adaptive-eval:*")
 

@@ -176,7 +176,7 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
         ({"budget = 20": 'budget = 20\ncandidates = "letter"'}, r"candidates is not a setting any more: .* \{letter\}"),
         (
             {'"b.jsonl"': '"examples.jsonl"', 'examples = "e': 'examples = "none-e'},
-            "there is no bank at .*none-examples",
+            "no bank at .*none-examples",
         ),
         ({'"b.jsonl"': '"free.jsonl"'}, "free.jsonl: item 'q0' has no choices, expected two or more"),
         ({'"b.jsonl"': '"wrong.jsonl"'}, "item 'q0': none of its choices is graded as right"),

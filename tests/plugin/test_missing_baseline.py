@@ -50,7 +50,7 @@ def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any) -> None:
     project(lab)
     result = lab.run()
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["adaptive-eval: WARNING: toy: there is no baseline*"])
+    result.stdout.fnmatch_lines(["adaptive-eval: WARNING: toy: no baseline*"])
     found = verdict(lab)
     assert (found["outcome"], found["notice"], found["interval"]) == ("INCONCLUSIVE", True, None)
     assert found["sentence"].startswith("INCONCLUSIVE no baseline yet for accuracy less that of baseline >= -.10")
@@ -115,7 +115,7 @@ def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question
     result = lab.run(*flags)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     told = result.stderr.str() + result.stdout.str()
-    assert "there is no baseline at" in told
+    assert "no baseline at" in told
     assert "mian" in told
     assert "--adaptive-eval-missing-baseline=record" in told
     assert not (lab.path / ".adaptive-eval" / "runs").exists()
@@ -153,7 +153,7 @@ def test_a_missing_baseline_may_fail(lab: Any) -> None:
     project(lab)
     result = lab.run("--adaptive-eval-missing-baseline=fail")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "test_paired: there is no baseline: name one" in result.stderr.str()
+    assert "test_paired: no baseline: name one" in result.stderr.str()
     lab.ini("adaptive_eval_missing_baseline = fail")
     assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
     lab.ini("adaptive_eval_missing_baseline = never")

@@ -40,7 +40,7 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ('"none.jsonl"', "there is no bank at *none.jsonl: give a folder NAME.bank or a JSONL file of items"),
+        ('"none.jsonl"', "no bank at *none.jsonl: give a folder NAME.bank or a JSONL file of items"),
         ("", "bank is missing; name a bank folder*"),
         ('"toy.jsonl", bank="toy.jsonl"', "the marker adaptive_eval takes one bank and keywords, got *"),
         ('"toy.jsonl", "toy.jsonl"', "the marker adaptive_eval takes one bank and keywords, got *"),
@@ -94,14 +94,14 @@ def test_marker(lab: Any, marker: str, message: str) -> None:
 def test_a_named_test_with_a_mistake(lab: Any) -> None:
     lab.toy()
     marked(lab, '"none.jsonl"')
-    refused(lab, "ERROR: */test_it.py:3: test_toy*: there is no bank at *", args=("test_it.py::test_toy",))
+    refused(lab, "ERROR: */test_it.py:3: test_toy*: no bank at *", args=("test_it.py::test_toy",))
 
 
 def test_every_mistake_is_told_at_once(lab: Any) -> None:
     lab.toy()
     marked(lab, '"none.jsonl"')
     (lab.path / "x.eval.toml").write_text("")
-    refused(lab, "*/test_it.py:3: test_toy*: there is no bank at *", "*x.eval.toml: no evaluation*")
+    refused(lab, "*/test_it.py:3: test_toy*: no bank at *", "*x.eval.toml: no evaluation*")
 
 
 def test_other_mistakes_stay(lab: Any) -> None:
@@ -175,7 +175,7 @@ def test_a_model_for_every_question(lab: Any, name: str) -> None:
 def test_no_model(lab: Any) -> None:
     lab.bank()
     marked(lab, '"toy.jsonl"')
-    refused(lab, "ERROR: */test_it.py:3: test_toy*: there is no model: name one with --adaptive-eval-model*")
+    refused(lab, "ERROR: */test_it.py:3: test_toy*: no model: name one with --adaptive-eval-model*")
 
 
 @pytest.mark.slow

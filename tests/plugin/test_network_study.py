@@ -255,7 +255,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
         )
         lab.run()
     assert {outcome for _, outcome in lab.outcomes()} == {"ERROR"}
-    assert "of the answers could not be had" in json.dumps(lab.record["interviews"][0]["error"])
+    assert "of the answers failed" in json.dumps(lab.record["interviews"][0]["error"])
 
 
 @pytest.mark.fast_rows(2)

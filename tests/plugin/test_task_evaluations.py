@@ -149,7 +149,7 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", stop='budget'", "stop is 'budget', expected \"decision\" or the width of the area's interval"),
         (", stop=0", "the width is 0.0, expected a number of levels above 0"),
         (", stop=0.5, stop_at=0.2", "stop_at does not go with stop = 0.5, for which all levels are asked"),
-        (", scale='no.bank'", "there is no bank at"),
+        (", scale='no.bank'", "no bank at"),
     ],
 )
 def test_mistakes(lab: Any, more: str, message: str) -> None:
@@ -326,7 +326,7 @@ def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     levels = interview["levels"]
-    assert interview["stop_sentence"] == "the area is known as well as wanted"
+    assert interview["stop_sentence"] == "the interval of the area reached its target width"
     assert levels["auc"]["high"] - levels["auc"]["low"] <= 0.8
     assert len(levels["asked"]) == 10
     assert sum(levels["asked"]) == interview["asked"] < 200

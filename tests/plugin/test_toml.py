@@ -131,7 +131,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_most = 1',
             "adaptive-eval.toml:4: unknown setting 'at_most'; known are metric, *",
         ),
-        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:2: there is no bank at *none.jsonl*"),
+        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:2: no bank at *none.jsonl*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 0.5\n[[eval]]\nbank = "toy.jsonl"\n'
             'name = "toy-accuracy"',
@@ -152,9 +152,7 @@ def test_no_model_anywhere(recorded: Any) -> None:
     (recorded.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
     result = recorded.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["ERROR: *adaptive-eval.toml:1: there is no model: name one with --adaptive-eval-model*"]
-    )
+    result.stderr.fnmatch_lines(["ERROR: *adaptive-eval.toml:1: no model: name one with --adaptive-eval-model*"])
 
 
 @pytest.mark.fast_rows(1)
@@ -200,7 +198,7 @@ def test_options_of_the_model(lab: Any) -> None:
     (lab.path / "adaptive-eval.toml").write_text(text)
     assert "has no option max_tokens" in " ".join(lab.run().stderr.str().split())
     (lab.path / "adaptive-eval.toml").write_text(text.replace('model = "replay:answers.jsonl"\n', ""))
-    assert "model_options goes with a model, and there is none" in lab.run().stderr.str()
+    assert "model_options needs a model" in lab.run().stderr.str()
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
     lab.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_model_options = max_tokens = 3\n")
     assert "has no option max_tokens" in " ".join(lab.run().stderr.str().split())

@@ -159,7 +159,7 @@ def test_an_index_that_is_of_no_use_is_built_anew_or_done_without(folder: Path, 
 
 
 def test_what_is_no_history_is_said(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="there is no history at"):
+    with pytest.raises(JournalError, match="no history at"):
         History(tmp_path / "none")
     (tmp_path / "x.txt").write_text("x")
     with pytest.raises(JournalError, match="neither a record"):

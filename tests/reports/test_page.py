@@ -30,6 +30,7 @@ from pytest_adaptive_eval.records.parts import ConditionRecord, LevelsRecord, Po
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
+from pytest_adaptive_eval.reports.questions import asked_text
 from tests.reports.browser import framed, scripted
 from tests.reports.held import bank, held, items, run
 
@@ -781,3 +782,10 @@ def test_a_climb_that_never_crosses_one_half_does_not_say_where(make: SimpleName
 )
 def test_a_forged_climb_draws_nothing(make: SimpleNamespace, changes: dict[str, Any]) -> None:
     assert "Accuracy at each level asked" not in read(run(climbed(make, **changes))).text
+
+
+def test_choices_that_the_prompt_lists_are_shown_once() -> None:
+    listed = Item("a", "Which?\nA. red\nB. blue\nAnswer with the letter.", choices=("red", "blue"))
+    assert asked_text(listed) == listed.prompt
+    assert asked_text(Item("b", "Is 12 even?", choices=("1", "2"))) == "Is 12 even?\nA. 1\nB. 2"
+    assert asked_text(Item("c", "Why?")) == "Why?"

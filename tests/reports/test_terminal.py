@@ -56,7 +56,7 @@ def big(make: SimpleNamespace) -> RunRecord:
                 accuracy_model=None,
                 asked=3,
                 stop="ERRORS",
-                stop_sentence="too many answers could not be had",
+                stop_sentence="too many answers failed",
                 error="3 errors in a row:\nConnectionError",
             ),
         ],

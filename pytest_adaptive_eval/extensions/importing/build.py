@@ -34,6 +34,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.choice import choice_of
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.text import counted
 
 #: Graders whose right answers follow from the item's answer.
 _KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal", "json")
@@ -75,7 +76,7 @@ class GoldCheck:
 
     def notes(self) -> list[str]:
         """Return what was checked, and what was not."""
-        right = f"{self.graded} items grade their own answer right, stated and bare, and a wrong one wrong"
+        right = f"graders checked on {counted(self.graded, 'item')}: each accepts the key and rejects a wrong answer"
         others = self._unchecked.items()
         unchecked = [f"{count} items {why} were not graded with their own answers" for why, count in others]
         return [right, *unchecked] if self.graded else unchecked

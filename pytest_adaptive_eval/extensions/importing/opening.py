@@ -21,6 +21,7 @@ from pytest_adaptive_eval.extensions.importing.build import file_of
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
@@ -71,7 +72,7 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
         DatasetError: Data files are missing.
     """
     if not source.exists():
-        raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
+        raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
     if not source.is_dir():
         return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
     files = data_files(source)
@@ -87,7 +88,7 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
             first.setdefault(holder, name)
         chosen = [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
     if not chosen:
-        problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+        problem = f"no data file matches {pattern!r}" if pattern else "no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
         also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
         raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
@@ -249,7 +250,8 @@ def open_files(
     chosen, others = chosen_files(path, settings.files or whole_split, settings.split)
     whole = merged(mapping or ItemMapping(), settings.mapping)
     facts: dict[str, Any] = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
-    left_out = f"{len(others)} data files are left out: {', '.join(file.name for file in others[:6])}"
+    names_of_others = ", ".join(file.name for file in others[:6])
+    left_out = f"skipped {counted(len(others), 'other data file')}: {names_of_others}; --set files=GLOB chooses"
     forms = _forms(chosen, whole) if len(chosen) > 1 else [chosen]
     names = [tuple(file.relative_to(path).as_posix() for file in form) if len(forms) > 1 else () for form in forms]
 

@@ -140,7 +140,7 @@ def require_kernel() -> None:
     machine = os.uname().machine
     if machine not in MACHINES or sys.maxsize < 2**32 or sys.byteorder != "little":
         raise SandboxUnavailable(
-            f"the system calls of {machine} are unknown; known are {' and '.join(MACHINES)}; use such a machine"
+            f"unknown system calls on {machine}; expected a machine of type {' or '.join(MACHINES)}"
         )
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_long(0), ctypes.c_long(_LANDLOCK_VERSION)) < 1:

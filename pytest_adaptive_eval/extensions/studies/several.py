@@ -71,7 +71,7 @@ def members(
     elif table.model is not None:
         candidate = _member(MemberTable(model=table.model, options=table.model_options, **shared), folders)
     else:
-        raise ConfigError("there is no candidate: name one with --adaptive-eval-model, or in this file (model = ...)")
+        raise ConfigError("no candidate: name one with --adaptive-eval-model, or in this file (model = ...)")
     entries = [MemberTable(model=entry) if isinstance(entry, str) else entry for entry in others]
     models = [
         _capped(model, table.max_tokens) for model in (candidate, *(_member(entry, folders) for entry in entries))

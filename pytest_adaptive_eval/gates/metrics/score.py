@@ -12,7 +12,7 @@ class Score(Metric[Result]):
     """Mean rating of a subject's answers by the panel."""
 
     name = "score"
-    description = "how good a panel of models finds the answers: an opinion, held against no truth"
+    description = "a panel's rating of the answers: an opinion, not compared with a truth"
     unit = "points"
     kinds = ("at_least", "not_worse_than", "rank_within", "above")
     margin = (math.inf, "points above 0 such as 0.2")

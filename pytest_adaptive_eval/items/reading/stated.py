@@ -141,7 +141,7 @@ def boxes(text: str) -> list[str]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the place of the brace that closes one before `start`, or the end of the text."""
+    """Return the index of the brace that closes the one before `start`, or the length of the text."""
     depth = 1
     for match in re.finditer(r"\\.|[{}]", text[start : start + 2000]):
         depth += {"{": 1, "}": -1}.get(match[0], 0)

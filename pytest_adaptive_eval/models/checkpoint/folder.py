@@ -181,7 +181,7 @@ def _read_safely(
             raise CheckpointError(f"{root / name} {reason}")
     if strange := files_of_pytest(root):
         raise CheckpointError(
-            f"{root / strange[0]} is a file that pytest would run: a checkpoint has none; look at it, and remove it"
+            f"{root / strange[0]} would be run by pytest and does not belong in a checkpoint; inspect and remove it"
         )
     files = _files(root, weights)
     documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
@@ -235,7 +235,7 @@ def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Pa
         raise CheckpointError(f"{path} is a GGUF file; give the model serve:llama.cpp#{path}, which serves it")
     if not path.is_dir():
         raise CheckpointError(
-            f"there is no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
+            f"no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
             "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
             "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
         )

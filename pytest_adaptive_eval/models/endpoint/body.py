@@ -61,7 +61,7 @@ async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor
     if name in ("gzip", "x-gzip", "deflate"):
         unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either header
     elif name not in ("", "identity"):
-        raise RefusedReply(f"the reply is encoded as {excerpt(redactor.clean(name))}, which was not asked for")
+        raise RefusedReply(f"unexpected content encoding {excerpt(redactor.clean(name))}")
     raw, sent = bytearray(), 0
     pieces = 0
     async for chunk in response.aiter_stream():

@@ -268,7 +268,7 @@ def read_reply(delivery: Delivery) -> Completion:
 
 
 def read_completion(delivery: Delivery) -> Completion:
-    """Return the answer to a bare prompt in a delivery, or the reason why there is none."""
+    """Read the completion in a delivery. A failed delivery gives its status and reason."""
     return _read_with(_of_prompt, delivery)
 
 

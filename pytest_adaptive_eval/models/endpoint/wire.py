@@ -322,13 +322,10 @@ class Wire:
         detail = f"no complete reply within {self._timeout:g} s"
         if request.last is None:
             held_back = self._circuit.opened is not None and not request.sent
-            return Delivery(
-                Status.ERROR if held_back else Status.TIMEOUT,
-                {},
-                f"{detail}: held back, since the server answers no request; {self._circuit.reason}"
-                if held_back
-                else detail,
-            )
+            if held_back:
+                reason = f"held back, since the server answers no request; {self._circuit.reason}"
+                return Delivery(Status.ERROR, {}, f"{detail}: {reason}")
+            return Delivery(Status.TIMEOUT, {}, f"{detail}: raise timeout, or lower max_tokens")
         last = request.last.delivery
         if request.sent:
             return Delivery(Status.TIMEOUT, {}, f"{detail}; before that: {last.detail}")

@@ -293,6 +293,22 @@ def test_rejected_tasks_are_set_anew_by_others_and_then_the_round_is_skipped():
     assert found["topics"] == {}
 
 
+@pytest.mark.parametrize(
+    ("replies", "rounds", "reason"),
+    [
+        ({"vote": "I would rather not say"}, 1, "given up in round 1 of 12, without a readable vote so far"),
+        ({"task": "?!"}, 2, "given up in round 2 of 12, without a usable task so far"),
+    ],
+)
+def test_a_panel_that_cannot_vote_or_set_tasks_is_given_up(replies, rounds, reason):
+    result = assess(panel(**dict.fromkeys(SKILLS, replies)), short(retries=3))
+    assert len(result.rounds) == len(result.judgments) == len(result.changes) == rounds
+    assert result.fault == reason
+    one_voter = dict.fromkeys(list(SKILLS)[1:], replies)
+    assert len(assess(panel(**one_voter), short(retries=3)).rounds) == 12
+    told(result)
+
+
 def test_a_task_that_was_asked_before_is_none():
     same = {name: {"task": "Why?"} for name in SKILLS}
     result = assess(panel(**same), short(rounds=3))

@@ -253,9 +253,9 @@ def _difference(result: NetworkResult, metric: str, subject: str, baseline: Resu
 
 
 def void_reason(result: NetworkResult) -> str:
-    """Return why a network that was run is void: faults of the run; empty if it is not."""
+    """Return why faults of the run make a network void, or ''."""
     if result.fault_share > _FAULTS:
-        return f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+        return f"{result.fault_share:.0%} of the answers failed, more than {_FAULTS:.0%}"
     return ""
 
 
@@ -324,7 +324,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     table = spec.table
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
-        raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
+        raise ConfigError("no network: write [eval.network] with a topology, and [[eval.network.node]]")
     models = members(table, settings, other_members(table), context.folders)
     written = dict(spec.data["network"])
     if settings.seed is not None or "seed" in spec.data:
@@ -354,9 +354,7 @@ def bank_reader(context: Context) -> Callable[[str], ItemBank]:
     def read(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
-            raise ConfigError(
-                f"there is no bank at {context.folders[0] / path}: give a folder or a JSONL file of items"
-            )
+            raise ConfigError(f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items")
         return context.read(bank_path)
 
     return read

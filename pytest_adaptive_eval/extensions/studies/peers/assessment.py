@@ -25,6 +25,7 @@ from pytest_adaptive_eval.items.item import MISSING, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
 from pytest_adaptive_eval.models.judging import Unranked, clean, one_line, read_rank
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
+from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.types import Array
 
 Role = Literal["task", "vote", "answer", "judgment"]
@@ -33,6 +34,8 @@ ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
 FLAGGED = "flagged"
 #: Accepted tasks before votes are weighted by the judges' reliability.
 FIRST_ROUNDS = 3
+#: Attempts without any task, or votes without any rank, after which a panel is given up.
+PATIENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class _Run:
         self.recalled = 0
         self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
         self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
+        self.attempts: list[Attempt] = []
         self.rounds: list[Round] = []
         self.judgments: list[Array] = []
         self.accepted_tasks: set[str] = set()
@@ -129,6 +133,8 @@ class _Run:
             if self.rounds[-1].accepted:
                 self._update_weights()
             changes.append(float(np.abs(self.weights - before).sum()))
+            if self._unworkable():
+                break
         judgments = np.array(self.judgments)
         judgments.setflags(write=False)
         fit, fault = self._fit(judgments)
@@ -160,10 +166,20 @@ class _Run:
             except EstimationError as error:
                 fault = str(error)
         if not any(self.accepted):
-            fault = f"no task was accepted in {len(self.rounds)} rounds"
+            fault = self._unworkable() or f"no task was accepted in {counted(len(self.rounds), 'round')}"
         elif self.settings.mode == "paper":
             fault = "" if np.isfinite(judgments).any() else "no judgments"
         return fit, fault
+
+    def _unworkable(self) -> str:
+        """Return why further attempts cannot succeed, or ''."""
+        votes = [vote for attempt in self.attempts for vote in attempt.votes]
+        lacking = ""
+        if len(self.attempts) >= PATIENCE and not any(attempt.task for attempt in self.attempts):
+            lacking = "usable task"
+        elif len(votes) >= PATIENCE and not any(votes):
+            lacking = "readable vote"
+        return lacking and f"given up in round {len(self.rounds)} of {self.settings.rounds}, without a {lacking} so far"
 
     def _round(self, number: int) -> None:
         """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
@@ -171,6 +187,9 @@ class _Run:
         attempts: list[Attempt] = []
         while len(attempts) < self.settings.retries and not (attempts and attempts[-1].accepted):
             attempts.append(self._attempt(number, len(attempts), rng))
+            self.attempts.append(attempts[-1])
+            if self._unworkable():
+                break
         matrix = np.full((self.n, self.n), np.nan)
         answers: list[str | None] = []
         if attempts[-1].accepted:

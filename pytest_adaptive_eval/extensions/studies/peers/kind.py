@@ -304,16 +304,19 @@ def _reasons(assessment: Assessment) -> str:
     if not assessment.accepted:
         came = sum(bool(attempt.task) for attempt in attempts)
         text = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
-        if came:
-            vote = f"a mean of {number(fmean(votes), 1)}" if votes else "none"
-            text += f", and the votes were {vote} where {number(assessment.settings.mean, 1)} is needed"
+        if votes:
+            needed = number(assessment.settings.mean, 1)
+            text += f", and the votes had a mean of {number(fmean(votes), 1)} where {needed} is needed"
     if useless := _useless(assessment):
-        text += f"; of no use were {useless}"
+        text += f"; unusable: {useless}"
+    if not votes and attempts:
+        caps = "task_tokens and rank_tokens"
+        text += f". Choose chat models that follow instructions; if replies are truncated, raise {caps} in [eval.panel]"
     return text
 
 
 def _useless(assessment: Assessment, most: int = 4) -> str:
-    """Return the model that gave most of the unusable replies, and their kind."""
+    """Describe unusable replies by model and kind, the most frequent first."""
     counts = [
         (n, name, role, kind)
         for name, roles in assessment.missing.items()
@@ -329,11 +332,9 @@ def _useless(assessment: Assessment, most: int = 4) -> str:
 def _notes(assessment: Assessment) -> list[str]:
     notes = []
     if assessment.missing_share > _MISSING:
-        notes.append(
-            f"{assessment.missing_share:.0%} of the judgments are missing: of no use were {_useless(assessment)}"
-        )
+        notes.append(f"{assessment.missing_share:.0%} of the judgments are missing; unusable: {_useless(assessment)}")
     for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
-        if topics:
+        if topics and not assessment.fault:
             first_topics = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
             notes.append(
                 f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {reason}: {first_topics}"

@@ -173,13 +173,16 @@ def _tasks(account: PanelAccount, names: Sequence[str]) -> Table:
     rows = []
     for n, cycle in enumerate(account.rounds, 1):
         for attempt in cycle.attempts:
-            votes = [vote for vote in attempt.votes if vote is not None]
+            counts = [account.mode == "paper" or i != attempt.generator for i in range(len(attempt.votes))]
+            votes = [vote for vote, one in zip(attempt.votes, counts, strict=True) if one and vote is not None]
             mean = number_or_dash(sum(votes) / len(votes) if votes else None, 1)
             outcome = "accepted" if attempt.accepted else attempt.problem or "rejected"
             task = short(attempt.task or "-", _TEXT, keep_end=False)
             rows.append((f"{n}", _name(names, attempt.generator), short(attempt.topic), mean, short(outcome), task))
     heads = ("round", "set by", "topic", "mean vote", "outcome", "task")
-    note = f"The first {ROWS} attempts; all are in the record." if len(rows) > ROWS else ""
+    note = "Without the vote of the model that set the task. " * (account.mode != "paper")
+    note += "Acceptance depends on the mean and the median of the votes by the judges' weights."
+    note += f" The first {ROWS} attempts; all are in the record." * (len(rows) > ROWS)
     return Table("Tasks", heads, rows[:ROWS], note)
 
 
