@@ -37,13 +37,18 @@ _MORE = lazy_pattern(
 )
 #: A letter that ends a sentence.
 _ENDING = r"(?=[\s(\[*\"'$`]*(?-i:[A-Z])[)\]*\"'$`]*(?:[.,;!:\n]|\s*\Z))"
-_CUES = lazy_pattern(
+_CUE = (
     r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?\s+"
     r"(?:choose|chose|pick|select|go\s+with|opt\s+for|conclude(?:\s+that)?|guess|say)\b\s*(?:that\s+)?(?:it\s+is\s+)?(?:the\s+)?"
     r"|\b(?:thus|so|hence|therefore),?\s+(?=(?:the\s+)?(?:option|choice)\b)"
     rf"|\b(?:(?:thus|so|hence|therefore|then),?|it(?:'s|\s+is|\s+(?:must|should|has\s+to)\s+be)|my\s+(?:guess|choice|pick|vote)\s*(?:is|:)?)\s*{_ENDING}"
     r"|\b(?:leaving|leaves)\s+(?:us\s+)?(?:with\s+)?(?:only\s+)?(?=\W*(?:the\s+)?(?:option|choice)\b|\W*(?-i:[A-Z])\b)"
-    r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?",
+    r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?"
+)
+_CUES = lazy_pattern(_CUE, re.IGNORECASE)
+#: The same where a question asks for what is wrong.
+_CUES_FOR_WRONG = lazy_pattern(
+    rf"{_CUE}|\b(?:in(?:correct|valid|accurate)|wrong|false)\s+(?:answer|option|choice|statement|one)\s+is\s*:?",
     re.IGNORECASE,
 )
 _SUFFIX = lazy_pattern(
@@ -63,6 +68,8 @@ _WRAPPED = lazy_pattern(
     rf"|\b{_WORD}[\s_]{{0,4}}(?:[(\[]([a-z])[)\]]|[(\[*\"']{{0,5}}((?-i:[A-Z]))(?![A-Za-z0-9]))",
     re.IGNORECASE,
 )
+#: A small letter that only its brackets make a choice's.
+_BRACKETED = lazy_pattern(r"(?<![A-Za-z0-9])[(\[]([a-z])[)\]]")
 #: Characters of a text of which any single letter may be the answer.
 _SHORT = 200
 #: Part of a question that an answer repeats.
@@ -304,7 +311,7 @@ class _Choices:
         """Return the only choice named in a text, by letter or by text."""
         if abstains(text) and not any(map(abstains, self.texts)):
             return []
-        for pattern in (_WRAPPED, _LETTER) if len(text) <= _SHORT else (_WRAPPED,):
+        for pattern in (_WRAPPED, _BRACKETED, _LETTER) if len(text) <= _SHORT else (_WRAPPED,):
             letters = {"".join(match.groups("")).upper() for match in pattern.finditer(text)}
             indexes = {index for letter in letters - {"I"} if (index := self.letter(letter)) is not None}
             if pattern is _LETTER:
@@ -326,7 +333,7 @@ def _after(text: str, start: str) -> str:
 @functools.lru_cache(maxsize=256)
 def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
     listed = _Choices(choices, subjects=subjects)
-    return Parser(listed.stated, listed.loose, _CUES)
+    return Parser(listed.stated, listed.loose, _CUES if subjects else _CUES_FOR_WRONG)
 
 
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:

@@ -7,11 +7,18 @@ from collections.abc import Sequence
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+#: "I do not think that the answer is": words that take their verb with what they deny.
+_DISBELIEVED = (
+    r"(?:(?:(?:do|does|did|would|ca)n'?t|not)\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)"
+    r"|i\s+(?:\w+ly\s+)?doubt)\s+(?:that\s+)?"
+    r"(?:it(?:'s|\s+is|\s+was)|this\s+is|(?:the\s+)?(?:\w+\s+)?(?:answer|choice|option|result)\s+(?:is|(?:w|c|sh)ould\s+be|can\s+be))"
+)
 #: Words before what they deny.
 _BEFORE = lazy_pattern(
-    r"\b(?:not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
+    rf"\b(?:{_DISBELIEVED}|not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
     r"|never|neither|nor|no\s+longer|rather\s+than|instead\s+of|other\s+than|anything\s+but|everything\s+but|all\s+but"
-    r"|except(?:\s+for)?|excluding|unlike|as\s+opposed\s+to|opposite\s+of|far\s+from|(?:rul|exclud|eliminat|discard|reject|dismiss)"
+    r"|except(?:\s+for)?|excluding|unlike|as\s+opposed\s+to|opposite\s+of|far\s+from|hardly|avoid(?:ing)?"
+    r"|refuse\s+to\s+(?:choose|pick|select|say)|(?:rul|exclud|eliminat|discard|reject|dismiss)"
     r"(?:e|es|ed|s|ing)?(?:\s+out)?|nicht|kein\w{0,2}|no\s+(?:es|son)|não\s+(?:é|são)|non\s+è|n'est\s+pas|не)(?![\w-])\s*"
     r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*=|不是|并非|并不是",
     re.IGNORECASE,
@@ -26,7 +33,7 @@ _END = lazy_pattern(
 #: Words that say that a choice or a value is not the answer.
 _WRONG = (
     r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded"
-    r"|ruled\s+out)\b"
+    r"|ruled\s+out|mistaken|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor))\b"
 )
 _RIGHT = (
     r"(?:the\s+|an?\s+)?"
@@ -38,8 +45,15 @@ _AFTER = lazy_pattern(
     rf"(?:{_WRONG}|out\b|(?:not|never)\s+(?:\w+ly\s+)?{_RIGHT})"
     rf"|\b(?:is|are|was|were)n'?t\s+(?:\w+ly\s+)?{_RIGHT}|\b(?:can(?:not|'?t|\s+not)|could(?:n'?t|\s+not))\s+be\s+{_RIGHT}"
     r"|\b(?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)\b"
-    r"|\bfails\b|\?\s*(?:no|nope|wrong)\b|不对|错误|不正确|不符合",
+    r"|\bfails\b|\?\s*(?:no|nope|wrong|i\s+don'?t\s+think\s+so)\b|不对|错误|不正确|不符合",
     re.IGNORECASE,
+)
+#: Words that name what is wrong, before it.
+_NAMED = lazy_pattern(
+    r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s+(?:answer|option|choice|one|value|result)s?\s*"
+    r"(?:(?:is|are|would\s+be)\b|:)\s*:?"
+    r"|^\W*(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:",
+    re.IGNORECASE | re.MULTILINE,
 )
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
@@ -66,7 +80,7 @@ def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True
         subjects: Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
     """
     found = [*_AFTER.finditer(text)] if subjects else []
-    before = [*_BEFORE.finditer(text)]
+    before = [*_BEFORE.finditer(text), *(_NAMED.finditer(text) if subjects else ())]
     if not found and not before:
         return text
     answers = [

@@ -77,7 +77,8 @@ _NUMBERED = r"[$\s]*-?\d[\d.,/]*(?<![.,])"
 _BOUNDED = lazy_pattern(
     r"\b(?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than\s+(?:or\s+equal\s+to\s+)?"
     rf"{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
-    rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))",
+    rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
+    rf"|{_NUMBERED}(?:\s+or\s+(?:more|less|fewer|higher|lower|above|below)\b|\+(?=\s*(?:[.,;]|\Z)))",
     re.IGNORECASE,
 )
 #: What makes all of a statement a bound.

@@ -36,9 +36,16 @@ _DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
 _SAID = lazy_pattern(r"(?P<before>[^\n]{1,160}(?:\b(?:is|are|was|were)|'s|=|:))\s+(?P<answer>[^\n]+)")
 _UNSURE = lazy_pattern(
     r"\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely"
-    r"|hardly|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
+    r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )
+#: Words by which a text takes back what it said, and characters of what it says in its place.
+_CORRECTED = lazy_pattern(
+    r"\b(?:wait|actually|scratch\s+that|correction|on\s+second\s+thoughts?|i\s+mean|sorry)\b\W*(?:no\b\W+(?=\w))?"
+    r"(?:that(?:'s|\s+is|\s+was)\s+(?:wrong|incorrect|not\s+right)\b\W*)?",
+    re.IGNORECASE,
+)
+_CORRECTION = 40
 Value = TypeVar("Value")
 _SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
@@ -109,7 +116,11 @@ def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
             later = cue_parts(text[max(boxes_end(text), fields_end(text)) :], parser.cues)
             values = next(filter(None, (parser.stated(each[:_CHARACTERS]) for each in later)), ())
             return Reading(tuple(dict.fromkeys(values)), "" if values else part)
-    return Reading(tuple(dict.fromkeys(parser.loose(without_notes(text).strip()))))
+    text = without_notes(text).strip()
+    *_, corrected = (text, *(text[match.end() :] for match in _CORRECTED.finditer(text)))
+    if corrected != text and len(corrected) <= _CORRECTION and len(set(values := parser.loose(corrected))) == 1:
+        return Reading((values[0],))
+    return Reading(tuple(dict.fromkeys(parser.loose(text))))
 
 
 def stated_texts(text: str, *, loose: bool = True) -> list[str]:

@@ -62,11 +62,20 @@ _CUE = lazy_pattern(
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = lazy_pattern(r"\s*(?:not|never|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE)
+_NEGATED = lazy_pattern(
+    r"\s*(?:not|never|hardly|unlikely to be|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE
+)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.
 _SHORT_LINE = lazy_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S|[\s*•-]*(?:\d{1,2}[.)]\s+)?[^\s.:!?]{1,20}\s*\Z")
 _MARKS = " *_`$\\[]()\"'#-=|"
+#: What ends before "answer is" where the text does not think so, or names a wrong one.
+_DISBELIEVED = lazy_pattern(
+    r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s*\Z"
+    r"|(?:(?:\bnot|n't)\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)\b|\bi\s+(?:\w+ly\s+)?doubt\b)"
+    r"(?:(?!\b(?:so|but|hence|therefore|thus|and|because|since)\b)[\w\s']){0,30}\Z",
+    re.IGNORECASE,
+)
 _ASKING = lazy_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
 #: A line or a bracket that says something about the answer, and is none.
 _NOTE = lazy_pattern(
@@ -195,11 +204,7 @@ def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
             following = [line for line in rest.split("\n")[1:12] if line.strip(_MARKS)]
             line = "\n".join(listed) if len(listed) > 1 else following[0] if following else ""
         line = line.strip().lstrip("*_: ")
-        if line and not _NEGATED.match(line) and not _asks(text, match.start(), line):
+        before = re.split(r"[.!?\n:]", text[max(0, match.start() - 80) : match.start()])[-1]
+        asked = _QUESTION.match(line) and _ASKING.search(before)
+        if line and not asked and not _NEGATED.match(line) and not _DISBELIEVED.search(before):
             yield line
-
-
-def _asks(text: str, start: int, rest: str) -> bool:
-    """Return whether a place is in a question."""
-    sentence = re.split(r"[.!?\n:]", text[max(0, start - 80) : start])[-1]
-    return bool(_QUESTION.match(rest) and _ASKING.search(sentence))
