@@ -188,7 +188,14 @@ TABLE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     ),
     ("choice", FORMULAS[2], FORMULAS, (r"\sqrt3", "√3", "sqrt(3)"), ("3",)),
     ("choice", FORMULAS[3], FORMULAS, ("x^{2} + 1", "x²+1", "x**2 + 1"), ("x^2",)),
-    ("yesno", "yes", (), ("Yes, not no.",), ("yes|no", "Yes\nNo", "The answer is not yes.", "The answer is Berlin.")),
+    (
+        "yesno",
+        "yes",
+        (),
+        ("Yes, not no.", "Yes, it is.", "No, wait, yes"),
+        ("yes|no", "Yes\nNo", "The answer is not yes.", "The answer is Berlin.", "Yes is wrong", "Yes... actually no"),
+    ),
+    ("yesno", "no", (), ("No, it is not.", "Yes, wait, no"), ("No answer", "No comment.", "No is wrong")),
     # numbers
     (
         "numeric",

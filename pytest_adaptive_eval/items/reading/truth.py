@@ -55,6 +55,12 @@ _OPEN = r"[\s\"'`$*_(\[{<:「【|#.=>-]*+"
 _LEADING = lazy_pattern(rf"{_OPEN}(?:(?:option\s+)?[A-D](?:\s?[).:]|\s(?=\())+{_OPEN})?(?:{_WORDS})", re.IGNORECASE)
 #: "no" before another word is mostly no answer, nor is "right" or "there are".
 _ALONE = lazy_pattern(r"[\s]*(?:[.,!;:)\]}*\"'`|<$\n—–-]|\Z|[^\x00-\x7f])")
+#: What follows a word that is no answer: "No answer", "Yes is wrong".
+_UNMEANT = lazy_pattern(
+    r"\s+(?:(?:answer|comment|response|reply|opinion)\b"
+    r"|(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b)",
+    re.IGNORECASE,
+)
 #: Characters of a text whose first word is its answer though a sentence follows.
 _SHORT = 200
 _CLAIM = lazy_pattern(
@@ -101,6 +107,8 @@ def _stands_alone(text: str, match: re.Match[str]) -> bool:
 def _loose(text: str) -> list[str]:
     """Return the truth values of a text that does not mark its answer."""
     match = _LEADING.match(text)
+    if match and _UNMEANT.match(text, match.end()):
+        return []
     lines = [words for line in text.split("\n") if line.strip() for words in [_LEADING.match(line)]]
     if len(lines) > 1 and all(words and not words.string[words.end() :].strip(" .*)\"'") for words in lines):
         return list(dict.fromkeys(_kind(words) for words in lines if words))
