@@ -135,7 +135,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "link to an image outside": (_linked_picture, "no image"),
     "image path above the folder": (lambda d: _picture(d, "../../../etc/hostname.png"), "outside the data set"),
     "absolute image path": (lambda d: _picture(d, "/etc/hostname.png"), "no image"),
-    "image by address": (lambda d: _picture(d, "https://127.0.0.1/a.png"), "nothing is fetched"),
+    "image by address": (lambda d: _picture(d, "https://127.0.0.1/a.png"), "is not fetched"),
     "image that is none": (lambda d: _picture(d, "data:image/png;base64,AAAA"), "expected PNG, JPEG or WEBP"),
     "linked data file": (_linked_file, "no data file"),
     "named pipe": (_pipe, "named pipe"),

@@ -97,6 +97,19 @@ def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
     assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
 
 
+@pytest.mark.parametrize("mark", [int, float, bool])
+def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
+    marks = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]]
+    rows = [
+        {"question": f"Which, {n}?", "choices": list("pqrs"), "label": list(map(mark, row))}
+        for n, row in enumerate(marks)
+    ]
+    assert [item.answer for item in imported(write(tmp_path, "a.jsonl", rows)).items] == ["B", "A", "CD"]
+    two = [{"question": f"Which, {n}?", "choices": ["p", "q"], "label": [n % 2, 1 - n % 2]} for n in range(6)]
+    with pytest.raises(DatasetError):  # marks, or the numbers of both choices
+        imported(write(tmp_path, "b.jsonl", two))
+
+
 def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_are_the_same(tmp_path):
     rows = [
         {"question": "1+1?", "options": ["3", "2", "1", "0"], "answer": "2"},

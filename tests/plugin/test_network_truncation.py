@@ -123,8 +123,8 @@ def test_the_record_says_the_caps_that_were_sent(lab: Any, options: str, caps: l
 def test_truncated_replies_of_an_interviewer_are_told_with_its_cap(lab: Any) -> None:
     models = 'ann = { model = "URL#ann", options = { max_tokens = 33 } }'
     study = Run(lab, lambda _: False)(settings='interviewer = "ann"\nretries = 0', models=models)
-    assert "30 of 30 replies of ann were truncated at 33 tokens: raise max_tokens" in study["notes"]
-    assert study["account"]["truncated"] == {"ann": [30, 30]}
+    assert "5 of 5 replies of ann were truncated at 33 tokens: raise max_tokens" in study["notes"]
+    assert study["account"]["truncated"] == {"ann": [5, 5]}
 
 
 @pytest.mark.slow

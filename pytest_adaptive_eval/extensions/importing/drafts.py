@@ -184,6 +184,8 @@ class Drafter:
                     raise DatasetError(f"its choices {written!r:.80} cannot be read")
             if choices.right == frozenset(range(len(choices.texts))):
                 return Choices(()), answer  # all are accepted answers
+            if choices.right is None and self.mapping.counted == "auto" and _marks(answer, len(choices.texts)):
+                choices = choices._replace(right=frozenset(n for n, mark in enumerate(answer) if mark), either=False)
             return self._whole(choices), answer
         if not self._distractors:
             return Choices(()), answer
@@ -209,6 +211,16 @@ class Drafter:
         if len(choices.texts) == 1:
             raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
         return choices
+
+
+def _marks(answer: Any, count: int) -> bool:
+    """Return whether an answer is a mark for each of so many choices, such as ``[0, 1, 0, 0]``.
+
+    Two marks may also be the numbers of both choices, and are none.
+    """
+    return (
+        isinstance(answer, list) and len(answer) == count > 2 and all(mark in (0, 1) for mark in answer) and any(answer)
+    )
 
 
 def _joined(*parts: Any) -> str:
