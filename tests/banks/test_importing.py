@@ -97,6 +97,18 @@ def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
     assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
 
 
+def test_two_fields_of_answers_that_differ_in_few_records_are_refused(tmp_path):
+    rows = [{"question": f"{n} + {n}?", "answer": 2 * n, "ground_truth": 2 * n + (n == 4)} for n in range(12)]
+    path = write(tmp_path, "a.jsonl", rows)
+    with pytest.raises(
+        DatasetError, match=r"'answer' and 'ground_truth' differ in 1 of 12 records, such as '8' and '9'"
+    ):
+        imported(path)
+    assert imported(path, answer="ground_truth").items[4].answer == "9"
+    same = [{**row, "ground_truth": row["answer"], "output": row["ground_truth"]} for row in rows]  # a model's reply
+    assert imported(write(tmp_path, "b.jsonl", same)).items[4].answer == "8"
+
+
 @pytest.mark.parametrize("mark", [int, float, bool])
 def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
     marks = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]]

@@ -30,6 +30,7 @@ from pytest_adaptive_eval.extensions.importing.fields import normal
 from pytest_adaptive_eval.extensions.importing.free import holds_answer
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import replaced
 
 #: Records from which a mapping is guessed.
@@ -440,7 +441,19 @@ class _Guesser:
             if other != answer and 0 < lacking < len(pairs) and exclusive >= (1 - _DISAGREE) * len(pairs):
                 self._take("answer", f"{as_path(answer)} || {as_path(other)}", "each has what the other lacks")
                 return
+            if other != answer and normal(self.sample.outer(other)) not in fields.REPLIES:
+                self._check_agreement(answer, other, pairs)
         self._take("answer", answer, reason)
+
+    @staticmethod
+    def _check_agreement(answer: str, other: str, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Refuse two fields of answers that agree in most records and not in all: one of them is wrong."""
+        texts = [(as_text(a), as_text(b)) for a, b in pairs if not (is_missing(a) or is_missing(b))]
+        differing = [(a, b) for a, b in texts if a.casefold() != b.casefold()]
+        if differing and 2 * len(differing) < len(texts):
+            count = f"{len(differing)} of {counted(len(texts), 'record')}"
+            values = " and ".join(f"{text!r:.40}" for text in differing[0])
+            raise DatasetError(f"{answer!r} and {other!r} differ in {count}, such as {values}; give --set answer=FIELD")
 
     def _series(self) -> list[tuple[str, ...]]:
         """Return groups of columns that count from 0, 1 or A, such as ``A, B, C, D`` or ``option1, option2``."""
