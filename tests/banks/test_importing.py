@@ -109,6 +109,16 @@ def test_two_fields_of_answers_that_differ_in_few_records_are_refused(tmp_path):
     assert imported(write(tmp_path, "b.jsonl", same)).items[4].answer == "8"
 
 
+def test_a_question_that_is_repeated_with_another_answer_is_noted(tmp_path):
+    rows = [{"question": f"Capital of country {n}?", "answer": f"City {n}"} for n in range(6)]
+    assert not any("repeated" in note for note in imported(write(tmp_path, "a.jsonl", [*rows, rows[2]])).notes)
+    found = imported(write(tmp_path, "b.jsonl", [*rows, {**rows[2], "answer": "Rome"}]))
+    assert found.notes[-1] == (
+        f"1 question repeated with another answer, such as {found.items[2].id!r} and {found.items[6].id!r}: "
+        "one of the answers is wrong"
+    )
+
+
 @pytest.mark.parametrize("mark", [int, float, bool])
 def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
     marks = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]]

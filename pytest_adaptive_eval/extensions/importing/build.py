@@ -199,8 +199,24 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, pre
         except (BankError, DatasetError) as error:
             reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
             built.refused.append((question.draft.where, reason))
-    built.notes += gold.notes()
+    built.notes += [*gold.notes(), *_contradictions(built.items)]
     return built
+
+
+def _contradictions(items: Sequence[Item]) -> Iterator[str]:
+    """Yield a note on questions that come twice, with different answers."""
+    first: dict[int, int] = {}
+    found = []
+    for n, item in enumerate(items):
+        asked = hash((item.prompt, repr(item.messages), item.turns, item.images))
+        earlier = items[first.setdefault(asked, n)]
+        if earlier.answers != item.answers:
+            found.append((earlier.id, item.id))
+    if found:
+        yield (
+            f"{counted(len(found), 'question')} repeated with another answer, such as {found[0][0]!r} and "
+            f"{found[0][1]!r}: one of the answers is wrong"
+        )
 
 
 def _questions(
