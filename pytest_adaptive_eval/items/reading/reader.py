@@ -35,13 +35,14 @@ _DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
 #: A sentence that says what something is, and words that make it something else.
 _SAID = lazy_pattern(r"(?P<before>[^\n]{1,160}(?:\b(?:is|are|was|were)|'s|=|:))\s+(?P<answer>[^\n]+)")
 _UNSURE = lazy_pattern(
-    r"\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely"
+    r"\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
     r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )
 #: Words by which a text takes back what it said, and characters of what it says in its place.
 _CORRECTED = lazy_pattern(
-    r"\b(?:wait|actually|scratch\s+that|correction|on\s+second\s+thoughts?|i\s+mean|sorry)\b\W*(?:no\b\W+(?=\w))?"
+    r"(?:\b(?:wait|actually|scratch\s+that|correction|on\s+second\s+thoughts?|i\s+mean|sorry)\b\W*(?:no\b\W+(?=\w))?"
+    r"|(?<=[.;\u2026\u2013\u2014-]\s)no\s*,\s*)"
     r"(?:that(?:'s|\s+is|\s+was)\s+(?:wrong|incorrect|not\s+right)\b\W*)?",
     re.IGNORECASE,
 )
