@@ -52,7 +52,7 @@ _AFTER = lazy_pattern(
 _NAMED = lazy_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s+(?:answer|option|choice|one|value|result)s?\s*"
     r"(?:(?:is|are|would\s+be)\b|:)\s*:?"
-    r"|^\W*(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:",
+    r"|^[^\w\n]{0,10}(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:",
     re.IGNORECASE | re.MULTILINE,
 )
 #: Where the reason of such words ends.
