@@ -91,16 +91,19 @@ def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True
     ]
     letters = list(text)
 
-    def blank(start: int, match: re.Match[str], end: re.Match[str] | None) -> None:
+    def blank(start: int, match: re.Match[str], end: re.Match[str] | None) -> int:
         if any(match.start() < stop and begin < match.end() for begin, stop in answers):
-            return
+            return 0
         stop = end.start() if end else len(text)
         letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
+        return stop
 
     for match in found:
         blank(_subject(text, match.start()), match, _REASON.search(text, match.end()))
-    for match in before:
-        blank(match.start(), match, _END.search(text, match.end()))
+    done = 0
+    for match in sorted(before, key=lambda match: match.start()):
+        if match.end() > done:  # else its end is that of the one before
+            done = max(done, blank(match.start(), match, _END.search(text, match.end())))
     return "".join(letters)
 
 
