@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+#: Patterns of words that say, behind "not" and by themselves, that the text does not think so.
+THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)\b", r"i\s+(?:\w+ly\s+)?doubt\b"
 #: "I do not think that the answer is": words that take their verb with what they deny.
 _DISBELIEVED = (
-    r"(?:(?:(?:do|does|did|would|ca)n'?t|not)\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)"
-    r"|i\s+(?:\w+ly\s+)?doubt)\s+(?:that\s+)?"
+    rf"(?:(?:(?:do|does|did|would|ca)n'?t|not){THINK}|{DOUBT})\s+(?:that\s+)?"
     r"(?:it(?:'s|\s+is|\s+was)|this\s+is|(?:the\s+)?(?:\w+\s+)?(?:answer|choice|option|result)\s+(?:is|(?:w|c|sh)ould\s+be|can\s+be))"
 )
 #: Words before what they deny.

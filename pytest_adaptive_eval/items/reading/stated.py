@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Words that join two different answers.
@@ -72,7 +73,7 @@ _MARKS = " *_`$\\[]()\"'#-=|"
 #: What ends before "answer is" where the text does not think so, or names a wrong one.
 _DISBELIEVED = lazy_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s*\Z"
-    r"|(?:(?:\bnot|n't)\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)\b|\bi\s+(?:\w+ly\s+)?doubt\b)"
+    rf"|(?:(?:\bnot|n't){THINK}|\b{DOUBT})"
     r"(?:(?!\b(?:so|but|hence|therefore|thus|and|because|since)\b)[\w\s']){0,30}\Z",
     re.IGNORECASE,
 )
