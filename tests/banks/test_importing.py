@@ -117,6 +117,9 @@ def test_a_question_that_is_repeated_with_another_answer_is_noted(tmp_path):
         f"1 question repeated with another answer, such as {found.items[2].id!r} and {found.items[6].id!r}: "
         "one of the answers is wrong"
     )
+    chosen = [{"question": "Which is true?", "choices": [f"p{n}", f"q{n}", f"r{n}"], "answer": n % 3} for n in range(9)]
+    notes = imported(write(tmp_path, "c.jsonl", chosen), bare=True, counted="0").notes
+    assert not any("repeated" in note for note in notes)  # the prompts do not show the choices
 
 
 @pytest.mark.parametrize("mark", [int, float, bool])

@@ -208,7 +208,7 @@ def _contradictions(items: Sequence[Item]) -> Iterator[str]:
     first: dict[int, int] = {}
     found = []
     for n, item in enumerate(items):
-        asked = hash((item.prompt, repr(item.messages), item.turns, item.images))
+        asked = hash((item.prompt, repr(item.messages), item.turns, item.images, item.choices))
         earlier = items[first.setdefault(asked, n)]
         if earlier.answers != item.answers:
             found.append((earlier.id, item.id))
