@@ -1,7 +1,7 @@
 r"""Formatting of numbers and lists, and cleaning of foreign text.
 
-Answers, item ids, model names and error messages are foreign. Only colour codes are removed silently: a character that
-an output cannot hold is shown as its escape, such as ``\x00``.
+Answers, item ids, model names and error messages are foreign. Only colour codes are removed silently, and API keys are
+hidden: a character that an output cannot hold is shown as its escape, such as ``\x00``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+
+from pytest_adaptive_eval.api_keys import without_keys
 
 #: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
 #: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
@@ -87,13 +89,18 @@ def _escaped(match: re.Match[str]) -> str:
     return _escape(match[0])
 
 
+def _foreign(text: object) -> str:
+    """Return a text without colour codes and without API keys."""
+    return without_keys(_ANSI.sub("", str(text)))
+
+
 def clean_xml(text: str, limit: int | None = None) -> str:
     """Return text that XML 1.0 can hold, in an attribute or an element, name or value.
 
     Args:
         limit: Longest text, in characters; a longer one ends with the number of characters left out.
     """
-    text = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
+    text = _foreign(text).replace("\r\n", "\n").replace("\r", "\n")
     text = _NOT_XML.sub(_escaped, text)
     if limit is not None and len(text) > limit:
         return f"{text[:limit]}... ({len(text) - limit} more characters)"
@@ -108,7 +115,7 @@ def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = Fals
         limit: Columns of the result; an ellipsis marks a cut.
         keep_end: Cut from the middle: names of checkpoints differ at their end.
     """
-    text = " ".join(_ANSI.sub("", str(text)).split())
+    text = " ".join(_foreign(text).split())
     if not text.isprintable():
         text = "".join(c if c.isprintable() or c in _JOINERS else _escape(c) for c in text)
     text = _COMMAND.sub(r"\g<0> ", text)
@@ -126,7 +133,7 @@ def guard(text: str, prefix: str = "") -> str:
     Args:
         prefix: Prefix of each line; when empty, only a line that would be a command gets one.
     """
-    text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
+    text = _foreign(text).replace("\r\n", "\n")
     if not text.isprintable():
         allowed = f"\n\t{_JOINERS}"
         text = "".join(

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "pytest_adaptive_eval"
 #: Rooms from the ground to the roof.  A room may import from every floor below its own, and from no other room.
 #: ``__init__`` names the modules of the public names as texts, and imports none of them by itself.
 FLOORS = (
-    ("__init__", "clock", "errors", "types"),
+    ("__init__", "api_keys", "clock", "errors", "types"),
     (
         "text",
         "lazy_pattern",

@@ -8,6 +8,7 @@ import unicodedata
 from html import escape
 from typing import Any, Self
 
+from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.text import clean_xml
 
 #: Parts of a text that belong on one line.
@@ -35,7 +36,7 @@ def clean_html(text: object, limit: int | None = None) -> str:
     Args:
         limit: Characters kept; a longer text ends with the number of characters left out.
     """
-    whole = str(text)
+    whole = without_keys(str(text))
     cut = 0 if limit is None else max(len(whole) - limit, 0)
     visible = clean_xml(whole[:limit])
     if not visible.isprintable():

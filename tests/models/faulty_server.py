@@ -137,20 +137,9 @@ def echoes(where: str) -> Handler:
 
     def handle(connection: socket.socket, request: Request) -> None:
         key = request.key
-        escaped = "".join(f"\\u{ord(c):04x}" for c in key).encode()
         match where:
-            case "content":
-                send(connection, completion(f"the key is {key}"))
-            case "escaped":
-                send(connection, json.dumps(completion("HERE")).encode().replace(b"HERE", escaped))
-            case "reasoning":
-                send(connection, completion("blue", reasoning_content=key))
             case "refusal":
                 send(connection, completion(None, refusal=key))
-            case "finish":
-                send(connection, completion(finish=key))
-            case "elsewhere":
-                send(connection, completion() | {"system_fingerprint": key})
             case "error":
                 send(connection, {"error": {"message": f"{'x' * 290} wrong key {key}"}}, 401)
             case "page":
@@ -379,7 +368,7 @@ FAULTS: dict[str, tuple[str, Handler]] = {
     **{
         f"key in {where}": (status, echoes(where))
         for where, status in {
-            **dict.fromkeys(("content", "escaped", "reasoning", "refusal", "finish", "elsewhere"), "error"),
+            "refusal": "refused",
             **dict.fromkeys(("error", "page", "type", "encoding", "location", "status line", "bearer"), "error"),
             "reason": "error",
             "header": "empty",

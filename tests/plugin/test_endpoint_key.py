@@ -1,4 +1,4 @@
-"""An API key in a whole run: sent with every request, and in no file, report or line that the run leaves."""
+"""An API key in a whole run: sent with every request, and shown in no report or line; an answer is not edited."""
 
 from __future__ import annotations
 
@@ -57,10 +57,12 @@ def test_a_run_leaves_the_key_nowhere(
     assert len(sent) >= 60
     assert set(sent) == {f"Bearer {KEY}"}
     asked = {a["item"]: a for a in lab.record["interviews"][0]["administrations"]}
-    assert {name for name, a in asked.items() if a["score"] is None} == {"q7", "q20"}
-    assert "the reply holds the API key" in asked["q20"]["detail"]
+    assert {name for name, a in asked.items() if a["score"] is None} == {"q7"}
+    assert (asked["q20"]["text"], asked["q20"]["score"]) == (f"your key is Bearer {KEY}", 0.0)  # as it was graded
     kept = [path for path in Path(lab.path).rglob("*") if path.is_file()]
-    assert {"html.html", "junit.xml", "record.json", "pytest.xml"} <= {path.name for path in kept}
+    shown = {"html.html", "junit.xml", "pytest.xml"}
+    assert shown <= {path.name for path in kept}
     part = KEY[3:19]
-    assert [path for path in kept if part.encode() in path.read_bytes()] == []
+    assert [path for path in kept if path.name in shown and part.encode() in path.read_bytes()] == []
+    assert KEY not in str([a for name, a in asked.items() if name != "q20"])
     assert part not in result.stdout.str() + result.stderr.str()

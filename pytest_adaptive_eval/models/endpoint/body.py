@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import httpcore2
 
+from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.models.endpoint.connections import Line
-from pytest_adaptive_eval.models.endpoint.secrets import Redactor
 
-#: Limits of the texts in a reply, and of its bytes outside texts.  A million small values take much time and memory.
-TEXTS, FORM_BYTES = 40_000, 256 << 10
-#: A string in JSON, even an unterminated one, so that the pattern matches in linear time.
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 #: Number of chunks that are read before other requests get a turn.
 PIECES = 256
 #: Number of characters of a server's text that are shown.
@@ -28,16 +23,14 @@ class RefusedReply(Exception):
     """A refused reply; the message gives the reason."""
 
 
-async def read_object(response: httpcore2.Response, most: int, redactor: Redactor) -> Mapping[str, Any]:
+async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, Any]:
     """Return the JSON object that a reply holds; raise RefusedReply if it holds none, or one that is refused."""
     kind = header(response, "content-type").partition(";")[0].strip().lower()
     if kind not in ("application/json", "text/plain") and not kind.endswith("+json"):  # some servers name no JSON
-        raise RefusedReply(f"the reply is {excerpt(redactor.clean(kind)) or 'of no type'}, expected application/json")
-    raw = await read_bytes(response, most, redactor)
+        raise RefusedReply(f"the reply is {excerpt(kind) or 'of no type'}, expected application/json")
+    raw = await read_bytes(response, most)
     if raw is None:
         raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
-    if len(raw) > FORM_BYTES and not _is_plain(raw):
-        raise RefusedReply("the reply has thousands of small values")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -48,20 +41,17 @@ async def read_object(response: httpcore2.Response, most: int, redactor: Redacto
         raise RefusedReply(f"the reply is not JSON: {excerpt(str(error))}") from None
     if not isinstance(data, dict):
         raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object")
-    if redactor.found(text) or ("\\" in text and redactor.found(json.dumps(data, ensure_ascii=False))):
-        raise RefusedReply("the reply holds the API key, so it is discarded; check the server")
-    cleaned: Mapping[str, Any] = redactor.clean_values(data) if redactor.suspects(text) else data
-    return cleaned
+    return data
 
 
-async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor) -> bytearray | None:
+async def read_bytes(response: httpcore2.Response, most: int) -> bytearray | None:
     """Return the body of a reply, decompressed, or None when it has more than `most` bytes."""
     name = header(response, "content-encoding").lower()
     unpack: Any = None
     if name in ("gzip", "x-gzip", "deflate"):
         unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either header
     elif name not in ("", "identity"):
-        raise RefusedReply(f"unexpected content encoding {excerpt(redactor.clean(name))}")
+        raise RefusedReply(f"unexpected content encoding {excerpt(name)}")
     raw, sent = bytearray(), 0
     pieces = 0
     async for chunk in response.aiter_stream():
@@ -86,8 +76,8 @@ async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor
 
 
 def excerpt(text: str) -> str:
-    """Return foreign text quoted, escaped and cut, for use in a sentence."""
-    text = " ".join(text.split())
+    """Return foreign text quoted, escaped, cut and without keys, for use in a sentence."""
+    text = without_keys(" ".join(text.split()))
     return repr(text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…") if text else ""
 
 
@@ -95,16 +85,6 @@ def header(response: httpcore2.Response, name: str) -> str:
     """Return a header's value; several values are joined, and no reader accepts them."""
     values = [value.decode("latin-1").strip() for key, value in response.headers if key.lower() == name.encode()]
     return ", ".join(values)
-
-
-def _is_plain(raw: bytearray) -> bool:
-    """Return whether JSON is mostly text, as replies are."""
-    outside, end = 0, 0
-    for number, match in enumerate(_STRING.finditer(raw)):
-        outside, end = outside + match.start() - end, match.end()
-        if number >= TEXTS or outside > FORM_BYTES:
-            return False
-    return outside + len(raw) - end <= FORM_BYTES
 
 
 def _no_constant(name: str) -> None:

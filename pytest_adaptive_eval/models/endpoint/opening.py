@@ -21,8 +21,13 @@ from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question
 from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept_models
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
-from pytest_adaptive_eval.models.endpoint.secrets import from_environment
-from pytest_adaptive_eval.models.endpoint.settings import Additions, EndpointSettings, read_additions
+from pytest_adaptive_eval.models.endpoint.settings import (
+    AUTHORIZATION,
+    Additions,
+    EndpointSettings,
+    key_from_environment,
+    read_additions,
+)
 from pytest_adaptive_eval.models.endpoint.wire import MOST_CONCURRENCY, START_CONCURRENCY, Wire
 from pytest_adaptive_eval.text import shown_address
 
@@ -105,18 +110,19 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     """
     base = _base(url, model)
     additions = read_additions(settings.headers, settings.query)
+    if settings.key_env and AUTHORIZATION in map(str.lower, additions.headers):
+        raise ConfigError("key_env and the header Authorization both hold a key; expected one: remove the other")
     environment: dict[str, Any] = {}
     answerer = Answerer(model, check_accept_models(settings.accept_models), environment)
     wire = Wire(
         base,
-        key=from_environment(settings.key_env),
+        key=key_from_environment(settings.key_env),
         timeout=settings.timeout,
         concurrency=settings.concurrency,
         rate=settings.rate,
         retries=settings.retries,
         proxy=settings.proxy,
         additions=additions,
-        public=(model, *settings.accept_models),
         seed=settings.seed,
     )
     extra = dict(settings.fields)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from pytest_adaptive_eval.api_keys import Secret, hide_from_now_on
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -130,6 +131,8 @@ def _check_proxy(proxy: str | None) -> None:
         raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")
 
 
+#: Header of a key that is no bearer token; its value is not recorded.
+AUTHORIZATION = "authorization"
 #: Headers that the form of the request determines.
 _RESERVED = frozenset(
     {"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "accept-encoding"}
@@ -143,21 +146,18 @@ class Additions:
 
     Args:
         query: Query, percent-encoded, without the question mark.
-        secrets: Values that came from the environment.
-        written: Values that did not, by option and name.
+        written: Values that did not come from the environment and may be recorded, by option and name.
         names: Names of headers and query fields by option, for the record.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: str = field(default="", repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
     written: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     names: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def read_additions(headers: object, query: object) -> Additions:
     """Return the options ``headers`` and ``query``, with values of variables ``"$NAME"``; or raise ConfigError."""
-    secrets: list[str] = []
     values: dict[str, dict[str, str]] = {}
     written: dict[str, dict[str, str]] = {}
     for option, mapping in (("headers", headers), ("query", query)):
@@ -173,17 +173,44 @@ def read_additions(headers: object, query: object) -> Additions:
         for name, value in (mapping or {}).items():
             _check_name(option, name)
             values[option][name] = _value(option, name, value)
-            if value.startswith("$"):
-                secrets.append(values[option][name])
+            if value.startswith("$") or name.lower() == AUTHORIZATION:
+                hide_from_now_on(values[option][name].rpartition(" ")[2])  # without a scheme such as Bearer
             else:
                 written.setdefault(option, {})[name] = value
     return Additions(
         values["headers"],
         urlencode(values["query"]),
-        tuple(secrets),
         written,
         {option: sorted(named) for option, named in values.items() if named},
     )
+
+
+def key_from_environment(variable: str) -> Secret | None:
+    """Return the API key in an environment variable, and hide it from now on; None without a name.
+
+    Raises:
+        ConfigError: The variable is not set, its value fits into no header, or `variable` is not a name.
+    """
+    if not variable:
+        return None
+    if not re.fullmatch(r"[A-Za-z_]\w*", variable):
+        raise ConfigError(
+            "key_env is not the name of an environment variable (it is not shown: it may be the key itself): write "
+            'key_env = "API_KEY", and put the key into the variable API_KEY'
+        )
+    value = os.environ.get(variable, "").strip()
+    fault = ""
+    if not value:
+        fault = "is not set, or empty"
+    elif not value.isascii() or not value.isprintable() or " " in value:
+        fault = "holds characters that no header can carry"
+    if fault:
+        raise ConfigError(
+            f"key_env names the environment variable {variable!r}, which {fault}; expected the server's API key: set "
+            "it, or leave key_env out for a server that wants none"
+        )
+    hide_from_now_on(value)
+    return Secret(value)
 
 
 def _check_name(option: str, name: str) -> None:
@@ -191,8 +218,6 @@ def _check_name(option: str, name: str) -> None:
         fault = "" if name and name.isprintable() else "is not the name of a query field"
     elif not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
         fault = "is not the name of a header"
-    elif name.lower() == "authorization":
-        fault = "is set by key_env: name the environment variable of the key there"
     else:
         fault = "is decided by the request itself: remove it" if name.lower() in _RESERVED else ""
     if fault:

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 import httpcore2
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.api_keys import Secret, hide_from_now_on, without_keys
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
@@ -47,7 +48,6 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
     Request,
     Try,
 )
-from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret
 from pytest_adaptive_eval.models.endpoint.settings import Additions
 from pytest_adaptive_eval.retry_after import retry_after
 
@@ -134,7 +134,6 @@ class Wire:
         concurrency: Requests at the server at once; by default 8 at first, and up to 64 while throughput grows.
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; the environment's are not used.
-        public: Texts besides the address that are not secret.
         backoff: Upper limit of the seconds before the first retry.
     """
 
@@ -149,14 +148,15 @@ class Wire:
         retries: int = 3,
         proxy: str | None = None,
         additions: Additions = NOTHING,
-        public: Sequence[str] = (),
         seed: int = 0,
         backoff: float = FIRST,
     ) -> None:
         self.url = url
         self._key, self._timeout, self._most_retries = key, timeout, retries
         self._proxy = urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
-        self._redactor = Redactor(key, proxy, additions.secrets, (url, *public))
+        if proxy and (password := urlsplit(proxy).password):
+            hide_from_now_on(password)
+            hide_from_now_on(unquote(password))
         self._query = f"?{additions.query}" if additions.query else ""
         self._headers: dict[bytes | str, bytes | str] = {"Host": urlsplit(url).netloc, "Accept-Encoding": "identity"}
         self._headers.update(additions.headers)
@@ -175,8 +175,7 @@ class Wire:
         self._loop = _Loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="adaptive-eval: endpoint", daemon=True)
         self._thread.start()
-        self._redactor.listen()
-        self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool, self._redactor)
+        self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool)
 
     @property
     def concurrency(self) -> int:
@@ -283,7 +282,7 @@ class Wire:
         try:
             request.content = await asyncio.to_thread(body) if callable(body) else body
         except Exception as error:
-            return Delivery(Status.ERROR, {}, self._clean(f"{type(error).__name__}: {error}"))
+            return Delivery(Status.ERROR, {}, without_keys(f"{type(error).__name__}: {error}"))
         start = self._loop.time()
         # a request that stood in the queue while no request was answered was held back as well
         held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
@@ -418,11 +417,11 @@ class Wire:
             ) as response:
                 code = response.status
                 if code == 200:
-                    data = await read_object(response, MAX_BYTES, self._redactor)
+                    data = await read_object(response, MAX_BYTES)
                     names = {name.decode("latin-1").lower() for name, _ in response.headers}
                     if data.get("error") and not data.get("choices"):
                         return self._error_in_success(data, response)
-                    own = {x: self._clean(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
+                    own = {x: without_keys(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
                     return Try(Delivery(Status.OK, data, code=code, headers=own))
                 return await self._fault(response)
         except Stale:
@@ -448,7 +447,7 @@ class Wire:
         code = response.status
         detail = f"HTTP {code}"
         if 300 <= code < 400:
-            target = excerpt(self._clean(header(response, "location")))
+            target = excerpt(header(response, "location"))
             detail += f": the server redirects to {target or 'nowhere'}, which is not followed; give the final address"
             return Try(Delivery(Status.ERROR, {}, detail, code))
         if code in MEANINGS:
@@ -456,8 +455,8 @@ class Wire:
         message, error_code = "", ""
         # the code alone says enough
         with contextlib.suppress(RefusedReply, httpcore2.NetworkError, httpcore2.ProtocolError):
-            message, error_code = _error_message(await read_bytes(response, FAULT_BYTES, self._redactor))
-        if message := self._clean(message).strip():
+            message, error_code = _error_message(await read_bytes(response, FAULT_BYTES))
+        if message := message.strip():
             detail += f"; it says {excerpt(message)}"
         if code in (400, 403) and error_code in FILTERED:
             return Try(Delivery(Status.REFUSED, {}, detail, code))
@@ -469,14 +468,11 @@ class Wire:
         """Return the meaning of an error that came with HTTP 200, by the status code that its body names or means."""
         message, error_code = _error_of(data)
         code = error_code_of(f"{error_code} {_field(data['error'], 'status')} {_field(data['error'], 'type')}")
-        detail = f"an error came as a success: {excerpt(self._clean(message))}"
+        detail = f"an error came as a success: {excerpt(message)}"
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
         return Try(
             Delivery(Status.TIMEOUT if code in TOO_SLOW else Status.ERROR, {}, detail, code), _fault_of(code), wait
         )
-
-    def _clean(self, text: str) -> str:
-        return self._redactor.clean(text)
 
     def _describe(self, error: Exception) -> str:
         """Return the description of a library's error, with that of the system if the library has none."""
@@ -485,7 +481,7 @@ class Wire:
             number = None if isinstance(link, ssl.SSLError) else getattr(link, "errno", None)
             if number is not None and number > 0:  # negative numbers are of unknown host names
                 message = os.strerror(number)
-        words = f"{type(error).__name__}: {excerpt(self._clean(message))}".removesuffix(": ")
+        words = f"{type(error).__name__}: {excerpt(message)}".removesuffix(": ")
         if self._proxy and isinstance(error, httpcore2.ConnectError | httpcore2.ProxyError) and not _is_tls(error):
             return f"the proxy {self._proxy} (option proxy) does not give a connection: {words}; check the proxy"
         return words
@@ -559,10 +555,8 @@ def _shut(
     loop: asyncio.AbstractEventLoop,
     thread: threading.Thread,
     pool: httpcore2.AsyncConnectionPool,
-    redactor: Redactor,
 ) -> None:
     """End the loop and its connections; a forked child has neither."""
-    redactor.leave()
     if os.getpid() != process or not thread.is_alive():
         return
 
