@@ -122,3 +122,12 @@ def test_a_baseline_that_counted_unanswered_items_otherwise_is_refused(before: s
     file.check(decoding="", unanswered=before)
     with pytest.raises(BaselineError, match=f'count as {before} in the baseline and as {now} here.*"{before}"'):
         file.check(decoding="", unanswered=now)
+
+
+def test_the_answers_of_the_model_are_no_baseline_of_it(folders: list[Path]) -> None:
+    (folders[0] / "old.csv").write_text(MATRIX)
+    early = read_baseline("old.csv#early", folders, BANK, "toy")
+    late = read_baseline("old.csv#late", folders, BANK, "toy")
+    early.check(decoding="", unanswered="wrong", checkpoint=late.checkpoint)
+    with pytest.raises(BaselineError, match="the baseline holds the same answers as the model"):
+        early.check(decoding="", unanswered="wrong", checkpoint=early.checkpoint)

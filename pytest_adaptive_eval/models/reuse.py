@@ -21,9 +21,13 @@ from pytest_adaptive_eval.models.base import Completion, Message, Model, Prefere
 from pytest_adaptive_eval.models.caps import Cap
 
 
-def identity_key(identity: SubjectIdentity) -> list[str]:
-    """Return the parts of a model's identity on which its replies depend."""
-    return [identity.name, identity.checkpoint, identity.decoding_hash]
+def identity_key(model: object, identity: SubjectIdentity) -> list[str]:
+    """Return whose replies these are: name, kind, checkpoint hash and decoding.
+
+    The hash may be a value that a user wrote, such as ``v1``, so it does not identify a model by itself.
+    """
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    return [identity.name, kind, identity.checkpoint, identity.decoding_hash]
 
 
 def request_key(*parts: Any) -> str:
@@ -368,7 +372,7 @@ class RecordedModel(Model):
             self._shared.keep(_shared_key(key), completion)
 
     def _key(self, *request: Any) -> str:
-        return request_key(*identity_key(self.identity), *request)
+        return request_key(*identity_key(self._model, self.identity), *request)
 
 
 def _shared_key(key: str) -> str:
@@ -425,13 +429,13 @@ def completion_key(model: Model, item: Item, *draw: Any) -> str:
     """
     identity, cap = model.identity, model.cap
     tokens = cap.of(item) if cap is not None and item.likelihood is None else None
-    decoding = replace(identity, decoding={**identity.decoding, "max_tokens": tokens}).decoding_hash
+    capped = replace(identity, decoding={**identity.decoding, "max_tokens": tokens})
     data = {name: value for name, value in item.to_json().items() if name not in _UNASKED}
     data["meta"] = {name: value for name, value in item.meta.items() if name != "sample"}
     data["images"] = [_picture_hash(path) for path in item.image_paths]
     data["likelihood"] = None if item.likelihood is None else item.likelihood.to_json()
     precision = identity.environment.get("dtype")
-    return request_key(identity.checkpoint, decoding, precision, canonical_json(data), draw)
+    return request_key(*identity_key(model, capped), precision, canonical_json(data), draw)
 
 
 def _picture_hash(path: str) -> str:

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
-from pytest_adaptive_eval.models.reuse import completion_key, from_entry, request_key, scored, to_entry
+from pytest_adaptive_eval.models.reuse import completion_key, from_entry, identity_key, request_key, scored, to_entry
 from pytest_adaptive_eval.records.journal import SEED, Journal
 from pytest_adaptive_eval.records.parts import LikelihoodRecord, ReuseRecord, converted, plain
 from pytest_adaptive_eval.records.run_record import Administration
@@ -316,7 +316,7 @@ class _WatchedModel:
 
     def __init__(self, recorder: AnswerRecorder, model: Any, identity: SubjectIdentity) -> None:
         self._recorder, self._model = recorder, model
-        self._identity = identity.checkpoint, identity.decoding_hash
+        self._identity = identity_key(model, identity)
         self._numbers: Counter[str] = Counter()  # of equal requests within one question
         self._own = vars(model).get("generate", _ABSENT)
         self._function: Callable[..., Any] = model.generate

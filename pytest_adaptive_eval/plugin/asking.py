@@ -19,7 +19,7 @@ from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
-from pytest_adaptive_eval.models.reuse import Completions
+from pytest_adaptive_eval.models.reuse import Completions, identity_key
 from pytest_adaptive_eval.plugin.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
@@ -491,7 +491,7 @@ class AskingLoop:
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
-            file.check(decoding=respondent.decoding, unanswered=self.unanswered)
+            file.check(decoding=respondent.decoding, unanswered=self.unanswered, checkpoint=identity.checkpoint)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity)
         self.evaluation = self.evaluation.for_subject(
@@ -539,8 +539,7 @@ class AskingLoop:
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,
-            checkpoint=identity.checkpoint,
-            decoding=respondent.decoding,
+            subject=identity_key(subject, identity),
         )
         path = self.state.folder / "journal" / f"{key}.jsonl"
         journal, spent = self.state.pipeline.hand_over(self.nodeid, path)

@@ -75,8 +75,7 @@ class EvaluationTest(EvaluationNode):
             scale="",
             policy=plan.to_json(),
             seed=0,  # the plan has the seed
-            checkpoint="",  # the key of each reply has a hash of its model
-            decoding="",
+            subject=(),  # the key of each reply names its model
         )
         state, usage, progress = self.state, False, _Progress(self)
         path = state.folder / "journal" / f"{key}.jsonl"

@@ -93,12 +93,19 @@ class BaselineFile:
                 "comparable: record the baseline again"
             )
 
-    def check(self, *, decoding: str, unanswered: str) -> None:
-        """Raise if a candidate is decoded or counted in another way.
+    def check(self, *, decoding: str, unanswered: str, checkpoint: str = "") -> None:
+        """Raise if a candidate is decoded or counted in another way, or is the baseline itself.
 
         Raises:
-            BaselineError: The decoding settings or what unanswered items count as changed; the message names which.
+            BaselineError: The decoding settings or what unanswered items count as changed, or the baseline is the file
+                of the candidate's recorded answers; the message names which.
         """
+        recorded_answers = not self.source.run
+        if recorded_answers and self.source.path and checkpoint and self.checkpoint == checkpoint:
+            raise BaselineError(
+                f"{self.where}: the baseline holds the same answers as the model, so no answer can be worse: name the "
+                "file of another model as the baseline"
+            )
         if self.unanswered not in ("", unanswered):
             raise BaselineError(f"{self.where}: {counted_apart(self.unanswered, unanswered)}")
         if self.decoding and decoding and self.decoding != decoding:

@@ -16,7 +16,7 @@ import re
 import secrets
 import stat
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -129,12 +129,15 @@ def interview_key(
     scale: str,
     policy: Mapping[str, Any],
     seed: int,
-    checkpoint: str,
-    decoding: str,
+    subject: Sequence[str],
     schema: int = SCHEMA,
 ) -> str:
-    """Return the key of an interview; a run with the same key resumes it."""
-    return _digest([name, bank, scale, dict(policy), seed, checkpoint, decoding, schema])
+    """Return the key of an interview; a run with the same key resumes it.
+
+    Args:
+        subject: Whose answers these are, see `models.reuse.identity_key`.
+    """
+    return _digest([name, bank, scale, dict(policy), seed, *subject, schema])
 
 
 class Journal:
