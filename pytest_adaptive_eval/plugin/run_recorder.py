@@ -171,6 +171,7 @@ class RunRecorder:
         self._reported: set[str] = set()
         self._skipped: set[str] = set()
         self._failed = self._replayed = False
+        self._expected_to_fail: set[str] = set()  #: Gates with the mark xfail, by node id.
         self._failed_questions: dict[str, str] = {}  #: Interviews of failed questions, by the question's node id.
         self._complaints: list[str] = []
         self._files = RunFiles(state, self.run, started, self._complaints)
@@ -204,7 +205,10 @@ class RunRecorder:
                 self.run.evaluations.append(evaluation)
                 if evaluation.is_interview:
                     self._progress.end(report.nodeid, len(evaluation.administrations))
-            self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
+            gates = [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
+            self.run.gates += gates
+            if gates and hasattr(report, "wasxfail"):
+                self._expected_to_fail.add(report.nodeid)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, unlike tests that pass and fail."""
@@ -278,9 +282,27 @@ class RunRecorder:
         if status == _OK and (self._failed or session.testsfailed):  # such as by pytest.exit
             self._complaints.append("tests failed, so the run does not end with the exit status 0 that was set")
             status = _FAILED
+        if status == _OK:
+            complaints = self._complaints_of_gates()
+            self._complaints += complaints
+            status = _FAILED if complaints else status
         if status == pytest.ExitCode.NO_TESTS_COLLECTED and self.run.absent_required:
             status = _OK  # `_fail_without_required` names the cause
         return status
+
+    def _complaints_of_gates(self) -> list[str]:
+        """Return why gates do not let the run pass, whatever hooks and marks made of their reports."""
+        complaints = [
+            f"{nodeid}: the mark xfail takes no effect on a gate, which promotes nothing while it has it: remove the mark"
+            for nodeid in sorted(self._expected_to_fail)
+        ]
+        for gate in self.run.gates:
+            if not gate.holds and gate.nodeid not in self._expected_to_fail:
+                complaints.append(
+                    f"{gate.nodeid}: the verdict is {gate.outcome.value}, and a plugin or a hook changed the report of "
+                    "the gate, so the run does not end with the exit status 0 that was set"
+                )
+        return complaints
 
     def _status_of_gates(self, status: int) -> int:
         """Return the exit status, which is not 0 where no gate passed, and 4 where a mistake voided an evaluation."""

@@ -196,7 +196,10 @@ class VerdictLog:
         """Return one record per verdict, and one more if the gate failed for another reason."""
         entries = self._entries.pop(item.nodeid, [])
         verdicts = [(entry.evaluation, VerdictRecord.of(entry.verdict), entry.gates) for entry in entries]
-        if report.failed and all(entry.verdict for entry in entries):
+        ending = self._endings.get(item.nodeid)
+        broken = ending is not None and not isinstance(ending, (pytest.skip.Exception, pytest.xfail.Exception))
+        # a hook may have made another report of it
+        if (report.failed or broken) and all(entry.verdict for entry in entries):
             nodes = self._state.needs.get(item, [])
             name = nodes[0].evaluation.name if len(nodes) == 1 else ""
             sentence = f"{Outcome.ERROR.value} {crash_line(report)}"

@@ -314,13 +314,46 @@ def test_a_gate_whose_verdict_holds_need_not_assert(lab: Any, body: str) -> None
     assert len(lab.outcomes()) == 1
 
 
-def test_a_gate_that_may_fail_may_forget(lab: Any) -> None:
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("threshold", [0.99, 0.1])
+def test_a_gate_with_xfail_promotes_nothing(lab: Any, threshold: float) -> None:
     lab.bank()
     lab.toy(8)
-    lab.tests(GATE.format(body="accuracy.at_least(0.99)", mark="@pytest.mark.xfail(strict=True, reason='so')"))
+    lab.tests(GATE.format(body=f"assert accuracy.at_least({threshold})", mark="@pytest.mark.xfail(reason='so')"))
     result = lab.run()
-    assert result.ret == 0
-    result.assert_outcomes(passed=1, xfailed=1)
+    assert result.ret == lab.record["exit_status"] == 1
+    result.stdout.fnmatch_lines(["adaptive-eval: test_it.py::test_gate: the mark xfail takes no effect on a gate*"])
+
+
+#: Gates that fail, and the outcomes that their record keeps.
+FAILING = {
+    "verdict": ("assert accuracy.at_least(0.99)", ["FAIL"]),
+    "body": ("assert accuracy.at_least(0.1)\n    assert 1 == 2", ["PASS", "ERROR"]),
+    "no verdict": ("assert 1 == 2", []),
+}
+
+
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize("name", FAILING)
+def test_a_hook_that_skips_a_failed_gate_does_not_save_the_run(lab: Any, name: str) -> None:
+    body, outcomes = FAILING[name]
+    lab.bank()
+    lab.toy(
+        8,
+        more="""
+        import pytest
+        @pytest.hookimpl(hookwrapper=True)
+        def pytest_runtest_makereport(item, call):
+            report = (yield).get_result()
+            if report.failed:
+                report.outcome, report.longrepr = "skipped", ("x", 1, "Skipped: later")
+        """,
+    )
+    lab.tests(GATE.format(body=body, mark=""))
+    result = lab.run()
+    result.assert_outcomes(passed=1, skipped=1)
+    assert result.ret == lab.record["exit_status"] == 1
+    assert [outcome for _, outcome in lab.outcomes()] == outcomes
 
 
 @pytest.mark.slow
