@@ -12,12 +12,12 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import BankError, SandboxUnavailable, Unscored
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.tasks.family import Runner
 
@@ -165,21 +165,61 @@ def _sandbox() -> Runner:
     return sandbox
 
 
+class Call(NamedTuple):
+    """One call of the tested function, and the result that a right program gives.
+
+    Args:
+        tolerance: Largest difference from a number that is right; None for results that must be equal.
+    """
+
+    arguments: list[Any]
+    expected: Any
+    tolerance: float | None
+
+
+def calls_of_item(item: Item) -> list[Call]:
+    """Return the calls by which the grader `CODE` tests a program.
+
+    Raises:
+        BankError: ``meta.function`` or ``meta.calls`` is missing, or a call has another form.
+    """
+    function, calls = item.meta.get("function"), item.meta.get("calls")
+    if not isinstance(function, str) or not function.isidentifier() or not isinstance(calls, list) or not calls:
+        raise BankError(
+            f"item {item.id!r}: the grader {CODE!r} needs meta.function, the name of a function, and meta.calls, a list"
+        )
+    return [_read_call(call, f"item {item.id!r}: meta.calls[{number}]") for number, call in enumerate(calls)]
+
+
+def check_code_items(items: Sequence[Item]) -> None:
+    """Raise BankError if an item with the grader `CODE` cannot be graded, whether or not it will be drawn."""
+    for item in items_naming(items, CODE):
+        if item.grader == CODE:
+            calls_of_item(item)
+
+
+def _read_call(call: Any, where: str) -> Call:
+    try:
+        arguments, expected = ast.literal_eval(call["arguments"]), ast.literal_eval(call["expected"])
+        tolerance = float(call["tolerance"]) if "tolerance" in call else None
+    except (KeyError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, list):
+        raise BankError(
+            f'{where} is {call!r:.100}, expected {{"arguments": "[1, 2]", "expected": "3"}}: a list of arguments and the '
+            "result, both as texts of Python literals, and perhaps a number as tolerance"
+        )
+    return Call(arguments, expected, tolerance)
+
+
 def grade_code(item: Item, text: str) -> float:
     """Return 1 if the program in an answer gives every expected result; raise Unscored if no sandbox runs it."""
-    function, calls = item.meta.get("function"), item.meta.get("calls")
-    if not isinstance(function, str) or not isinstance(calls, list) or not calls:
-        raise BankError(f"item {item.id!r}: the grader {CODE!r} needs meta.function and meta.calls")
+    calls, function = calls_of_item(item), str(item.meta["function"])
+    program = program_of(text, function, str(item.meta.get("start", "")))
     try:
-        run = _sandbox().call(
-            program_of(text, function, str(item.meta.get("start", ""))),
-            function,
-            [ast.literal_eval(call["arguments"]) for call in calls],
-        )
+        run = _sandbox().call(program, function, [call.arguments for call in calls])
     except SandboxUnavailable as error:
         raise Unscored(Status.NOT_RUN.value, str(error), text) from None
-    except (KeyError, ValueError, TypeError, SyntaxError) as error:
-        raise BankError(f"item {item.id!r}: its calls cannot be made ({error!r:.100})") from None
     if run.status is Status.SANDBOX_ERROR:
         raise Unscored(run.status.value, run.detail, text)
     if run.status is not Status.OK or len(run.outputs) != len(calls):
@@ -187,8 +227,7 @@ def grade_code(item: Item, text: str) -> float:
     return float(all(_right(output, call) for output, call in zip(run.outputs, calls, strict=True)))
 
 
-def _right(output: Any, call: Mapping[str, Any]) -> bool:
-    expected = ast.literal_eval(call["expected"])
-    if "tolerance" in call and isinstance(output, int | float):
-        return bool(math.isfinite(output) and abs(output - expected) <= float(call["tolerance"]))
-    return bool(output == expected)
+def _right(output: Any, call: Call) -> bool:
+    if call.tolerance is not None and isinstance(output, int | float):
+        return bool(math.isfinite(output) and abs(output - call.expected) <= call.tolerance)
+    return bool(output == call.expected)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.banks.code import CODE, grade_code
+from pytest_adaptive_eval.banks.code import CODE, calls_of_item, grade_code
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
@@ -113,6 +113,8 @@ def parse_item(
             raise BankError(f"{where}{str(error).removeprefix(f'item {item.id!r}')}") from None
         _check_answer(item, where)
         _check_strictness(item, where)
+        if grader == CODE:
+            calls_of_item(item)
     return item
 
 

@@ -343,6 +343,11 @@ class Model(abc.ABC):
         return ""
 
     @property
+    def warnings(self) -> list[str]:
+        """What whoever promotes must know of the model's answers; empty for most models."""
+        return []
+
+    @property
     def rates(self) -> bool:
         """Whether `prefer` works: likelihoods are available and plausible."""
         return False

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
@@ -505,6 +506,7 @@ class AskingLoop:
             for item in items_naming(items, JUDGE):
                 if item.custom is needs_judge:
                     needs_judge(item, "")
+        check_code_items(items)
         self.reuse.bind(respondent.subject)
         if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
             self._open_journal(respondent)

@@ -178,7 +178,10 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if judge is not None:
         record.notes = list(judge.notes())
     record.notes += filter(None, [must_pass_sentence(result.must_pass)])
-    spent = respondent.subject.usage - respondent.usage if isinstance(respondent.subject, Model) else Usage()
+    spent = Usage()
+    if isinstance(respondent.subject, Model):
+        spent = respondent.subject.usage - respondent.usage
+        record.warnings = respondent.subject.warnings
     account = record.interviewer.interviewer if record.interviewer else None
     chosen = Usage(**{name: getattr(account, name) for name in Usage.__dataclass_fields__}) if account else Usage()
     record.costs = evaluation.spending.costs(spent, chosen, judge.usage if judge else Usage(), record.size)

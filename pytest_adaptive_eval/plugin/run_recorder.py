@@ -42,18 +42,19 @@ class RunFiles:
         import platform
 
         from pytest_adaptive_eval import __version__
-        from pytest_adaptive_eval.records.history import History, earlier_tries
-        from pytest_adaptive_eval.records.run_files import new_run_id, write_record
+        from pytest_adaptive_eval.records.run_files import new_run_id, write_record, write_run
 
         run, settings = self._run, self.state.settings
         python = platform.python_version()
         run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         run.run = new_run_id(self._started, os.urandom(4))
         run.warn()
-        if (self.state.folder / "runs").is_dir():
-            with suppress(AdaptiveEvalError, OSError):  # of a history that cannot be read
-                run.warnings += earlier_tries(run, History(self.state.folder).runs)
-        self._put("record", self.state.folder / "runs" / f"{run.run}.json", self._write_run)
+        try:
+            self._look_back()
+        except Exception as error:  # no file of an earlier run may stop this one from writing its record
+            run.warnings.append(f"earlier runs cannot be read: {error}")
+        path = self.state.folder / "runs" / f"{run.run}.json"
+        self._put("record", path, lambda _: write_run(self.state.folder, run))
         self._put("JUnit report", settings.junit, self._write_gate_report)
         self._put("page", settings.html, self._write_page)
         self._put("new baseline", self._new_baseline() if passed else None, lambda path: write_record(path, run))
@@ -85,14 +86,16 @@ class RunFiles:
         else:
             self.paths[name] = path
 
-    def _write_run(self, _: Path) -> None:
-        from pytest_adaptive_eval.records.run_files import write_run
+    def _look_back(self) -> None:
+        """Add what earlier runs say of this one: other tries of its gates, and what panels can be compared with."""
+        from pytest_adaptive_eval.records.history import History, earlier_tries
 
-        if any(evaluation.opinion for evaluation in self._run.evaluations):
-            from pytest_adaptive_eval.records.history import History
-
-            service("agree_with_truth", "studies")(self._run, History(self.state.folder).runs)
-        write_run(self.state.folder, self._run)
+        if not (self.state.folder / "runs").is_dir():
+            return
+        run, history = self._run, History(self.state.folder)
+        run.warnings += [*earlier_tries(run, history.runs), *history.unread_notes()]
+        if any(evaluation.opinion for evaluation in run.evaluations):
+            service("agree_with_truth", "studies")(run, history.runs)
 
     def _write_gate_report(self, path: Path) -> None:
         from pytest_adaptive_eval.reports.junit import write_gate_report
@@ -293,7 +296,7 @@ class RunRecorder:
     def _complaints_of_gates(self) -> list[str]:
         """Return why gates do not let the run pass, whatever hooks and marks made of their reports."""
         complaints = [
-            f"{nodeid}: the mark xfail takes no effect on a gate, which promotes nothing while it has it: remove the mark"
+            f"{nodeid}: the mark xfail takes no effect on a gate, and a gate that has it promotes nothing: remove it"
             for nodeid in sorted(self._expected_to_fail)
         ]
         for gate in self.run.gates:

@@ -85,7 +85,6 @@ def accept_levels(folder: Path, levels: Sequence[AcceptedLevel]) -> Path:
 LATEST = "latest"  #: Name of the newest run with answers of its own.
 _INDEX = 4  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
 _LARGEST = 512 * 2**20  #: Largest size of a record in bytes, also of an unpacked one.
-_FILES = 20_000  #: Most files read in one source.
 _NO_RECORD = ""  #: Summary of a file that is no record, so that it is not read again.
 #: Error codes of an index that another process uses, or in a folder that cannot be written.
 _UNAVAILABLE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -210,7 +209,7 @@ class History:
             paths = folder.glob("[!.]*.json")
         else:
             paths = _below(source)
-        for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
+        for path in sorted(paths):
             try:
                 status = path.stat()
             except OSError as error:
@@ -226,7 +225,7 @@ class History:
                 if not zipfile.is_zipfile(file):
                     return None
                 with zipfile.ZipFile(file) as archive:
-                    return archive.infolist()[:_FILES]
+                    return archive.infolist()
         except OSError as error:
             raise JournalError(_unreadable(str(self.source), error)) from error
         except Exception as error:  # a damaged archive raises undocumented exceptions
@@ -259,6 +258,9 @@ class History:
         except OSError as error:
             self.unread.append(_unreadable(file.key, error))
             return None
+        except Exception as error:  # whatever a foreign file sets off; the others are read
+            self.unread.append(f"{file.key} cannot be read: {type(error).__name__}: {error}: restore or remove it")
+            return None
         if record is None:
             if file.path.parent.name == "runs":  # this folder holds records alone, so a run is lost
                 self.unread.append(f"{file.key} is no whole record: restore or remove it")
@@ -266,6 +268,12 @@ class History:
             return _NO_RECORD
         brief = [replace(evaluation, administrations=[], account={}) for evaluation in record.evaluations]
         return json.dumps(replace(record, evaluations=brief).to_json())
+
+    def unread_notes(self) -> list[str]:
+        """Return a sentence on the files that are skipped; none if all were read."""
+        if not self.unread:
+            return []
+        return [f"{counted(len(self.unread), 'file')} of earlier runs skipped: {self.unread[0]}"]
 
     def add(self, record: RunRecord) -> None:
         """Add a run of another source, unless it is in this one."""

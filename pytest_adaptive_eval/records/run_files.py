@@ -103,7 +103,8 @@ def parse_run(content: bytes, where: str) -> RunRecord:
         record = RunRecord.from_json(data)
         for interview in record.interviews:
             _check_administrations(interview)
-        datetime.fromisoformat(record.started)
+        if datetime.fromisoformat(record.started).tzinfo is None:
+            raise ValueError(f"started is {record.started!r:.40}, expected a time with a zone, such as ...+00:00")
     except UsageError as error:
         raise JournalError(f"{where}: {error}") from error
     except (TypeError, ValueError) as error:

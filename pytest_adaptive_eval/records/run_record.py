@@ -173,6 +173,7 @@ class EvaluationRecord(Record, kw_only=True):
         asked, size: Units that counted, and those that took place; items administered, and those of the bank.
         unit: Such as ``rounds``.
         error: Why it is void.
+        warnings: What whoever promotes must know of the model's answers.
         journal: Name of the file of its replies or answers.
         usage_error: Whether a mistake of the user voids it.
         members: Identities of all subjects, if there are several.
@@ -200,7 +201,7 @@ class EvaluationRecord(Record, kw_only=True):
     sparse = frozenset(
         {
             "journal", "usage_error", "members", "metrics", "account", "population", "opinion", "judge", "baselines",
-            "unanswered", "reuse", "schema1_hash",
+            "unanswered", "reuse", "schema1_hash", "warnings",
         }
     )  # fmt: skip
     name: str
@@ -214,6 +215,7 @@ class EvaluationRecord(Record, kw_only=True):
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = []
+    warnings: list[str] = []
     journal: str = ""
     usage_error: bool = False
     members: list[SubjectRecord] = []
@@ -500,7 +502,7 @@ class RunRecord(Record):
             cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
             refused = i.reuse.refused if i.reuse else ""
             unshared = f"no answer was taken from the store (--adaptive-eval-reuse): {refused}" if refused else ""
-            sentences = filter(None, [cut, unshared, *(i.interviewer.faults if i.interviewer else ())])
+            sentences = filter(None, [cut, unshared, *i.warnings, *(i.interviewer.faults if i.interviewer else ())])
             self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:

@@ -15,6 +15,7 @@ from made import made, several
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.records import history as history_module
 from pytest_adaptive_eval.records.history import LATEST, History
 from pytest_adaptive_eval.records.run_files import write_record, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord, merged
@@ -265,3 +266,31 @@ def test_a_run_kept_elsewhere_counts_once(folder: Path) -> None:
     history.add(record(2))
     history.add(record(9))
     assert days(history) == ["01", "02", "03", "04", "05", "09"]
+
+
+def test_a_record_whose_time_has_no_zone_is_named_and_skipped(folder: Path) -> None:
+    path = folder / "runs" / f"{record(2).run}.json"
+    path.write_text(path.read_text().replace("T00:00:00+00:00", "T00:00:00"))
+    history = History(folder)
+    assert days(history) == ["01", "03", "04", "05"]
+    (note,) = history.unread_notes()
+    assert note.startswith(f"1 file of earlier runs skipped: {path}")
+    assert "expected a time with a zone" in note
+
+
+def test_whatever_a_foreign_file_sets_off_is_named_and_the_others_are_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = folder / "runs" / "foreign.json"
+    foreign.write_text('{"run": 1, "gates": []}')
+    read = history_module.parse_run
+
+    def fail(content: bytes, where: str) -> RunRecord:
+        if where == str(foreign):
+            raise RecursionError("too deep")
+        return read(content, where)
+
+    monkeypatch.setattr(history_module, "parse_run", fail)
+    history = History(folder)
+    assert days(history) == ["01", "02", "03", "04", "05"]
+    assert history.unread == [f"{foreign} cannot be read: RecursionError: too deep: restore or remove it"]

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, i
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.cut_signs import CutSigns
 from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -56,6 +57,7 @@ class EndpointModel(Model):
         self._usage, self._counting = endpoint.usage, threading.Lock()
         self._pictures_checked = False
         self._takes_schema = True
+        self._signs = CutSigns()
 
     @classmethod
     def load(cls, url: str, model: str, **options: Any) -> Self:
@@ -99,6 +101,11 @@ class EndpointModel(Model):
             if any(isinstance(value, list) for value in facts.values()):
                 return "several deployments answered under one name"
         return super().no_reuse
+
+    @property
+    def warnings(self) -> list[str]:
+        """Signs that the server cuts prompts or answers."""
+        return self._signs.warnings
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Raise ConfigError if the server cannot do what the items need: show pictures to its model, or rate texts."""
@@ -247,7 +254,9 @@ class EndpointModel(Model):
         endpoint = self._endpoint
         ok = delivery.status is Status.OK
         reply = endpoint.read(delivery, cap.of(item)) if ok else endpoint.api.read(delivery)
-        self._count(reply.cost)
+        with self._counting:
+            self._usage += reply.cost
+            self._signs.note(item, reply)
         return reply
 
     def _body(self, item: Item) -> bytes | Callable[[], bytes]:
