@@ -8,7 +8,7 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.text import counted
 
-#: Fewest answers of one length, and fewest tokens of it, that are a sign of a limit: short answers are often equally long.
+#: Fewest answers of one length, and fewest tokens of it, that show a limit: short answers are often equally long.
 FEWEST_ANSWERS, FEWEST_TOKENS = 10, 16
 
 
@@ -46,8 +46,8 @@ class CutSigns:
             (tokens,) = self._lengths
             if tokens >= FEWEST_TOKENS:
                 warnings.append(
-                    f"all {count} answers end after exactly {tokens} tokens, and the server says that the model stopped: "
-                    "it may cut them; check its own limit of tokens"
+                    f"all {count} answers end after exactly {tokens} tokens, and none is marked as cut: the server may cut "
+                    "them; check its own limit of tokens"
                 )
         return warnings
 
