@@ -206,8 +206,8 @@ def _read_call(call: Any, where: str) -> Call:
         arguments = None
     if not isinstance(arguments, list):
         raise BankError(
-            f'{where} is {call!r:.100}, expected {{"arguments": "[1, 2]", "expected": "3"}}: a list of arguments and the '
-            "the result, both as texts of Python literals, and perhaps a number as tolerance"
+            f'{where} is {call!r:.100}, expected {{"arguments": "[1, 2]", "expected": "3"}}: a list of arguments '
+            "and the result, both as texts of Python literals, and perhaps a number as tolerance"
         )
     return Call(arguments, expected, tolerance)
 

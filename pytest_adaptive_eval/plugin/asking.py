@@ -24,7 +24,7 @@ from pytest_adaptive_eval.models.reuse import Completions, identity_key
 from pytest_adaptive_eval.plugin.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.probe import check_test
+from pytest_adaptive_eval.plugin.probe import TestProbes
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.state import GeneratorStates, Once, TestFinding, sets_up_only
@@ -170,6 +170,7 @@ class AskingLoop:
         self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, TestFinding()
+        self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
         self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook
@@ -198,9 +199,6 @@ class AskingLoop:
             with self.generators.in_use():
                 self._ask_proposals()
                 self._repeat_items()
-            scores = {entry.score for entry in self.recorder.administrations}
-            if (doubt := self.finding.doubt) and scores <= {None, 1.0}:
-                raise ConfigError(f"{self.nodeid}: {doubt}")
         except AdaptiveEvalError as error:
             self._end_by(error)
         finally:
@@ -237,7 +235,7 @@ class AskingLoop:
         while not self._over and (proposal := self._propose()) is not None:
             if not (self.recorder.administrations or self.asks_items or self._setup_only):
                 item = self.evaluation.bank.items[int(proposal.items[0, 0])]
-                if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
+                if sentence := self.probes.check_first(self, self.node, item):
                     raise ConfigError(sentence)
             if not self._affordable(proposal.items.shape[1]):
                 self.session.end(StopReason.COST)
@@ -423,6 +421,16 @@ class AskingLoop:
         subject = self.respondent.subject
         if isinstance(subject, Model) and self._asks_by_itself(test):
             self.state.pipeline.answer(self, subject, self._batch[self._batch.index(test) :])
+
+    def check_passed(self, test: QuestionTest) -> None:
+        """End the interview if the test of a question that passed accepts answers to other questions."""
+        if self.asks_items or self._over:
+            return
+        latest = self.latest(test.requests.taken)
+        with captured(self.node):
+            sentence = self.probes.check_passed(self.node, test, latest.text if latest else "")
+        if sentence:
+            self.give_up(sentence, usage=True)
 
     def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""

@@ -76,7 +76,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     )
     result = with_misfit_note(result)
     record = _record(loop, result, noise, seconds)
-    record.notes += [*shared, *filter(None, [loop.gate_plan.undeclared_warning])]
+    record.notes += [*shared, *filter(None, [loop.gate_plan.undeclared_warning, loop.probes.note()])]
     if loop.unneeded:
         record.notes.append(
             f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
@@ -91,7 +91,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     yield from evaluation.notes
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
-    yield from filter(None, [loop.recorder.unkept])
+    yield from filter(None, [loop.recorder.unkept, loop.probes.note()])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:

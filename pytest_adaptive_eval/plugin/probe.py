@@ -1,19 +1,23 @@
-"""Run a test of questions on made-up answers, to see whether anything that a model says can fail it.
+"""Run a test of questions on answers to other questions, to see whether it can fail.
 
-What a test checks is seen by what it does: it asks, gets an answer that is right for no item, and has to fail. So an
+What a test checks is seen by what it does: it asks, gets an answer that is wrong for its item, and has to fail. So an
 assertion counts that fails, wherever it is written, and one that is forgotten, caught, never reached, constant or in
-another thread does not.
+another thread does not. The test is probed before the first question, and again with each question that passed, until
+`ENOUGH` items have shown that it checks them.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self
 
 import pytest
 
+from pytest_adaptive_eval.banks.code import CODE
+from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
 from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, QuestionTest, find_model_fixture
@@ -24,6 +28,70 @@ _WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters sh
 _ANSWERS = (f"{_WORD} qzzx zqxxqz.", "-73051.9182640137", f'{{"answer": "{_WORD}"}}')
 _MADE_UP = re.compile(rf"[qzx\W]*|.*{_WORD}.*|-?73051(?:\.9\d*)?", re.IGNORECASE | re.DOTALL)
 _OVER = (KeyboardInterrupt, SystemExit, pytest.exit.Exception)
+#: Items whose test accepts the answer to another question, from which on the test is unsound.
+UNSOUND = 3
+#: Items whose test refuses it, after which no further item is probed.
+ENOUGH = 20
+#: Items whose keys may be donors, and answers of the run that are kept as donors.
+_KEYS, _RECENT = 20, 8
+
+
+class Donor(NamedTuple):
+    """An answer that is wrong for the item that it is given to; `source` says where it comes from."""
+
+    text: str
+    source: str
+
+
+class Donors:
+    """Answers to other questions: answers of this run that passed, and keys of the bank."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+        self._passed: dict[str, Item] = {}  #: Item by text, the latest last.
+
+    @functools.cached_property
+    def _keys(self) -> dict[str, Item]:
+        """Item by key, of items that are spread over the bank."""
+        step = max(1, len(self._items) // _KEYS)
+        spread = [self._items[place] for place in range(0, len(self._items), step)]
+        return {item.answer: item for item in spread if item.answer.strip()}
+
+    def add(self, item: Item, text: str) -> None:
+        """Keep an answer that passed the test of an item."""
+        self._passed.pop(text, None)
+        self._passed[text] = item
+        if len(self._passed) > _RECENT:
+            del self._passed[next(iter(self._passed))]
+
+    def answer_for(self, item: Item) -> Donor | None:
+        """Return the latest answer of the run to an item with another key; None without one."""
+        for text, other in reversed(self._passed.items()):
+            if other.answers != item.answers and _is_wrong(item, text):
+                return Donor(text, f"the answer to {other.id!r}")
+        return None
+
+    def key_for(self, item: Item) -> Donor | None:
+        """Return the key of another item; None without one."""
+        for text, other in self._keys.items():
+            if _is_wrong(item, text):
+                return Donor(text, f"the key of {other.id!r}")
+        return None
+
+
+def _is_wrong(item: Item, text: str) -> bool:
+    """Return whether an item's own grader refuses a text, and the text does not hold an accepted answer."""
+    folded = text.casefold()
+    holds_answer = any(answer.casefold() in folded for answer in item.answers if answer.strip())
+    return not holds_answer and _grade(item, text) == 0.0
+
+
+def _grade(item: Item, text: str) -> float | None:
+    """Return the score of a text by the item's own grader; None where it cannot be graded."""
+    try:
+        return item.grade(text)
+    except Exception:  # whatever a grader of the user raises
+        return None
 
 
 class _ProbedItem(AskedItem):
@@ -53,6 +121,15 @@ class _Probe(QuestionTest):
     passed = False  #: Whether the test passed.
     error = ""  #: Exception that ended the test, other than a failed assertion.
 
+    @classmethod
+    def beside(cls, node: pytest.Function, test: QuestionTest, asked: _ProbedItem, answer: str) -> Self:
+        """Create a probe that has the fixtures of a question, which are still set up."""
+        probe = cls.of(node, asked)
+        probe.interview, probe.ihook, probe.obj = test.interview, test.ihook, test.obj
+        probe.funcargs = {**test.funcargs, "item": asked}
+        probe.requests = RequestLog(answer)
+        return probe
+
     def setup(self) -> None:
         """Set up the fixtures, unless one of them asks a model of another package."""
         last = {name: found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if found}
@@ -64,13 +141,25 @@ class _Probe(QuestionTest):
                 raise _Unprobed(f"the fixture {asking[0]!r} takes the item and may ask the model")
         super().setup()
 
+    def run_alone(self) -> None:
+        """Run the body, without the hooks that belong to a phase of a test; another plugin may fail its report."""
+        reporting = self.ihook.pytest_runtest_makereport
+        modules = [implementation.function.__module__ for implementation in reporting.get_hookimpls()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call = pytest.CallInfo.from_call(self.runtest, "call", reraise=_OVER)
+            if not all(module.startswith(("_pytest", "pytest_adaptive_eval")) for module in modules):
+                reporting(item=self, call=call)
+
     def runtest(self) -> None:
         """Run the body; what it raises is kept and not reported."""
+        attributes = getattr(self.instance, "__dict__", {})  # of a class of tests, which a fixture may set
+        before = dict(attributes)
         for name in self._models():
             self.has_model = True
-            if not RequestLog.sees(model := self.funcargs[name]):  # a subject takes its answer from the log
+            model = self.funcargs[name]
+            if not RequestLog.sees(model):  # a subject takes its answer from the log
                 stand_in = self.funcargs[name] = _StandIn(model, self.requests)
-                attributes = getattr(self.instance, "__dict__", {})  # of a class of tests, which a fixture may set
                 attributes.update({n: stand_in for n, value in attributes.items() if value is model})
         if "subtests" in self.funcargs:
             self.funcargs["subtests"] = _Subtests()
@@ -83,6 +172,14 @@ class _Probe(QuestionTest):
             raise
         except BaseException as error:  # whatever a test does with a text that it cannot read
             self.error = _line(error)
+        finally:
+            attributes.update(before)
+
+    @property
+    def score(self) -> float:
+        """Score that the test gave the answer."""
+        given = self.asked.given
+        return 0.0 if not self.passed else 1.0 if given is None else given
 
     def _models(self) -> list[str]:
         """Return the identified model and the fixtures that take it; without a model, all fixtures of the user's."""
@@ -167,30 +264,132 @@ class _Reply(str):
         return self
 
 
-def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wrong_answer: str | None) -> str:
-    """Run the test of an interview on made-up answers.  Return why its verdicts would mean nothing; empty if sound."""
-    named, finding, partial = wrong_answer is not None, interview.finding, dict[float, str]()
-    for answer in _ANSWERS if wrong_answer is None else (wrong_answer,):
-        # where a made-up answer got a part of the score, another grade has to change it
-        asked = _ProbedItem(item, named=named, grade_of_made_up=float(bool(partial)))
-        probe = _run(interview, node, asked, answer)
-        if isinstance(probe, str):
-            finding.fault = probe
+class TestProbes:
+    """Probes of the test of one interview.
+
+    Args:
+        items: Items of the bank.
+        wrong_answer: Answer that the test has to fail, from the user; None for answers to other questions.
+    """
+
+    __test__ = False
+
+    def __init__(self, items: Sequence[Item], wrong_answer: str | None) -> None:
+        self._donors, self._wrong_answer = Donors(items), wrong_answer
+        self._accepted: list[str] = []
+        self._refused = self._turn = 0
+        self._unprobed = ""  #: Why an item was not probed.
+
+    def note(self) -> str:
+        """Return a sentence on a test that was not probed; empty for others."""
+        if self._refused or self._accepted or not self._unprobed:
             return ""
-        finding.methods |= {"grade"} if asked.derived or (named and asked.graded is not None) else set()
-        finding.methods |= {"score"} if asked.given is not None and probe.requests.count else set()
-        finding.asks_item, finding.grades_answer = probe.requests.asks(item), asked.text == answer
-        if probe.error and not named:
-            finding.fault = probe.error
-        elif not probe.passed:
-            finding.fault = ""
-            return ""
-        elif not named and (score := _varying_score(probe, partial)) is not None:
-            # such as a similarity; a constant is the same for every answer
-            partial[score] = _fault(probe, named=False)
+        return f"the test was not probed with answers to other questions, since {self._unprobed}"
+
+    def check_first(self, interview: QuestionOwner, node: pytest.Function, item: Item) -> str:
+        """Run the test before the first question.  Return why its verdicts would mean nothing; empty if sound."""
+        named, finding, partial = self._wrong_answer is not None, interview.finding, dict[float, str]()
+        if self._wrong_answer is not None:
+            answers = [(self._wrong_answer, True)]
         else:
-            return _fault(probe, named=named)
-    return next(iter(partial.values())) if len(partial) == 1 else ""
+            donor = self._donors.key_for(item)
+            answers = [(donor.text, True)] if donor is not None else []
+            answers += [(text, False) for text in _ANSWERS]
+        for answer, graded_as_it_is in answers:
+            # where a made-up answer got a part of the score, another grade has to change it
+            asked = _ProbedItem(item, named=graded_as_it_is, grade_of_made_up=float(bool(partial)))
+            probe = _run(interview, node, asked, answer)
+            if isinstance(probe, str):
+                self._unprobed = probe
+                return ""
+            finding.methods |= {"grade"} if asked.derived or (graded_as_it_is and asked.graded is not None) else set()
+            finding.methods |= {"score"} if asked.given is not None and probe.requests.count else set()
+            finding.asks_item, finding.grades_answer = probe.requests.asks(item), asked.text == answer
+            asks = bool(probe.requests.count) or bool(probe.error)
+            if not (probe.has_model and asks):
+                return _fault(probe, named=named)
+            if probe.error and not named:
+                continue  # it cannot read this answer
+            if not probe.passed:
+                return ""
+            if graded_as_it_is and not named:
+                continue  # one answer may be right by chance
+            score = _varying_score(probe, partial)
+            if named or score is None:
+                return _fault(probe, named=named)
+            partial[score] = _fault(probe, named=False)  # such as a similarity; a constant is the same for all answers
+        return next(iter(partial.values())) if len(partial) == 1 else ""
+
+    def check_passed(self, node: pytest.Function, test: QuestionTest, text: str) -> str:
+        """Run the test of a question that passed on other answers.  Return why it is unsound; empty if it may be sound.
+
+        An item is accepted where the test gives another answer at least the score of the model's.
+
+        Args:
+            text: The model's answer; empty if it is unknown.
+        """
+        response, item = test.response, test.asked.item
+        if self._refused >= ENOUGH or response is None or not response.score:
+            return ""
+        if reason := _why_unprobed(item):
+            self._unprobed = reason
+            return ""
+        # part of a score may be reached by chance, such as by a similarity: then every donor has to reach it
+        donors = self._donors_for(item) if response.score < 1.0 else [self._next_donor(item)]
+        for donor in donors:
+            asked = _ProbedItem(item, named=donor.source != _INVENTED, grade_of_made_up=0.0)
+            probe = _Probe.beside(node, test, asked, donor.text)
+            probe.run_alone()
+            if probe.requests.count != 1:
+                self._unprobed = "it asks several times, or a fixture asks"
+                return ""
+            if probe.score < response.score:
+                self._refused += 1
+                break
+        else:
+            self._accepted.append(f"{item.id!r} accepts {donor.text[:_SHOWN]!r} ({donor.source})")
+        answer = text or response.text
+        if response.score == 1.0 and answer.strip():
+            self._donors.add(item, answer)
+        return self._unsound(test) if len(self._accepted) >= UNSOUND else ""
+
+    def _donors_for(self, item: Item) -> list[Donor]:
+        """Return wrong answers to an item: the named one, or an answer of the run and a key, or a made-up one."""
+        if self._wrong_answer is not None:
+            return [Donor(self._wrong_answer, "the wrong_answer of its marker")]
+        donors = [self._donors.answer_for(item), self._donors.key_for(item)]
+        return [donor for donor in donors if donor is not None] or [Donor(_ANSWERS[0], _INVENTED)]
+
+    def _next_donor(self, item: Item) -> Donor:
+        """Return a wrong answer to an item: answers of the run and keys take turns."""
+        self._turn += 1
+        if self._wrong_answer is None:
+            find = self._donors.answer_for if self._turn % 2 else self._donors.key_for
+            donor = find(item)
+            if donor is not None:
+                return donor
+        return self._donors_for(item)[0]
+
+    def _unsound(self, test: QuestionTest) -> str:
+        return (
+            f"{test.nodeid.partition('[')[0]}: the test accepts answers to other questions, so a model that is always "
+            f"wrong would pass: {'; '.join(self._accepted)}: write `assert item.grade(...)`, an assertion on the "
+            "answer, or item.score(...); where good answers to all questions pass alike, name one that must fail: "
+            f"{WRONG_ANSWER}"
+        )
+
+
+_INVENTED = "made up"  #: Source of a donor that is right for no question.
+_SHOWN = 60  #: Characters of a donor that are shown.
+
+
+def _why_unprobed(item: Item) -> str:
+    """Return why the test of an item is not probed; empty if it is."""
+    if item.grader in (JUDGE, CODE):
+        return f"its items have the grader {item.grader!r}"
+    if item.likelihood is not None or item.turns:
+        return "an item takes more than one text"
+    return ""
 
 
 def _varying_score(probe: _Probe, partial: Mapping[float, str]) -> float | None:

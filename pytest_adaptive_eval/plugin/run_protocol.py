@@ -75,6 +75,12 @@ class RunHooks:
             return None
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        """Check that the test of a question that passed refuses other answers, while its fixtures are set up."""
+        if isinstance(item, QuestionTest) and item.interview is not None:
+            item.interview.check_passed(item)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail a test that runs a second time or elsewhere."""
         if self.state.owns(item):

@@ -419,7 +419,6 @@ class TestFinding:
 
     Attributes:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
-        fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
         asks_item: Whether the test asked for an answer to its item as it is, and for nothing else; None if unknown.
         grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
         random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
@@ -427,21 +426,9 @@ class TestFinding:
 
     def __init__(self) -> None:
         self.methods: set[str] = set()
-        self.fault = ""
         self.asks_item: bool | None = None
         self.grades_answer = False
         self.random = False
-
-    @property
-    def doubt(self) -> str:
-        """Why a test that no answer has failed may check nothing; empty where it is known to judge answers."""
-        if self.methods or not self.fault:
-            return ""
-        return (
-            "every answer passed, and it cannot be seen whether the test checks any, since made-up ones end it with an "
-            f"error ({self.fault}): write `assert item.grade(...)`, or name an answer that it has to fail: "
-            f"{WRONG_ANSWER}"
-        )
 
 
 class QuestionOwner(Protocol):
@@ -465,6 +452,9 @@ class QuestionOwner(Protocol):
 
     def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""
+
+    def check_passed(self, test: Any) -> None:
+        """End the interview if the test of a question that passed accepts answers to other questions."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:
         """End the interview as void; the first reason is kept."""

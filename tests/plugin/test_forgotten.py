@@ -106,12 +106,18 @@ def test_a_named_question_that_does_not_assert(lab: Any) -> None:
     result.stdout.fnmatch_lines([FORGOTTEN])
 
 
+def test_a_floor_under_every_score_is_named(lab: Any) -> None:
+    asking(lab, f"item.score(0.25 + {GRADE} / 2)")
+    (interview,) = lab.record["interviews"]
+    assert "the test accepts answers to other questions" in interview["error"]
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "scores"),
     [
         ("text = model.generate(item.prompt); item.grade('right'); assert item.grade(text)", {0.0}),  # the last counts
-        (f"item.score(0.25 + {GRADE} / 2)", {0.25}),
         (f"item.score({GRADE})", {0.0}),
         (f"assert {GRADE}", {0.0}),
     ],

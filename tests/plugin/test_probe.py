@@ -151,17 +151,23 @@ def test_a_class_of_tests_that_keeps_its_model(lab: Any, body: str, status: int)
 
 
 @pytest.mark.slow
-def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> None:
+def test_an_exception_on_an_answer_is_a_refusal(lab: Any) -> None:
     lab.bank()
     lab.toy(10)
-    body = "part = {{'right': 1{}}}[model.generate(item.prompt)]; assert part"
     mark = "@pytest.mark.adaptive_eval('toy.jsonl', budget=5, stop='budget')"
-    lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    " + body.format(", 'wrong': 0"))
-    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["interviews"]
-    assert re.search(r"it cannot be seen whether the test checks any, .*\(KeyError: .*wrong_answer", interview["error"])
-    lab.toy(5)  # now an answer fails it
-    assert lab.run("--adaptive-eval-fresh").ret == 0
+    body = "part = {'right': 1, 'wrong': 0}[model.generate(item.prompt)]; assert part"
+    lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    {body}")
+    assert lab.run().ret == 0
+
+
+def test_items_that_are_not_probed_are_noted(lab: Any) -> None:
+    lab.bank()
+    lab.toy(10)
+    body = "assert all(item.grade(model.generate(prompt)) for prompt in [item.prompt] * 2)"
+    mark = "@pytest.mark.adaptive_eval('toy.jsonl', budget=5, stop='budget')"
+    lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    {body}")
+    assert lab.run().ret == 0
+    assert "the test was not probed with answers to other questions" in str(lab.record["interviews"][0]["notes"])
 
 
 RETRY = """

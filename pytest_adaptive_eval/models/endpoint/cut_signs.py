@@ -46,8 +46,8 @@ class CutSigns:
             (tokens,) = self._lengths
             if tokens >= FEWEST_TOKENS:
                 warnings.append(
-                    f"all {count} answers end after exactly {tokens} tokens, and none is marked as cut: the server may cut "
-                    "them; check its own limit of tokens"
+                    f"all {count} answers end after exactly {tokens} tokens, and none is marked as cut: the server may "
+                    "cut them; check its own limit of tokens"
                 )
         return warnings
 
