@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily, families
 from tests.fake_server import JsonServer, completion
 from tests.tasks.solvers import InProcess, solve
@@ -134,7 +134,7 @@ class StyleServer:
     def __enter__(self) -> StyleServer:
         self._server.__enter__()
         self._subjects = {
-            model: load_subject(f"{self._server.url}#{name}", max_tokens=4096) for name, model in self._models.items()
+            model: load_model(f"{self._server.url}#{name}", max_tokens=4096) for name, model in self._models.items()
         }
         return self
 

@@ -17,7 +17,7 @@ from real_servers import CHECKPOINT, llama_cpp, write_gguf
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import WRONG
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 
 BANK = Path(__file__).parents[1] / "fixtures" / "banks" / "text.bank"
 
@@ -34,9 +34,9 @@ def main() -> None:
         server.start()
         try:
             answers = {
-                "in this process": load_subject(str(CHECKPOINT), device="cpu").answer(items),
-                'api = "completions"': load_subject(server.spec, api="completions").answer(items),
-                'api = "chat"': load_subject(server.spec).answer(items),
+                "in this process": load_model(str(CHECKPOINT), device="cpu").answer(items),
+                'api = "completions"': load_model(server.spec, api="completions").answer(items),
+                'api = "chat"': load_model(server.spec).answer(items),
             }
         finally:
             server.kill()

@@ -29,7 +29,7 @@ from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.records.baseline import read_baseline
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +59,7 @@ def judged(bank: ItemBank, scores: Array, claim: Claim, seeds: int, baseline: Ba
 
 def sampled(bank: ItemBank, checkpoint: str, seed: int) -> Array:
     """Scores of a checkpoint at temperature 0.7; an answer without a score counts as wrong."""
-    subject = load_subject(str(ROOT / "fixtures" / "checkpoints" / checkpoint), temperature=0.7, seed=seed)
+    subject = load_model(str(ROOT / "fixtures" / "checkpoints" / checkpoint), temperature=0.7, seed=seed)
     items = list(bank.items)
     out = []
     for start in range(0, len(items), 64):

@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.network_agents import CodedAgent
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.judging import Judge
 
 FILES = ("evouna", "openqa_eval")
@@ -99,7 +99,8 @@ def main() -> None:
     options = parser.parse_args()
     spec = options.judge
     judge = Judge(
-        spec or "stand-in", (lambda: load_agent(spec)) if spec else lambda: CodedAgent("stand-in", standing_in)
+        spec or "stand-in",
+        (lambda: load_model(spec, chats=True)) if spec else lambda: CodedAgent("stand-in", standing_in),
     )
     graders = {name: by_code(name) for name in ("exact", "exact_match", "f1", "contains")} | {
         f"judge {judge.name}": by_judge(judge)

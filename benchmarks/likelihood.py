@@ -30,7 +30,7 @@ import torch
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS, BitsPerByte, ChoiceLikelihood
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CHECKPOINTS = ("text-early", "text-mid", "text-late")
@@ -162,7 +162,7 @@ def main() -> None:
     for name in CHECKPOINTS:
         folder = str(FIXTURES / "checkpoints" / name)
         harness: Any = HFLM(pretrained=folder, dtype="float32", device="cpu", batch_size=BATCH)
-        subject = load_subject(folder, batch_size=BATCH, device="cpu")
+        subject = load_model(folder, batch_size=BATCH, device="cpu")
         for prefixed in (False, True):
             items = choice_items(options.items, prefixed=prefixed)
             label = f"{name}, {EXAMPLES} examples" if prefixed else name

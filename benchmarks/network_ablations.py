@@ -38,7 +38,7 @@ from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.pool import ModelPool
 
@@ -72,10 +72,10 @@ def pool(spec: str) -> ModelPool:
         "erring": lambda: CodedAgent("erring", writer(broken=0.5)),
         "attentive": lambda: CodedAgent("attentive", writer(broken=0.5, attentive=0.5)),
         "content": lambda: CodedAgent("content", "no"),
-        "itself": lambda: load_agent(str(CHECKPOINTS / "interviewer"), device="cpu"),
+        "itself": lambda: load_model(str(CHECKPOINTS / "interviewer"), device="cpu", chats=True),
     }
     if spec:
-        agents["given"] = lambda: load_agent(spec)
+        agents["given"] = lambda: load_model(spec, chats=True)
     subjects: dict[str, Callable[[], Any]] = {
         name: partial(subject, name) for name in ("text-early", "text-late", "interviewer")
     }

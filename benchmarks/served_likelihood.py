@@ -17,7 +17,7 @@ from typing import Any
 from likelihood import BATCH, FIXTURES, by_likelihood, choice_items
 
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.endpoint.likelihood import METHODS, PROBES
 
 CHECKPOINT = FIXTURES / "checkpoints" / "text-late"
@@ -29,8 +29,8 @@ RECORDED_ITEMS = 3
 def compare(spec: str, likelihoods: str, count: int) -> None:
     """Print the largest difference and the number of equal choices by normalization."""
     items = choice_items(count, prefixed=False)
-    served = load_subject(spec, api="completions", likelihoods=likelihoods, begin_text=BEGIN)
-    local = load_subject(str(CHECKPOINT), batch_size=BATCH, device="cpu")
+    served = load_model(spec, api="completions", likelihoods=likelihoods, begin_text=BEGIN)
+    local = load_model(str(CHECKPOINT), batch_size=BATCH, device="cpu")
     served.prepare(by_likelihood(items, "pmi"))
     for normalization in NORMALIZATIONS:
         asked = by_likelihood(items, normalization)

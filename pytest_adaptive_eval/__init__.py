@@ -42,15 +42,12 @@ _NAMES = {
     "write_bank": "banks",
 }
 
-#: Names of earlier versions, which still work.
-_EARLIER = {"Subject": "models.base", "AgentPool": "models.pool", "load_agent": "models", "load_subject": "models"}
-
 __all__ = sorted(_NAMES)
 __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
-    if (module := _NAMES.get(name) or _EARLIER.get(name)) is not None:
+    if (module := _NAMES.get(name)) is not None:
         return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

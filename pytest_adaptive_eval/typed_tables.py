@@ -63,9 +63,9 @@ def find_named(kind: str, name: str, options: Mapping[str, V]) -> V:
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all tables of settings; `moved` says of keys of earlier versions what to write now."""
+    """Base of all tables of settings; `gone` says of keys that were cut what to do instead."""
 
-    moved: ClassVar[Mapping[str, str]] = {}
+    gone: ClassVar[Mapping[str, str]] = {}
 
 
 T = TypeVar("T", bound=Table)
@@ -216,8 +216,8 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         fields = next(filter(None, map(_fields, _alternatives(kind))))
         classes = [option.cls for option in _alternatives(kind) if isinstance(option, inspect.StructType)]
-        if fix := getattr(classes[0], "moved", {}).get(unknown[1]):
-            return f"{table_prefix}{unknown[1]} is not a setting any more: {fix}"
+        if fix := getattr(classes[0], "gone", {}).get(unknown[1]):
+            return f"{table_prefix}{unknown[1]} is gone: {fix}"
         return f"{table_prefix}unknown setting {f'{name}.{unknown[1]}'.lstrip('.')!r}; {suggestion(unknown[1], fields)}"
     return f"{f'{table_prefix}{name}'.removesuffix(': ')} is {data!r:.80}, expected {type_words(kind)}{hint}"
 

@@ -41,7 +41,7 @@ def changed(part: T, /, **fields: Any) -> T:
 
 def of_schema_1(**interview: Any) -> EvaluationRecord:
     """An interview as records of schema 1 are read."""
-    run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 1, "interviews": [interview]}
+    run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 2, "interviews": [interview]}
     return RunRecord.from_json(run).interviews[0]
 
 

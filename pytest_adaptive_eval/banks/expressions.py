@@ -112,11 +112,6 @@ def _key(value: Any, name: str) -> Any:
 
 def _tree(text: str) -> dict[str, Any]:
     """Return the syntax tree of an expression whose functions are known."""
-    if moved := re.search(rf"\|\s*({'|'.join(_MOVED)})\b(?!\s*\(@)", text):
-        raise ConfigError(
-            f"the filter {moved[1]!r} has moved: write a function before its value, such as parse(x) or "
-            "lookup(x, 'C=1,I=0'), x[0] for first, x || 'y' for default"
-        )
     parts = re.split(r"('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|`[^`]*`)", text)
     parts[::2] = [re.sub(r"\$(\w+)", r'"$\1"', part) for part in parts[::2]]
     try:
@@ -351,5 +346,3 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "instructions": _instructions,
     }
 )
-#: Filters of earlier releases, each now a function or a path.
-_MOVED = (*FUNCTIONS, "match", "map", "first", "last", "text", "default", "not", "length", "keys", "values")

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 from pytest_adaptive_eval import __version__
-from pytest_adaptive_eval.cli.moved import refuse_moved
 from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, USAGE
 from pytest_adaptive_eval.cli.parser import PrintCompletion, VerbParser
 from pytest_adaptive_eval.cli.screen import open_streams, put, screen
@@ -32,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     screen.start()
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        refuse_moved(arguments)
         parser = command_parser()
         try:
             options = parser.parse_args(arguments)

@@ -73,7 +73,7 @@ class _Rescored:
     @property
     def regraded(self) -> EvaluationRecord:
         """The record with the new scores, and with what unanswered items count as now."""
-        changes = {"administrations": self.administrations, "unanswered": self.unanswered, "schema1_hash": ""}
+        changes = {"administrations": self.administrations, "unanswered": self.unanswered}
         return msgspec.structs.replace(self.old, **changes)
 
     @property

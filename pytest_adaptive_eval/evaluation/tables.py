@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
@@ -16,8 +15,6 @@ from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Si
 
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 VALUES = ("written", "redrawn")
-#: Earlier keys of a task's form.
-RESIZED = {"pixels": "write size = 672", "terse": 'write size = "small"'}
 _SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
@@ -109,18 +106,6 @@ class SuiteTable(Table, frozen=True, kw_only=True):
 
 class EvalTable(Table, frozen=True, kw_only=True):
     """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``."""
-
-    moved: ClassVar[Mapping[str, str]] = {
-        "standard_error": "write stop = 0.3, the standard error of the ability that ends the interview, in logits",
-        "estimator": "each policy has its own, so remove it",
-        "delimiter": "end the template with it and {answer}, such as template = '{prompt}\\n{answer}'",
-        "candidates": "end the template with {answer} or {letter}, such as template = '{prompt} {letter}'",
-        **RESIZED,
-        "category": 'write bank = "my.bank#addition"',
-        "kind": "a bank or a task says it, so remove it",
-        "settle": 'write stop = "decision"',
-        "width": "write stop = 1.0, the width of the area's interval in levels",
-    }
 
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
     bank: Annotated[str, described("bank folder or JSONL file of items, or FILE#CATEGORY for one category of it")] = ""

@@ -71,8 +71,8 @@ class Design:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Design:
-        """Restore from the values of `to_json`; the ``least_fit`` of earlier versions is left out."""
-        return cls(**{name: value for name, value in data.items() if name != "least_fit"})
+        """Restore from the values of `to_json`."""
+        return cls(**data)
 
 
 def _is_told(value: object) -> bool:

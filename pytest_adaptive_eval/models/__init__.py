@@ -92,7 +92,3 @@ def load_model(spec: str, *, chats: bool = False, **options: Any) -> Model:
     """
     kind, located = resolve(spec, chats=chats)
     return kind.load(located, options, chats=chats)
-
-
-#: Names of earlier versions.
-load_subject, load_agent = load_model, functools.partial(load_model, chats=True)

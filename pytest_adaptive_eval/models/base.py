@@ -586,7 +586,3 @@ def added(messages: Sequence[Message], candidate: str) -> list[Message]:
     if messages and messages[-1].role == "user":
         return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
     return [*messages, Message("user", candidate)]
-
-
-#: Name of the class in earlier versions.
-Subject = Model

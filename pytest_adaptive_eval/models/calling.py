@@ -85,7 +85,3 @@ def _text(reply: Any) -> str:
 
 def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-#: Name of the class in earlier versions.
-CallableSubject = CallableModel

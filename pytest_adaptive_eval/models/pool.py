@@ -186,7 +186,3 @@ class _PooledModel(Model):
 
     def close(self) -> None:
         """Do nothing; the pool decides which models stay in memory."""
-
-
-#: Name of the class in earlier versions.
-AgentPool = ModelPool

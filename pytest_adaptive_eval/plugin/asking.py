@@ -427,9 +427,7 @@ class AskingLoop:
         if self.asks_items or self._over:
             return
         latest = self.latest(test.requests.taken)
-        with captured(self.node):
-            sentence = self.probes.check_passed(self.node, test, latest.text if latest else "")
-        if sentence:
+        if sentence := self.probes.check_passed(self.node, test, latest.text if latest else ""):
             self.give_up(sentence, usage=True)
 
     def answers_of(self, subject: Model) -> AnswerSource | None:

@@ -292,7 +292,7 @@ class TestProbes:
         if self._wrong_answer is not None:
             answers = [(self._wrong_answer, True)]
         else:
-            donor = self._donors.key_for(item)
+            donor = None if _why_unprobed(item) else self._donors.key_for(item)
             answers = [(donor.text, True)] if donor is not None else []
             answers += [(text, False) for text in _ANSWERS]
         for answer, graded_as_it_is in answers:

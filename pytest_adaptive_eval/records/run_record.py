@@ -194,14 +194,13 @@ class EvaluationRecord(Record, kw_only=True):
         categories: Results of the bank's broadest categories.
         baselines: By the name that conditions use.
         unanswered: The setting of that name, see `items.item.Response.of`; empty in records of earlier versions.
-        schema1_hash: Hash of the answers, where the record is of schema 1; it is not written again.
     """
 
     nested = ("administrations",)
     sparse = frozenset(
         {
             "journal", "usage_error", "members", "metrics", "account", "population", "opinion", "judge", "baselines",
-            "unanswered", "reuse", "schema1_hash", "warnings",
+            "unanswered", "reuse", "warnings",
         }
     )  # fmt: skip
     name: str
@@ -246,12 +245,11 @@ class EvaluationRecord(Record, kw_only=True):
     baselines: dict[str, BaselineSource] = {}
     unanswered: str = ""
     reuse: ReuseRecord | None = None
-    schema1_hash: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data."""
         data = super().to_json()
-        for name in ("schema1_hash", *(() if self.is_interview else _OF_INTERVIEWS)):
+        for name in () if self.is_interview else _OF_INTERVIEWS:
             data.pop(name, None)
         return data
 
@@ -296,7 +294,7 @@ class EvaluationRecord(Record, kw_only=True):
     def answers_hash(self) -> str:
         """Hash of the answers, by which a later run knows that a baseline is the same."""
         data = json.dumps(self.to_json(), sort_keys=True)
-        return self.schema1_hash or hashlib.sha256(data.encode()).hexdigest()[:16]
+        return hashlib.sha256(data.encode()).hexdigest()[:16]
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
@@ -521,20 +519,16 @@ class RunRecord(Record):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a record of this schema, or of schema 1.
+        """Read a record.
 
         Raises:
-            UsageError: The record was written by a newer, incompatible version.
+            UsageError: The record was written by a version with another schema.
             TypeError: A value has another type; the message names its place.
         """
         version = data.get("schema_version")
-        if version == 1 and not isinstance(version, bool):
-            from pytest_adaptive_eval.records.schema1 import upgraded
-
-            data = upgraded(data)
-        elif version != SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
             raise UsageError(
-                f"the run record has schema_version {version!r}, this version reads 1 and {SCHEMA_VERSION}: upgrade"
+                f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: run it again"
             )
         return super().from_json(data)
 

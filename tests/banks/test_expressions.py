@@ -76,7 +76,6 @@ def test_value_of_expression(text, expected):
     [
         ("", "a value is missing"),
         ("zap(pred)", "the function 'zap' is not known; known are parse, number"),
-        ("pred | parse", "the filter 'parse' has moved: write a function before its value, such as parse(x)"),
         ("letter()", "letter has 0 arguments, expected letter(value, first)"),
         ("{a", "a brace is not closed"),
         ("'a", "not understood (Bad jmespath expression: Unclosed ' delimiter)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.cli.command import command_parser
-from pytest_adaptive_eval.cli.moved import MOVED
 from pytest_adaptive_eval.cli.parser import VerbParser
 from pytest_adaptive_eval.cli.settings import CalibrateTable, settings_of
 from pytest_adaptive_eval.errors import ConfigError, UsageError
@@ -60,23 +58,6 @@ def test_a_shortened_option_is_refused(run) -> None:
     code, _, err = run("plan", "q.bank", "--marg", "0.1")
     assert code == 4
     assert "unrecognized arguments: --marg" in err
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_a_former_spelling_says_what_it_is_now(run, old: str, new: str) -> None:
-    verb, *option = old.split()
-    for words in ([verb, "x", *option, "y"], [verb, *(f"{name}=y" for name in option)]):
-        assert run(*words) == (4, "", f"adaptive-eval: error: adaptive-eval {old} is now adaptive-eval {new}\n")
-
-
-@pytest.mark.parametrize("new", sorted(set(MOVED.values())))
-def test_a_new_spelling_is_one(new: str) -> None:
-    name = " ".join(re.match(r"(?:[a-z]+ ?)*", new).group().split())
-    parser = VERBS[name]
-    options = {option for action in parser._actions for option in action.option_strings}
-    assert {word for word in new.split() if word.startswith("--")} <= options
-    for key in re.findall(r"--set (\w+)=", new):
-        assert key in parser.get_default("table")().__struct_fields__
 
 
 def settings(place: Path, *words: str) -> CalibrateTable:

@@ -106,13 +106,8 @@ def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -
         ({"bank": "good.bank", "selector": "best"}, "selector 'best' is not known; known are maximum-information"),
         ({"bank": "plain.items.jsonl", "selector": "spread"}, "needs a calibrated bank"),
         ({"bank": "good.bank", "policy": "guess"}, "policy 'guess' is not known"),
-        (
-            {"bank": "good.bank", "estimator": "ols"},
-            "estimator is not a setting any more: each policy has its own, so remove it",
-        ),
         ({"bank": "good.bank", "floor": 2.0}, "floor is 2.0"),
         ({"bank": "good.bank", "batch": 0}, "batch is 0"),
-        ({"bank": "good.bank", "standard_error": -1.0}, "standard_error is not a setting any more: write stop = 0.3"),
     ],
 )
 def test_mistakes_say_where_and_what(banks: Path, data: dict[str, object], message: str) -> None:

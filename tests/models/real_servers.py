@@ -61,7 +61,7 @@ class RealServer:
 
     @property
     def spec(self) -> str:
-        """The model as `load_subject` takes it."""
+        """The model as `load_model` takes it."""
         return f"{self.url}#{self.model}"
 
     def start(self, *, wait: bool = True) -> None:

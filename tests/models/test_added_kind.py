@@ -14,7 +14,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models import built_in_kinds, load_agent, load_subject, resolve, subject_kinds
+from pytest_adaptive_eval.models import built_in_kinds, load_model, resolve, subject_kinds
 from pytest_adaptive_eval.models.base import Message
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.models.kind import ModelKind
@@ -78,20 +78,20 @@ def test_a_folder_is_found_in_the_first_folder_that_has_it(tmp_path: Path) -> No
 
 def test_a_kind_of_a_plugin_is_loaded_and_named_in_errors(plugin: Path) -> None:
     assert plugin.is_dir()
-    subject = load_subject("constant:yes", repeat=2)
+    subject = load_model("constant:yes", repeat=2)
     assert subject.generate(Item("q", "?")) == "yes yes"
     with pytest.raises(ConfigError, match=r"model 'constant:yes' has no option times; expected repeat"):
-        load_subject("constant:yes", times=2)
+        load_model("constant:yes", times=2)
     with pytest.raises(ConfigError, match=r"replay:FILE\[#NAME\], .*constant:TEXT"):
-        load_subject("nothing")
-    assert load_agent("constant:yes").ask([Message("user", "Who?")]).text == "yes"
+        load_model("nothing")
+    assert load_model("constant:yes", chats=True).ask([Message("user", "Who?")]).text == "yes"
 
 
 def test_a_name_that_is_taken_is_refused(plugin: Path) -> None:
     module = plugin / f"{MODULE}.py"
     module.write_text(module.read_text().replace('name = "constant"', 'name = "replay"'))
     with pytest.raises(ConfigError, match="'replay' exists already; rename it"):
-        load_subject("constant:yes")
+        load_model("constant:yes")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 
 CHOICES = ("seven", "five plus two", "a picture", "9")
 PROMPTS = (
@@ -67,7 +67,7 @@ def direct(folder: Path, item: Item) -> list[float]:
 def test_choices_have_the_log_likelihoods_of_the_logits(checkpoints: Any, family: str, prefix: str) -> None:
     folder = checkpoints.text(family)
     asked = items([prefix + prompt for prompt in (*PROMPTS, PROMPTS[0] + " \n")])
-    completions = load_subject(str(folder), batch_size=2).answer(asked)
+    completions = load_model(str(folder), batch_size=2).answer(asked)
     for item, completion in zip(asked, completions, strict=True):
         expected = direct(folder, item)
         facts = completion.likelihood
@@ -78,7 +78,7 @@ def test_choices_have_the_log_likelihoods_of_the_logits(checkpoints: Any, family
 
 
 def test_a_shared_prefix_is_read_once(checkpoints: Any) -> None:
-    subject = load_subject(str(checkpoints.text("llama")), batch_size=2)
+    subject = load_model(str(checkpoints.text("llama")), batch_size=2)
     asked = items([EXAMPLES + prompt for prompt in PROMPTS], "raw")
     read = []
     for one in (*asked, asked[0]):  # the second shows that there is a prefix, which is then kept
@@ -87,7 +87,7 @@ def test_a_shared_prefix_is_read_once(checkpoints: Any) -> None:
         read.append(subject.usage.prompt_tokens - before)
     assert read[3] < read[0] / 2
     assert subject.usage.calls == 4
-    together = load_subject(str(checkpoints.text("llama")), batch_size=2)
+    together = load_model(str(checkpoints.text("llama")), batch_size=2)
     together.answer(asked)
     assert together.usage.prompt_tokens < sum(read[:3])
 
@@ -98,7 +98,7 @@ def test_a_prompt_is_read_once_within_a_sliding_window(checkpoints: Any, tmp_pat
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "sliding_window": window}))
     asked = items([EXAMPLES + PROMPTS[0], *PROMPTS[1:], EXAMPLES + PROMPTS[1], EXAMPLES + PROMPTS[2]], "raw")
-    windowed, unlimited = (load_subject(str(at), batch_size=2) for at in (folder, checkpoints.text("llama")))
+    windowed, unlimited = (load_model(str(at), batch_size=2) for at in (folder, checkpoints.text("llama")))
     for item, completion in zip(asked, windowed.answer(asked), strict=True):
         assert completion.likelihood["log_likelihoods"] == pytest.approx(direct(folder, item)[:4], abs=1e-4)
     unlimited.answer(asked)
@@ -111,7 +111,7 @@ def test_a_chat_model_is_asked_by_its_template(checkpoints: Any) -> None:
 
     folder = checkpoints.text("qwen3")
     (item,) = items(PROMPTS[:1], "raw")
-    (completion,) = load_subject(str(folder)).answer([item])
+    (completion,) = load_model(str(folder)).answer([item])
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="float32").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     head = f"<|user|>{item.prompt}<|assistant|>"
@@ -130,7 +130,7 @@ def test_a_text_beyond_the_window_is_read_in_windows(checkpoints: Any) -> None:
     folder = checkpoints.text("llama")
     text = " ".join(PROMPTS) * 8
     item = Item("t", text, grader="bits_per_byte", likelihood=BitsPerByte())
-    (completion,) = load_subject(str(folder)).answer([item])
+    (completion,) = load_model(str(folder)).answer([item])
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="float32").eval()
     tokens = transformers.AutoTokenizer.from_pretrained(folder)(text, add_special_tokens=False)["input_ids"]
     size, total = 128, 0.0
@@ -146,7 +146,7 @@ def test_a_text_beyond_the_window_is_read_in_windows(checkpoints: Any) -> None:
 
 
 def test_a_faulty_item_is_an_error_of_its_own(checkpoints: Any) -> None:
-    subject = load_subject(str(checkpoints.text("llama")), max_tokens=5)
+    subject = load_model(str(checkpoints.text("llama")), max_tokens=5)
     fine, alone, long, plain = (
         *items(PROMPTS[:1]),
         replace(items(PROMPTS[:1])[0], id="alone", choices=("seven",)),

@@ -18,7 +18,7 @@ from real_servers import CHECKPOINT, RealServer, llama_cpp, write_gguf
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import load_agent, load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.endpoint.chat import read_completion
 from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -52,7 +52,7 @@ def server() -> Iterator[FaultyServer]:
 
 
 def test_a_prompt_is_sent_bare(server: FaultyServer) -> None:
-    subject = load_subject(f"{server.url}#{MODEL}", api="completions", retries=0)
+    subject = load_model(f"{server.url}#{MODEL}", api="completions", retries=0)
     assert subject.generate(Item("a", " how many?\n", meta={"max_tokens": 9})) == "echo  how many?\n"
     assert server.chats[-1].path == "/v1/completions"
     assert server.chats[-1].body == {
@@ -66,22 +66,22 @@ def test_a_prompt_is_sent_bare(server: FaultyServer) -> None:
 
 
 def test_the_path_is_part_of_the_decoding(server: FaultyServer) -> None:
-    completions = load_subject(f"{server.url}#{MODEL}", api="completions", retries=0)
+    completions = load_model(f"{server.url}#{MODEL}", api="completions", retries=0)
     with serving() as other:
-        chat = load_subject(f"{other.url}#{MODEL}", retries=0)
+        chat = load_model(f"{other.url}#{MODEL}", retries=0)
     assert (completions.identity.decoding["template"], chat.identity.decoding["template"]) == ("raw", "chat")
     assert completions.identity.decoding_hash != chat.identity.decoding_hash
 
 
 def test_a_chat_is_an_error_of_its_item(server: FaultyServer) -> None:
-    subject = load_subject(f"{server.url}#{MODEL}", api="completions", retries=0)
+    subject = load_model(f"{server.url}#{MODEL}", api="completions", retries=0)
     chat, plain = subject.answer([Item("a", messages=({"role": "user", "content": "q"},)), Item("b", "q")])
     assert (chat.status, plain.text) == (Status.ERROR, "echo q")
     assert "item 'a' has messages, and api = \"completions\" sends one text" in chat.detail
 
 
 def test_a_bank_with_pictures_is_refused_before_the_first_question(server: FaultyServer) -> None:
-    subject = load_subject(f"{server.url}#{MODEL}", api="completions", retries=0)
+    subject = load_model(f"{server.url}#{MODEL}", api="completions", retries=0)
     with pytest.raises(ConfigError, match='the bank has pictures, and /completions takes one text: use api = "chat"'):
         subject.prepare(read_bank(BANK.parent / "vision.bank").items[:3])
 
@@ -118,19 +118,19 @@ def test_a_server_without_the_path_is_refused_by_its_name() -> None:
         serving(handle=replies(chat_completion())) as chats,
         pytest.raises(ConfigError, match=r"missing required field `text`.*/v1/completions"),
     ):
-        load_subject(f"{chats.url}#{MODEL}", api="completions", retries=0)
+        load_model(f"{chats.url}#{MODEL}", api="completions", retries=0)
     with (
         serving(handle=replies({"error": {"message": "unknown url"}}, 404)) as nothing,
         pytest.raises(ConfigError, match="/v1/completions: start the server again, or fix the path"),
     ):
-        load_subject(f"{nothing.url}#{MODEL}", api="completions", retries=0)
+        load_model(f"{nothing.url}#{MODEL}", api="completions", retries=0)
 
 
 def test_another_path_and_an_agent_without_chats_are_refused(server: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="api is 'responses', expected 'chat' or 'completions'"):
-        load_subject(f"{server.url}#{MODEL}", api="responses")
+        load_model(f"{server.url}#{MODEL}", api="responses")
     with pytest.raises(ConfigError, match="its option api has another value than 'chat': remove it"):
-        load_agent(f"{server.url}#{MODEL}", api="completions")
+        load_model(f"{server.url}#{MODEL}", api="completions", chats=True)
 
 
 @pytest.fixture(scope="module")
@@ -150,9 +150,9 @@ def base_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer
 def test_a_base_model_behind_llama_cpp_answers_as_the_local_checkpoint(base_server: RealServer) -> None:
     pytest.importorskip("torch", reason="the local checkpoint needs torch (extra hf)")
     items = list(read_bank(BANK).items)[::6]
-    expected = [answer.text for answer in load_subject(str(CHECKPOINT)).answer(items)]
-    served = load_subject(base_server.spec, api="completions").answer(items)
+    expected = [answer.text for answer in load_model(str(CHECKPOINT)).answer(items)]
+    served = load_model(base_server.spec, api="completions").answer(items)
     assert [answer.text for answer in served] == expected
     # without a template llama.cpp puts the prompt into one that the model never saw
-    chat = [answer.text for answer in load_subject(base_server.spec).answer(items[:20])]
+    chat = [answer.text for answer in load_model(base_server.spec).answer(items[:20])]
     assert chat != expected[:20]

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import load_agent, load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.base import Message, Usage
 from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.model import EndpointModel
@@ -42,7 +42,7 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def subject(server: FaultyServer) -> Iterator[EndpointModel]:
-    made = load_subject(f"{server.url}#{MODEL}", retries=0, timeout=10.0)
+    made = load_model(f"{server.url}#{MODEL}", retries=0, timeout=10.0)
     assert isinstance(made, EndpointModel)
     yield made
     made.close()
@@ -309,19 +309,19 @@ def test_a_closed_subject_says_so(server: FaultyServer) -> None:
     ],
 )
 def test_an_address_that_cannot_be_one(spec: str, problem: str) -> None:
-    for load in (load_subject, load_agent):
+    for chats in (False, True):
         with pytest.raises(ConfigError, match=problem) as caught:
-            load(spec)
+            load_model(spec, chats=chats)
         assert "expected http://" in str(caught.value)
 
 
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     for spec in ("http://me:hunter2@127.0.0.1:9/v1#m", "http://hunter2@127.0.0.1:9/v1#@m", "https://:hunter2@[x#m"):
         with pytest.raises(ConfigError, match="an environment variable that key_env names") as caught:
-            load_subject(spec)
+            load_model(spec)
         assert "hunter2" not in str(caught.value)
     with pytest.raises(ConfigError, match="has no option colour") as caught:
-        load_subject("http://me:hunter2@127.0.0.1:9/v1#m", colour="red")
+        load_model("http://me:hunter2@127.0.0.1:9/v1#m", colour="red")
     assert "hunter2" not in str(caught.value)
 
 
@@ -352,7 +352,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
 )
 def test_a_setting_out_of_its_range(option: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(problem)) as caught:
-        load_subject("http://127.0.0.1:9/v1#m", **option)
+        load_model("http://127.0.0.1:9/v1#m", **option)
     assert "hunter2" not in str(caught.value)
 
 
@@ -360,7 +360,7 @@ def test_a_server_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(ConfigError) as caught:
-        load_subject(f"http://127.0.0.1:{port}/v1#m", retries=0, start_timeout=0)
+        load_model(f"http://127.0.0.1:{port}/v1#m", retries=0, start_timeout=0)
     assert str(caught.value) == (
         f"model 'm' at http://127.0.0.1:{port}/v1 gives no answers: ConnectError: 'Connection refused'; given up after "
         f"one try; expected an OpenAI-compatible server at http://127.0.0.1:{port}/v1/chat/completions: start the "
@@ -415,7 +415,7 @@ def test_a_server_that_streams_garbage_is_refused_before_the_first_item() -> Non
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.endpoint.model", None)
     with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[endpoint\]") as caught:
-        load_subject("http://me:hunter2@127.0.0.1:9/v1#m")
+        load_model("http://me:hunter2@127.0.0.1:9/v1#m")
     assert "hunter2" not in str(caught.value)
 
 
@@ -449,7 +449,7 @@ def rated(connection: socket.socket, request: Request) -> None:
 @pytest.fixture
 def rater() -> Iterator[tuple[EndpointModel, FaultyServer]]:
     with serving(handle=rated) as running:
-        agent = load_agent(f"{running.url}#{MODEL}", retries=0)
+        agent = load_model(f"{running.url}#{MODEL}", retries=0, chats=True)
         assert isinstance(agent, EndpointModel)
         yield agent, running
         agent.close()

@@ -15,7 +15,7 @@ from faulty_server import MODEL, Handler, Request, completion, replies, says, se
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 
 OURS: dict[str, Any] = {"retries": 0, "timeout": 10.0}
 
@@ -50,7 +50,7 @@ def test_a_prompt_that_does_not_fit_the_context_is_an_error(
     prompt: int, answer: int, cap: int, status: Status, entry: dict[str, Any]
 ) -> None:
     with serving(handle=counts(prompt, answer, capped=True), listing=lists(**entry)) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", max_tokens=cap, **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", max_tokens=cap, **OURS)
         (given,) = subject.answer([Item("a", "q")])
     assert given.status is status
     assert subject.identity.environment["context"] == 512
@@ -60,14 +60,14 @@ def test_a_prompt_that_does_not_fit_the_context_is_an_error(
 @pytest.mark.parametrize(("capped", "status"), [(True, Status.OK), (False, Status.TRUNCATED)])
 def test_an_answer_at_its_cap_counts_where_the_server_says_when_it_cuts(capped: bool, status: Status) -> None:
     with serving(handle=counts(9, 20, capped=capped)) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         at, below = subject.answer([Item("a", "q", meta={"max_tokens": 20}), Item("b", "q", meta={"max_tokens": 21})])
     assert (at.status, below.status) == (status, Status.OK)
 
 
 def test_a_server_that_tells_neither_caps_nor_tokens_is_warned_of() -> None:
     with serving(handle=counts(0, 0)) as server, pytest.warns(AdaptiveEvalWarning, match="cut answer counts"):
-        load_subject(f"{server.url}#{MODEL}", **OURS)
+        load_model(f"{server.url}#{MODEL}", **OURS)
 
 
 # pictures
@@ -113,7 +113,7 @@ def first_picture(request: Request) -> str:
 )
 def test_a_server_that_shows_pictures_is_accepted(handle: Handler, calls: int, items: list[Item]) -> None:
     with serving(handle=handle) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         before = len(server.chats)
         subject.prepare(items)
         subject.prepare(items)
@@ -131,7 +131,7 @@ def test_a_server_that_shows_pictures_is_accepted(handle: Handler, calls: int, i
 )
 def test_a_server_that_drops_pictures_is_refused_before_the_first_question(handle: Handler, items: list[Item]) -> None:
     with serving(handle=handle) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         with pytest.raises(ConfigError, match=r"nothing shows that 'tiny' at http.* looks at them"):
             subject.answer(items)
         for one in ([items[1]], items[1:2]):
@@ -145,7 +145,7 @@ def test_a_server_that_refuses_pictures_is_refused(items: list[Item]) -> None:
         (says(500, "no mmproj") if request.pictures else replies(completion()))(connection, request)
 
     with serving(handle=handle) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         with pytest.raises(ConfigError, match=r"gives no answer to an item with one: HTTP 500.*no mmproj"):
             subject.prepare(items)
 
@@ -159,7 +159,7 @@ def test_pictures_are_read_when_they_are_sent(items: list[Item]) -> None:
         shown(connection, request)
 
     with serving(handle=handle) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", concurrency=1, **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", concurrency=1, **OURS)
         answers = subject.answer(items)
     assert [answer.status for answer in answers] == [Status.OK] * 3 + [Status.ERROR]
     assert "2.png" in answers[3].detail
@@ -167,7 +167,7 @@ def test_pictures_are_read_when_they_are_sent(items: list[Item]) -> None:
 
 def test_a_bank_without_pictures_costs_no_look(items: list[Item]) -> None:
     with serving() as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         before = len(server.chats)
         subject.prepare([items[0]])
         assert len(server.chats) == before

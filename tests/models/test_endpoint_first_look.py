@@ -15,7 +15,7 @@ from faulty_server import MODEL, Handler, Request, completion, replies, says, se
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 
 OURS: dict[str, Any] = {"retries": 0, "timeout": 10.0}
@@ -43,21 +43,21 @@ def test_another_name_is_refused_with_the_line_that_accepts_it(name: str) -> Non
     with serving(handle=named(name)) as server:
         line = re.escape(f'accept_models = ["{name}"]')
         with pytest.raises(ConfigError, match=f"comes from the model '{name}', expected 'tiny'.*add {line}"):
-            load_subject(f"{server.url}#{MODEL}", **OURS)
-        subject = load_subject(f"{server.url}#{MODEL}", accept_models=[name], **OURS)
+            load_model(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", accept_models=[name], **OURS)
     assert subject.identity.environment["answered as"] == name
 
 
 def test_the_line_keeps_the_names_that_were_accepted_before() -> None:
     line = re.escape(r'accept_models = ["a", "b\"\\c"]')
     with serving(handle=named('b"\\c')) as server, pytest.raises(ConfigError, match=line):
-        load_subject(f"{server.url}#{MODEL}", accept_models=["a"], **OURS)
+        load_model(f"{server.url}#{MODEL}", accept_models=["a"], **OURS)
 
 
 @pytest.mark.parametrize("name", ["", None])
 def test_a_server_that_names_no_model_is_taken_at_its_word(name: Any) -> None:
     with serving(handle=named(name)) as server:
-        assert load_subject(f"{server.url}#{MODEL}", **OURS).generate("q") == "blue"
+        assert load_model(f"{server.url}#{MODEL}", **OURS).generate("q") == "blue"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_server_that_names_no_model_is_taken_at_its_word(name: Any) -> None:
 )
 def test_another_answerer_in_the_midst_is_an_error(later: Handler, detail: str) -> None:
     with serving(handle=in_turn(named(MODEL), named(MODEL), later)) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         first, second = (subject.answer([Item(name, "q")])[0] for name in "ab")
     assert first.status is Status.OK
     assert (second.status, second.text) == (Status.ERROR, "")
@@ -83,7 +83,7 @@ def test_another_answerer_in_the_midst_is_an_error(later: Handler, detail: str) 
 def test_a_fallback_at_the_first_look_is_refused() -> None:
     fallback = replies(completion(), x_litellm_attempted_fallbacks="1")
     with serving(handle=fallback) as server, pytest.raises(ConfigError, match="fallback, not with 'tiny'"):
-        load_subject(f"{server.url}#{MODEL}", accept_models=["any"], **OURS)
+        load_model(f"{server.url}#{MODEL}", accept_models=["any"], **OURS)
 
 
 def test_what_replies_say_about_the_deployment_is_recorded() -> None:
@@ -91,7 +91,7 @@ def test_what_replies_say_about_the_deployment_is_recorded() -> None:
     first = replies({**completion(), "system_fingerprint": "fp_1", "provider": "P"}, **headers)
     second = replies({**completion(), "system_fingerprint": "fp_2", "provider": "P"}, **headers)
     with serving(handle=in_turn(first, second)) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         with pytest.warns(AdaptiveEvalWarning, match="system_fingerprint of 'tiny' changed .* to 'fp_2'"):
             subject.generate("q")
     kept = subject.identity.to_json()["environment"]
@@ -103,7 +103,7 @@ def test_what_replies_say_about_the_deployment_is_recorded() -> None:
 @pytest.mark.parametrize("names", ["gpt", [1], 7, [""], None])
 def test_accept_models_is_a_list_of_names(names: Any) -> None:
     with pytest.raises(ConfigError, match=r"accept_models is .*, expected a list of the names"):
-        load_subject("http://127.0.0.1:9/v1#m", accept_models=names)
+        load_model("http://127.0.0.1:9/v1#m", accept_models=names)
 
 
 # greedy
@@ -132,7 +132,7 @@ def refuses(fields: Sequence[str], complain: Callable[[list[str]], tuple[int, st
 def test_refused_fields_are_left_out_and_recorded(complain: Any, most: int) -> None:
     refused = ["top_k", "min_p", "repeat_penalty"]
     with serving(handle=refuses(refused, complain)) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **OURS)
         assert len(server.chats) <= most
         assert subject.generate("q") == "blue"
         sent = server.chats[-1].body
@@ -144,19 +144,19 @@ def test_refused_fields_are_left_out_and_recorded(complain: Any, most: int) -> N
 
 def test_what_the_user_sets_is_sent_as_set_and_never_left_out() -> None:
     with serving() as server:
-        subject = load_subject(f"{server.url}#{MODEL}", extra={"top_p": 0.5, "top_k": None}, **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", extra={"top_p": 0.5, "top_k": None}, **OURS)
         subject.generate("q")
         assert (server.chats[-1].body["top_p"], server.chats[-1].body["min_p"]) == (0.5, 0.0)
         assert "top_k" not in server.chats[-1].body
     complain = refuses(["top_p"], lambda _: (400, "top_p is not known"))
     with serving(handle=complain) as server, pytest.raises(ConfigError, match="top_p is not known"):
-        load_subject(f"{server.url}#{MODEL}", extra={"top_p": 0.5}, **OURS)
+        load_model(f"{server.url}#{MODEL}", extra={"top_p": 0.5}, **OURS)
 
 
 def test_a_greedy_models_decoding_stays_the_same_and_a_sampling_models_tells_the_fields() -> None:
     with serving() as server:
-        greedy = load_subject(f"{server.url}#{MODEL}", **OURS).identity
-        sampling = load_subject(f"{server.url}#{MODEL}", temperature=1.0, **OURS).identity
+        greedy = load_model(f"{server.url}#{MODEL}", **OURS).identity
+        sampling = load_model(f"{server.url}#{MODEL}", temperature=1.0, **OURS).identity
     known = {"max_tokens": 1024, "temperature": 0.0, "seed": None, "template": "chat", "images": "png"}
     assert greedy.decoding == known
     assert sampling.decoding["sent"] == NEUTRAL
@@ -165,12 +165,12 @@ def test_a_greedy_models_decoding_stays_the_same_and_a_sampling_models_tells_the
 def test_a_wrong_key_at_a_gateway_without_a_database_is_named() -> None:
     said = says(400, "No connected db.")
     with serving(handle=said) as server, pytest.raises(ConfigError, match=r"fix the key.*LiteLLM"):
-        load_subject(f"{server.url}#{MODEL}", **OURS)
+        load_model(f"{server.url}#{MODEL}", **OURS)
 
 
 def test_a_model_that_is_listed_and_does_not_answer_is_named() -> None:
     with serving(handle=says(404)) as server, pytest.raises(ConfigError, match="MLX-LM does when its generating"):
-        load_subject(f"{server.url}#{MODEL}", **OURS)
+        load_model(f"{server.url}#{MODEL}", **OURS)
 
 
 # headers and query
@@ -183,8 +183,8 @@ def test_headers_and_query_are_sent_and_secret_values_are_not_recorded(monkeypat
         "query": {"api-version": "2024 1", "k": "$PORTKEY"},
     }
     with serving() as server:
-        subject = load_subject(f"{server.url}#{MODEL}", **options, **OURS)
-        other = load_subject(f"{server.url}#{MODEL}", headers={"x-mode": "slow"}, **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", **options, **OURS)
+        other = load_model(f"{server.url}#{MODEL}", headers={"x-mode": "slow"}, **OURS)
     request = server.chats[0]
     assert (request.headers["x-portkey-api-key"], request.headers["x-mode"]) == ("pk-0123456789abcdef", "fast")
     assert request.path == "/v1/chat/completions?api-version=2024+1&k=pk-0123456789abcdef"
@@ -198,10 +198,10 @@ def test_headers_and_query_are_sent_and_secret_values_are_not_recorded(monkeypat
 def test_an_authorization_header_is_sent_as_it_is_and_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "Basic bWU6MDEyMzQ1Njc4OQ==")
     with serving() as server:
-        subject = load_subject(f"{server.url}#{MODEL}", headers={"Authorization": "$TOKEN"}, **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", headers={"Authorization": "$TOKEN"}, **OURS)
         monkeypatch.setenv("KEY", "sk-1234")
         with pytest.raises(ConfigError, match="key_env and the header Authorization both hold a key"):
-            load_subject(f"{server.url}#{MODEL}", headers={"Authorization": "$TOKEN"}, key_env="KEY", **OURS)
+            load_model(f"{server.url}#{MODEL}", headers={"Authorization": "$TOKEN"}, key_env="KEY", **OURS)
     assert server.chats[0].headers["authorization"] == "Basic bWU6MDEyMzQ1Njc4OQ=="
     assert "bWU6" not in str(subject.identity.to_json())
 
@@ -209,7 +209,7 @@ def test_an_authorization_header_is_sent_as_it_is_and_not_recorded(monkeypatch: 
 def test_an_answer_that_holds_the_key_is_given_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORTKEY", "pk-0123456789abcdef")
     with serving(handle=replies(completion("it is pk-0123456789abcdef"))) as server:
-        subject = load_subject(f"{server.url}#{MODEL}", headers={"x-key": "$PORTKEY"}, **OURS)
+        subject = load_model(f"{server.url}#{MODEL}", headers={"x-key": "$PORTKEY"}, **OURS)
         assert subject.generate("What is the key?") == "it is pk-0123456789abcdef"
 
 
@@ -229,4 +229,4 @@ def test_an_answer_that_holds_the_key_is_given_as_it_is(monkeypatch: pytest.Monk
 )
 def test_headers_and_query_that_cannot_be_sent(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        load_subject("http://127.0.0.1:9/v1#m", **options)
+        load_model("http://127.0.0.1:9/v1#m", **options)

@@ -19,7 +19,7 @@ from real_servers import CHECKPOINT
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.base import Model
 
 #: Replies of vLLM 0.32 with the checkpoint `text-late`, see `benchmarks/served_likelihood.py --record`.
@@ -67,7 +67,7 @@ def vllm() -> Iterator[FaultyServer]:
 
 
 def subject(server: FaultyServer, **options: Any) -> Model:
-    return load_subject(
+    return load_model(
         f"{server.url}#text-late", **{"api": "completions", "retries": 0, "begin_text": "</s>", **options}
     )
 
@@ -78,7 +78,7 @@ def test_vllm_gives_the_log_likelihoods_of_the_local_checkpoint(vllm: FaultyServ
     texts = [Item("t", ITEMS[0].prompt, grader="bits_per_byte", likelihood=BitsPerByte())]
     served = subject(vllm, likelihoods=likelihoods)
     served.prepare([*asked(), *texts])
-    local = load_subject(str(CHECKPOINT)).answer([*asked(), *texts])
+    local = load_model(str(CHECKPOINT)).answer([*asked(), *texts])
     for here, there in zip(local, served.answer([*asked(), *texts]), strict=True):
         assert (there.status, there.text) == (Status.OK, here.text), there.detail
         for name in ("log_likelihoods", "unconditional"):
@@ -198,7 +198,7 @@ def test_figures_at_other_places_are_refused() -> None:
 
 def test_a_path_for_chats_is_refused() -> None:
     with serving() as server:
-        served = load_subject(f"{server.url}#tiny", retries=0)
+        served = load_model(f"{server.url}#tiny", retries=0)
         with pytest.raises(ConfigError, match='is asked by chats: set api = "completions"'):
             served.prepare(asked("raw"))
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
-from pytest_adaptive_eval.models import load_subject, resolve
+from pytest_adaptive_eval.models import load_model, resolve
 from pytest_adaptive_eval.models.base import SubjectIdentity
 
 ROWS: list[dict[str, Any]] = [
@@ -142,7 +142,7 @@ def test_spec_names_backend_and_arguments(harness):
     kind, spec = resolve("lm-eval:dummy#pretrained=models/late")
     assert kind.arguments(spec) == ("dummy", "pretrained=models/late")
     assert kind.model_name(spec) == "late"
-    loaded = load_subject("lm-eval:dummy#pretrained=models/late", until=["\n"])
+    loaded = load_model("lm-eval:dummy#pretrained=models/late", until=["\n"])
     assert loaded.identity.name == "late"
     assert loaded.answer([Item(id="a", prompt="a?", answer="a")])[0].text == "lol"
 
@@ -158,4 +158,4 @@ def test_spec_names_backend_and_arguments(harness):
 )
 def test_mistakes_of_use(harness, spec, options, message):
     with pytest.raises(ConfigError, match=message):
-        load_subject(spec, **options)
+        load_model(spec, **options)

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
@@ -266,4 +266,4 @@ def test_a_lost_processor_names_itself(made: Callable[[str], Path], tmp_path: Pa
     shutil.copytree(made("llava"), folder)
     (folder / "processor_config.json").unlink()
     with pytest.raises(CheckpointError, match=r"its processor cannot be loaded .*processor\.save_pretrained"):
-        load_subject(str(folder), device="cpu")
+        load_model(str(folder), device="cpu")

@@ -19,7 +19,7 @@ from real_servers import CHECKPOINT, LLAMA_CONTEXT, TRANSFORMERS_COMMAND, RealSe
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 
 pytestmark = pytest.mark.slow
@@ -36,13 +36,13 @@ def items() -> list[Item]:
 def expected(items: list[Item]) -> list[str]:
     """What the checkpoint answers in this process."""
     pytest.importorskip("torch", reason="the local checkpoint needs torch (extra hf)")
-    return [answer.text for answer in load_subject(str(CHECKPOINT)).answer(items)]
+    return [answer.text for answer in load_model(str(CHECKPOINT)).answer(items)]
 
 
 def test_llama_cpp_answers_as_the_local_checkpoint(
     llama_server: RealServer, items: list[Item], expected: list[str]
 ) -> None:
-    subject = load_subject(llama_server.spec)
+    subject = load_model(llama_server.spec)
     assert [answer.text for answer in subject.answer(items)] == expected
     told = subject.identity.environment
     assert (told["context"], told["system_fingerprint"], told["decoding fields sent"]) == (
@@ -60,8 +60,8 @@ def test_a_repetition_penalty_of_llama_cpp_changes_no_answer(
     server = llama_cpp(gguf_file, tmp_path / "log.txt", repeat_penalty=1.5)
     server.start()
     try:
-        assert [answer.text for answer in load_subject(server.spec).answer(items)] == expected
-        penalised = load_subject(server.spec, extra={"repeat_penalty": None})
+        assert [answer.text for answer in load_model(server.spec).answer(items)] == expected
+        penalised = load_model(server.spec, extra={"repeat_penalty": None})
         assert [answer.text for answer in penalised.answer(items)] != expected
     finally:
         server.kill()
@@ -70,7 +70,7 @@ def test_a_repetition_penalty_of_llama_cpp_changes_no_answer(
 def test_llama_cpp_refuses_pictures_before_the_first_question(llama_server: RealServer) -> None:
     pictures = read_bank(BANK.parent / "vision.bank").items[:3]
     with pytest.raises(ConfigError, match="gives no answer to an item with one"):
-        load_subject(llama_server.spec, retries=0).prepare(pictures)
+        load_model(llama_server.spec, retries=0).prepare(pictures)
 
 
 def test_a_generation_configs_repetition_penalty_changes_no_answer(
@@ -78,8 +78,8 @@ def test_a_generation_configs_repetition_penalty_changes_no_answer(
 ) -> None:
     accept = [f"{transformers_server.model}@main"]
     with pytest.raises(ConfigError, match=re.escape(f'accept_models = ["{accept[0]}"]')):
-        load_subject(transformers_server.spec)
-    subject = load_subject(transformers_server.spec, accept_models=accept)
+        load_model(transformers_server.spec)
+    subject = load_model(transformers_server.spec, accept_models=accept)
     assert [answer.text for answer in subject.answer(items)] == expected
     assert subject.identity.environment["decoding fields refused"] == [
         "top_k",
@@ -87,13 +87,13 @@ def test_a_generation_configs_repetition_penalty_changes_no_answer(
         "repetition_penalty",
         "repeat_penalty",
     ]
-    penalised = load_subject(transformers_server.spec, accept_models=accept, extra={"frequency_penalty": None})
+    penalised = load_model(transformers_server.spec, accept_models=accept, extra={"frequency_penalty": None})
     assert [answer.text for answer in penalised.answer(items)] != expected
 
 
 def test_transformers_serve_drops_pictures_and_is_refused(transformers_server: RealServer) -> None:
     pictures = read_bank(BANK.parent / "vision.bank").items[:6]
-    subject = load_subject(transformers_server.spec, accept_models=[f"{transformers_server.model}@main"])
+    subject = load_model(transformers_server.spec, accept_models=[f"{transformers_server.model}@main"])
     with pytest.raises(ConfigError, match="the bank has pictures"):
         subject.prepare(pictures)
 
@@ -120,7 +120,7 @@ def test_llama_cpp_that_the_run_starts_answers_like_the_checkpoint(
     )
     program(tmp_path / "bin", "llama-server", flags + run)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    subject = load_subject(str(served), serve="llama.cpp", cache=tmp_path / "cache")
+    subject = load_model(str(served), serve="llama.cpp", cache=tmp_path / "cache")
     try:
         assert [answer.text for answer in subject.answer(items)] == expected
         assert subject.identity.name == "text-late"
@@ -137,7 +137,7 @@ def test_transformers_serve_that_the_run_starts_answers_like_the_checkpoint(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    subject = load_subject(
+    subject = load_model(
         str(served_checkpoint),
         serve="transformers",
         serve_args="--device cpu --dtype float32",

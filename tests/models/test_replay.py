@@ -10,7 +10,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import Completion, load_subject
+from pytest_adaptive_eval.models import Completion, load_model
 from pytest_adaptive_eval.models.replay import ReplayModel
 
 MATRIX = "subject,run,step,q1,q2,q3,q4\nearly,r1,300,1,0,,0.25\nlate,r1,1200,1,1,1,1.0\n"
@@ -28,7 +28,7 @@ def items(*names: str) -> list[Item]:
 
 
 def test_a_row_of_a_matrix(matrix: Path) -> None:
-    subject = load_subject(f"replay:{matrix}#early")
+    subject = load_model(f"replay:{matrix}#early")
     assert isinstance(subject, ReplayModel)
     assert subject.identity.name == "early"
     given = subject.answer(items("q4", "q1", "q2", "q3", "q9", "run"))
@@ -48,7 +48,7 @@ def test_gzip_and_a_byte_order_mark(tmp_path: Path, prefix: str) -> None:
 def test_only_one_row_needs_no_name(tmp_path: Path) -> None:
     path = tmp_path / "a#b.csv"
     path.write_text('subject,q1\r\n"x, y",1\r\n\r\n')
-    assert load_subject(f"replay:{path}").identity.name == "x, y"
+    assert load_model(f"replay:{path}").identity.name == "x, y"
 
 
 def test_the_identity_is_the_content(matrix: Path, tmp_path: Path) -> None:
@@ -86,13 +86,13 @@ def test_a_malformed_matrix(tmp_path: Path, text: str, words: list[str]) -> None
 
 def test_an_unknown_subject_names_its_neighbours(matrix: Path) -> None:
     with pytest.raises(ConfigError, match=r"no subject 'lat'; choose one, such as 'late', 'early'"):
-        load_subject(f"replay:{matrix}#lat")
+        load_model(f"replay:{matrix}#lat")
 
 
 @pytest.mark.parametrize("name", ["gone.csv", "gone.csv.gz", "gone.jsonl", "answers.xml"])
 def test_missing_files_and_other_formats(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=name):
-        load_subject(f"replay:{tmp_path / name}")
+        load_model(f"replay:{tmp_path / name}")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_json_lines(tmp_path: Path) -> None:
         {"id": "e", "status": "refused"},
         {"id": "f", "text": ""},
     )
-    subject = load_subject(f"replay:{path}")
+    subject = load_model(f"replay:{path}")
     assert subject.identity.name == "answers"
     assert subject.answer(items("a", "b", "c", "d", "e", "f")) == [
         Completion("7"),
@@ -171,4 +171,4 @@ def test_a_bare_prompt_has_no_id(matrix: Path) -> None:
 
 def test_options_of_other_subjects_are_refused(matrix: Path) -> None:
     with pytest.raises(ConfigError, match="no option device; expected no options"):
-        load_subject(f"replay:{matrix}#late", device="cpu")
+        load_model(f"replay:{matrix}#late", device="cpu")

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity, load_subject
+from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity, load_model
 from pytest_adaptive_eval.models.base import Message, RequestLog, Usage
 
 
@@ -119,7 +119,7 @@ def test_identity_is_told_by_its_decoding() -> None:
 @pytest.mark.parametrize("spec", ["organisation/model", "gpt-4", "", "scores.csv"])
 def test_a_spec_that_names_nothing_says_what_would(spec: str) -> None:
     with pytest.raises(ConfigError, match=r"checkpoint folder \(nothing is downloaded\), http:"):
-        load_subject(spec)
+        load_model(spec)
 
 
 def test_a_checkpoint_without_its_libraries_says_what_to_install(
@@ -127,7 +127,7 @@ def test_a_checkpoint_without_its_libraries_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.checkpoint.model", None)
     with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[hf\]"):
-        load_subject(str(tmp_path))
+        load_model(str(tmp_path))
 
 
 class Echo(Model):

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.checkpoint import prompting
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
@@ -134,7 +134,7 @@ def test_a_hub_cache_with_its_links(checkpoints: Any, tmp_path: Path) -> None:
     shutil.copytree(checkpoints.text("llama"), repository / "blobs")
     for blob in list((repository / "blobs").iterdir()):
         (snapshot / blob.name).symlink_to(f"../../blobs/{blob.name}")
-    subject = load_subject(str(repository), device="cpu", max_tokens=12)
+    subject = load_model(str(repository), device="cpu", max_tokens=12)
     assert subject.identity.name == "organisation/name"
     assert subject.identity.checkpoint == load(checkpoints.text("llama")).identity.checkpoint
     assert subject.answer(ITEMS)[0].text == plain(snapshot, PROMPTS[0])
@@ -514,7 +514,7 @@ def test_a_template_that_refuses_a_system_text_says_so(checkpoints: Any, tmp_pat
 )
 def test_settings_out_of_range(checkpoints: Any, options: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
-        load_subject(str(checkpoints.text("llama")), **options)
+        load_model(str(checkpoints.text("llama")), **options)
 
 
 def test_a_closed_subject_says_so(checkpoints: Any) -> None:

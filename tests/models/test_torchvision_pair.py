@@ -19,9 +19,9 @@ LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models import load_model
 try:
-    print(load_subject(sys.argv[2]).identity.checkpoint)
+    print(load_model(sys.argv[2]).identity.checkpoint)
 except ConfigError as error:
     print(error)
 """

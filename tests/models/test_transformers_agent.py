@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
-from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.base import Completion, Message
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
@@ -245,7 +245,7 @@ def test_ratings_that_are_not_finite(checkpoints: Any, tmp_path: Path, edit_weig
 
 def test_what_is_no_agent(checkpoints: Any, agent: TransformersModel) -> None:
     with pytest.raises(CheckpointError, match="has no chat template, which a model that works for the run needs"):
-        load_agent(str(checkpoints.text("llama")), device="cpu")
+        load_model(str(checkpoints.text("llama")), chats=True, device="cpu")
     agent.close()
     with pytest.raises(ConfigError, match="was closed"):
         agent.ask(CHAT)

@@ -112,8 +112,8 @@ def kept_again(path: Path, item: Item, completion: Completion) -> tuple[Completi
 @pytest.mark.parametrize(
     ("item", "key"),
     [
-        (Item("a", "Prompt?", "7"), "089222d0e7ed93a9"),
-        (Item("a", "", "7", messages=({"role": "user", "content": "Prompt?"},)), "74868b71720ebb0b"),
+        (Item("a", "Prompt?", "7"), "ae88843e1f4d10d9"),
+        (Item("a", "", "7", messages=({"role": "user", "content": "Prompt?"},)), "401e99339aa2c36a"),
     ],
     ids=["prompt", "messages"],
 )

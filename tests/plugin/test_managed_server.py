@@ -18,7 +18,7 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.supervisor import LINGER
-from pytest_adaptive_eval.models import load_agent, load_subject
+from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.base import Message
 from tests.plugin.conftest import plugins
 
@@ -29,7 +29,7 @@ QUESTIONS = 20
 
 
 def spec(log: Path, *models: str, model: str = "") -> str:
-    """The served process as `load_subject` takes it."""
+    """The served process as `load_model` takes it."""
     command = [sys.executable, str(SCRIPT), "{port}", str(log), *models]
     return f"serve:{shlex.join(command)}{model}"
 
@@ -114,7 +114,7 @@ def test_a_server_that_is_killed_in_the_midst_is_started_again(tmp_path: Path) -
     log = tmp_path / "served.log"
     from pytest_adaptive_eval.items.item import Item, Status
 
-    subject = load_subject(spec(log), cache=tmp_path)
+    subject = load_model(spec(log), cache=tmp_path)
     items = [Item(f"q{n}", "?", "right") for n in range(3)]
     try:
         assert {answer.status for answer in subject.answer(items)} == {Status.OK}
@@ -129,7 +129,7 @@ def test_identity_depends_on_the_command_and_not_on_the_port(tmp_path: Path) -> 
     log = tmp_path / "served.log"
     identities = []
     for folder, text in (("a", spec(log)), ("b", spec(log)), ("c", spec(log, "m", "n", model="#m"))):
-        subject = load_subject(text, cache=tmp_path / folder)
+        subject = load_model(text, cache=tmp_path / folder)
         identities.append(subject.identity)
         subject.close()
     assert len({identity.environment["endpoint"] for identity in identities}) == 3, "every start has a port of its own"
@@ -139,7 +139,7 @@ def test_identity_depends_on_the_command_and_not_on_the_port(tmp_path: Path) -> 
 
 
 def test_a_served_agent_answers(tmp_path: Path) -> None:
-    agent = load_agent(spec(tmp_path / "served.log"), cache=tmp_path)
+    agent = load_model(spec(tmp_path / "served.log"), cache=tmp_path, chats=True)
     try:
         assert agent.ask([Message("user", "?")]).text == "right"
     finally:
@@ -172,7 +172,7 @@ def test_a_server_that_cannot_be_used_is_a_usage_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=f"(?s){message.replace('{port}', '[{]port[}]')}"):
-        load_subject(f"serve:{command}", cache=tmp_path, **options)
+        load_model(f"serve:{command}", cache=tmp_path, **options)
 
 
 def test_an_unknown_preset_names_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,16 +180,16 @@ def test_an_unknown_preset_names_the_known_ones(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "xllamacpp", None)  # as where the package is not installed
     for model in (f"serve:llama.cpp#{tmp_path}", f"serve:llama.cpp#{tmp_path / 'model.gguf'}"):
         with pytest.raises(ConfigError, match="the server 'llama-server' is not installed"):
-            load_subject(model, cache=tmp_path)
+            load_model(model, cache=tmp_path)
     with pytest.raises(ConfigError, match="serve is 'tgi', expected one of vllm, sglang"):
-        load_subject(str(tmp_path), serve="tgi")
+        load_model(str(tmp_path), serve="tgi")
 
 
 @pytest.mark.slow
 def test_a_server_outlives_a_short_time_without_users(tmp_path: Path) -> None:
     log = tmp_path / "served.log"
     for _ in range(2):
-        load_subject(spec(log), cache=tmp_path).close()
+        load_model(spec(log), cache=tmp_path).close()
     (pid,) = starts(log)
     assert LINGER > 0
     wait_until(lambda: ended(pid), "the server ends when nobody uses it")

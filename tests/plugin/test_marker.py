@@ -117,14 +117,15 @@ def test_fractions_and_statuses(lab: Any) -> None:
         import pytest
         from pytest_adaptive_eval import Unscored
         @pytest.mark.adaptive_eval("toy.jsonl", budget=60)
-        def test_toy(item):
+        def test_toy(item, model):
+            said = model.generate(item.prompt) in ("right", "wrong")
             number = int(item.id[1:])
             if number % 3 == 0:
-                item.score(0.25)
+                item.score(0.25 * said)
             elif number % 3 == 1:
                 raise Unscored("refused", "would not say", "I cannot")
             else:
-                item.score(1)
+                item.score(said)
                 assert item.answer != "right"
         """
     )
@@ -150,7 +151,8 @@ def test_a_score_out_of_range_is_an_error(lab: Any) -> None:
         """
         import pytest
         @pytest.mark.adaptive_eval("toy.jsonl")
-        def test_toy(item):
+        def test_toy(item, model):
+            model.generate(item.prompt)
             item.score(float("nan"))
         """
     )

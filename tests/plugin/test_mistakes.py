@@ -75,8 +75,6 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
             '"toy.jsonl", policy="fixed-form", stop="decision"',
             "stop does not go with a fixed form, which is drawn uniformly and asked in full*",
         ),
-        ('"toy.jsonl", estimator="map"', "estimator is not a setting any more: each policy has its own, so remove it"),
-        ('"toy.jsonl", standard_error=0.3', "standard_error is not a setting any more: write stop = 0.3, *"),
         ('"toy.jsonl", model="m"', "model is for TOML: a marker's model is the fixture, *"),
         ('"toy.jsonl", floor=2', "floor is 2, expected a share of uniform draws in ?0, 1?"),
         ('"toy.jsonl", batch=0', "batch is 0, expected a whole number of at least 1"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -163,7 +162,7 @@ def test_an_exception_on_an_answer_is_a_refusal(lab: Any) -> None:
 def test_items_that_are_not_probed_are_noted(lab: Any) -> None:
     lab.bank()
     lab.toy(10)
-    body = "assert all(item.grade(model.generate(prompt)) for prompt in [item.prompt] * 2)"
+    body = "texts = [model.generate(item.prompt) for _ in range(2)]; assert all(map(item.grade, texts))"
     mark = "@pytest.mark.adaptive_eval('toy.jsonl', budget=5, stop='budget')"
     lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    {body}")
     assert lab.run().ret == 0

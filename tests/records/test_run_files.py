@@ -130,10 +130,10 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
         (b'{"b": 1, "a": 2}', "found an object with the keys a, b"),
         (b'{"run": "x", "schema_version": 99}', "schema_version 99"),
         (b'{"run": "x", "schema_version": 2, "started": "", "seconds": 1' + b"0" * 400 + b"}", "damaged: .*seconds"),
-        (b'{"run": "x", "schema_version": 1}', "damaged: .*started"),
-        (b'{"run": "x", "started": "", "schema_version": 1, "gates": [1]}', "damaged"),
-        (b'{"run": "x", "started": "", "schema_version": 1, "interviews": [{"name": "a"}]}', "damaged"),
-        (b'{"run": "x", "started": "", "schema_version": 1, "interviews": 3}', "damaged"),
+        (b'{"run": "x", "schema_version": 2}', "damaged: .*started"),
+        (b'{"run": "x", "started": "", "schema_version": 2, "gates": [1]}', "damaged"),
+        (b'{"run": "x", "started": "", "schema_version": 2, "interviews": [{"name": "a"}]}', "damaged"),
+        (b'{"run": "x", "started": "", "schema_version": 2, "interviews": 3}', "damaged"),
     ],
 )
 def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, message: str) -> None:

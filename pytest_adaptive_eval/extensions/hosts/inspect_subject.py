@@ -109,7 +109,3 @@ class InspectModel(Model):
             detail = f"Inspect: no score of {self._scorer!r}; found: {scorers}"
             return replace(completion, status=Status.ERROR, detail=detail)
         return replace(completion, score=min(max(value_to_float()(scores[self._scorer].value), 0.0), 1.0))
-
-
-#: Name of the class in earlier versions.
-InspectSubject = InspectModel

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.tables import RESIZED
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision, Topology
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -28,8 +27,6 @@ class SupervisorTable(Table, frozen=True, kw_only=True):
 
 class NodeTable(Table, frozen=True, kw_only=True):
     """``[[eval.network.node]]``."""
-
-    moved: ClassVar[Mapping[str, str]] = RESIZED
 
     name: Annotated[str | None, described("name of the node; its task or bank by default")] = None
     task: Annotated[str | None, described("family of generated tasks")] = None

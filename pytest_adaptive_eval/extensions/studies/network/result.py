@@ -31,7 +31,7 @@ from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResu
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.inputs import read_regular
-from pytest_adaptive_eval.items.item import MISSING, UNANSWERED, WRONG, Status
+from pytest_adaptive_eval.items.item import UNANSWERED, Status
 from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import truncation_warning
@@ -197,7 +197,7 @@ class NetworkResult:
         recalled: Replies that an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.
         unanswered: What answers of the interviewees count as that are empty, refused or cut, see
-            `items.item.Response.of`; empty in records of earlier versions.
+            `items.item.Response.of`.
     """
 
     topology: str
@@ -261,8 +261,8 @@ class NetworkResult:
 
     @property
     def counting(self) -> str:
-        """What answers count as that are empty, refused or cut; earlier versions counted them as missing."""
-        return self.unanswered or (MISSING if self._count("unscored") > self._count("faults") else WRONG)
+        """What answers count as that are empty, refused or cut."""
+        return self.unanswered
 
     def cut(self) -> str:
         """Return a warning on truncated answers of the interviewee, empty if there are few."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
-from pytest_adaptive_eval.items.item import MISSING, WRONG
+from pytest_adaptive_eval.items.item import WRONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,9 @@ class PeerSettings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
-        """Create from the data of `to_json`; earlier versions counted unanswered tasks as missing."""
-        return cls(
-            **{
-                "unanswered": MISSING,
-                **data,
-                "difficulties": [Difficulty(**difficulty) for difficulty in data["difficulties"]],
-            }
-        )
+        """Create from the data of `to_json`."""
+        difficulties = [Difficulty(**difficulty) for difficulty in data["difficulties"]]
+        return cls(**{**data, "difficulties": difficulties})
 
 
 def _check_list(name: str, values: Sequence[str]) -> None:
