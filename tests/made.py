@@ -39,8 +39,8 @@ def changed(part: T, /, **fields: Any) -> T:
     return made(type(part), **{**part.to_json(), **fields})
 
 
-def of_schema_1(**interview: Any) -> EvaluationRecord:
-    """An interview as records of schema 1 are read."""
+def recorded(**interview: Any) -> EvaluationRecord:
+    """An interview as a record of it is read."""
     run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 2, "interviews": [interview]}
     return RunRecord.from_json(run).interviews[0]
 

@@ -24,6 +24,7 @@ FLOORS = (
         "deadline",
         "checks",
         "faults",
+        "gone",
         "inputs",
         "outputs",
         "process",

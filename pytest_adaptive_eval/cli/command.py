@@ -11,6 +11,7 @@ from pytest_adaptive_eval.cli.parser import PrintCompletion, VerbParser
 from pytest_adaptive_eval.cli.screen import open_streams, put, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.gone import refuse_gone
 from pytest_adaptive_eval.registry import registered
 
 #: Line in the list of verbs and head of the help, by the first word of verbs of two words.
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     screen.start()
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        refuse_gone(arguments)
         parser = command_parser()
         try:
             options = parser.parse_args(arguments)

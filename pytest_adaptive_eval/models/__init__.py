@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gone import refuse_gone_model
 from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.registry import built_in, lacking, registered
 from pytest_adaptive_eval.text import shown_address
@@ -63,6 +64,7 @@ def resolve(spec: str, folders: Sequence[Path] = (), *, chats: bool = False) -> 
     Raises:
         ConfigError: No kind recognises the text.
     """
+    refuse_gone_model(spec)
     kinds = [kind for kind in subject_kinds().values() if kind.chats or not chats]
     for kind in sorted(kinds, key=lambda kind: not kind.prefixes):  # a folder may be called like a prefix
         if (located := kind.locate(spec, folders)) is not None:

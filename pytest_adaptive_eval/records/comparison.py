@@ -1,9 +1,9 @@
-"""Comparison of interviews: the changes of two with their intervals, and items that flicker between runs."""
+"""Comparison of interviews: the changes of two with their intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -12,7 +12,7 @@ from pytest_adaptive_eval.items.item import counting_sentence, unanswered_senten
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
-from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord, changed_requests
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, changed_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,54 +195,3 @@ def _by_intervals(before: QuantityRecord, after: QuantityRecord) -> Difference |
     )
     error = (change.high - change.low) / (2.0 * z_recorded)
     return Difference(old.estimate, new.estimate, error, bounds)
-
-
-RIGHT = 0.5  #: Score from which an answer counts as right.
-
-
-@dataclass
-class Flicker:
-    """Answers of one subject to one item over several runs, with the latest right and the latest wrong text."""
-
-    evaluation: str
-    item: str
-    subject: str
-    right: int = 0
-    answers: int = 0
-    texts: list[str] = field(default_factory=lambda: ["", ""])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return {
-            "evaluation": self.evaluation,
-            "item": self.item,
-            "subject": self.subject,
-            "right": self.right,
-            "answers": self.answers,
-            "latest_right": self.texts[0],
-            "latest_wrong": self.texts[1],
-        }
-
-
-def flickering(interviews: Iterable[tuple[RunRecord, EvaluationRecord]]) -> list[Flicker]:
-    """Return the items whose answers changed between runs, the most even first.
-
-    Only runs of the same checkpoint, decoding and item text are compared.
-    """
-    found: dict[tuple[str, ...], Flicker] = {}
-    for _, interview in interviews:
-        subject = interview.subject
-        who = subject.checkpoint or subject.name, subject.decoding_hash
-        for asked in interview.administrations:
-            if asked.score is None or asked.sample:
-                continue
-            key = (interview.name, asked.item, asked.item_hash, *who)
-            entry = found.setdefault(key, Flicker(interview.name, asked.item, subject.name))
-            right = asked.score >= RIGHT
-            entry.right += right
-            entry.answers += 1
-            entry.texts[0 if right else 1] = asked.text
-    return sorted(
-        (entry for entry in found.values() if 0 < entry.right < entry.answers),
-        key=lambda entry: (-min(entry.right, entry.answers - entry.right) / entry.answers, -entry.answers, entry.item),
-    )

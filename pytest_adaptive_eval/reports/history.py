@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.records.comparison import Comparison, Difference, Flicker
+from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.pairs import CONFIDENCE, Pair
-from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
+from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import views
@@ -32,22 +31,6 @@ def history_lines(rows: Sequence[tuple[RunRecord, EvaluationRecord]]) -> list[st
     if any(copies):
         table = [(*row, copy) for row, copy in zip(table, ("copy", *copies), strict=True)]
     return aligned(table, _RIGHT)
-
-
-def flicker_lines(flickers: Sequence[Flicker]) -> list[str]:
-    """Return a table of items that flicker, with their right answers and all answers."""
-    rows = [("item", "evaluation", "subject", "right", "answers")]
-    rows += [
-        (
-            clean_terminal(entry.item, _NAME, keep_end=True),
-            clean_terminal(entry.evaluation, _NAME),
-            clean_terminal(entry.subject, _NAME, keep_end=True),
-            str(entry.right),
-            str(entry.answers),
-        )
-        for entry in flickers
-    ]
-    return aligned(rows, (3, 4))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "") -> list[str]:
@@ -91,21 +74,6 @@ def _accuracy(interview: EvaluationRecord) -> str:
     if interview.levels is None or interview.levels.last_level is None:  # the answers do not measure it
         return words.accuracy(interview)
     return f"{ladder} {interval.bounds_in_words(2)}{words.guessing(interview)}"
-
-
-def envelope_lines(envelope: Envelope, width: int = 80) -> list[str]:
-    """Return the accuracy by level over the repetitions of one subject."""
-    rounds = envelope.rounds
-    subject = clean_terminal(envelope.subject or "unnamed", _NAME, keep_end=True)
-    days = " to ".join(dict.fromkeys(clean_terminal(rounds[k].started[:10], 10) for k in (0, -1)))
-    lines = [f"{clean_terminal(envelope.evaluation, _NAME)}, {subject}: {counted(len(rounds), 'round')}, {days}"]
-    lines += wrap(", ".join(str(entry.ladder) for entry in rounds), width, "    ", "  ")
-    table = [["level", "lowest", "mean", "highest", "rounds"]]
-    for n, (*shares, reached) in enumerate(zip(*envelope.bounds(), envelope.reached(), strict=True), 1):
-        table.append([str(n), *("-" if math.isnan(share) else number(share) for share in shares), str(reached)])
-    areas = [entry.ladder.area for entry in rounds]
-    table.append(["area", *map(number, (min(areas), sum(areas) / len(areas), max(areas))), str(len(areas))])
-    return [*lines, *aligned(table, range(5), "  ")]
 
 
 def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:

@@ -1,4 +1,4 @@
-"""A page over many runs: a list with a filter, a comparison of two runs, and the items that flicker."""
+"""A page over many runs: a list with a filter, and a comparison of two runs."""
 
 from __future__ import annotations
 
@@ -10,27 +10,23 @@ from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.comparison import Flicker
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import asset, page_head
 from pytest_adaptive_eval.reports.view import views
 from pytest_adaptive_eval.text import counted
 
-#: Most runs of the list, scores that a comparison has in all, items that flicker, and characters of a name and a text.
-RUNS, SCORES, FLICKERS, NAME, TEXT = 500, 40_000, 100, 80, 200
+#: Most runs of the list, scores that a comparison has in all, and characters of a name and a text.
+RUNS, SCORES, NAME, TEXT = 500, 40_000, 80, 200
 _CLASSES = {Outcome.PASS: "pass", Outcome.FAIL: "fail", Outcome.INCONCLUSIVE: "unsure", Outcome.ERROR: "fail"}
-#: Colours of a badge's right half.
-_COLOURS = {"passed": "#14693f", "failed": "#b02a1b"}
 
 
-def write_index(path: Path, runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> None:
+def write_index(path: Path, runs: Sequence[RunRecord], links: Mapping[str, str]) -> None:
     """Write the page over many runs, see `index_page`."""
-    write_whole(path, [index_page(runs, flickers, links).encode("utf-8")], "the page of the runs")
+    write_whole(path, [index_page(runs, links).encode("utf-8")], "the page of the runs")
 
 
-def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> str:
+def index_page(runs: Sequence[RunRecord], links: Mapping[str, str]) -> str:
     """Return a page over many runs, oldest first, with the administrations of runs whose items are to be compared."""
     style, script = asset("page.css") + asset("index.css"), asset("index.js")
     newest = list(reversed(runs))[:RUNS]
@@ -50,7 +46,7 @@ def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Ma
     compared = Markup('<section id="comparison" hidden><h2>Comparison</h2><div id="compared"></div></section>')
     head = page_head("Runs", style, script)
     top = tag("header", tag("p", "adaptive-eval runs", class_="brand"), class_="top")
-    main = tag("main", listed, compared, *_flickers(flickers), id="main")
+    main = tag("main", listed, compared, id="main")
     scripts = f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>\n'
     return f"{head}{top}\n{main}\n{scripts}</body>\n</html>\n"
 
@@ -109,37 +105,3 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
             }
         )
     return out
-
-
-def _flickers(flickers: Sequence[Flicker]) -> list[Markup]:
-    if not flickers:
-        return []
-    rows = []
-    for entry in flickers[:FLICKERS]:
-        texts = [tag("td", clean_html(" ".join(text.split()), TEXT) or "\u00a0") for text in entry.texts]
-        facts = (entry.item, entry.evaluation, entry.subject, f"{entry.right} of {entry.answers}")
-        rows.append(tag("tr", *map(_cell, facts), *texts))
-    heads = ("item", "evaluation", "subject", "right", "latest right", "latest wrong")
-    told = "Right in one run and wrong in another, with one checkpoint and one decoding."
-    return [
-        tag("section", tag("h2", "Items that flicker"), tag("p", told, class_="soft"), _table(heads, rows, "flicker"))
-    ]
-
-
-def badge_svg(record: RunRecord) -> str:
-    """Return a badge with the outcome of a run's gates, as an SVG picture for a README."""
-    outcomes = [gate.outcome for gate in record.gates]
-    passed = words.promoted(record)
-    text = f"{outcomes.count(Outcome.PASS)}/{len(outcomes)} passed" if outcomes else "no gate"
-    colour = _COLOURS["passed" if passed else "failed"]
-    left, right = "adaptive eval", escape(text)
-    widths = 86, 12 + 7 * len(text)
-    whole = sum(widths)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{left}: {right}">'
-        f'<title>{left}: {right}</title><rect width="{whole}" height="20" rx="3" fill="#555"/>'
-        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" rx="3" fill="{colour}"/>'
-        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{widths[0] / 2:g}" y="14">{left}</text>'
-        f'<text x="{widths[0] + widths[1] / 2:g}" y="14">{right}</text></g></svg>\n'
-    )

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import made
 
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.extensions.exports.rows import every_eval_ever
 from pytest_adaptive_eval.mappings import ResponseMapping
-from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logs"
 published = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published logs are not in {DATA} (ADAPTIVE_EVAL_DATA)")
@@ -262,32 +259,6 @@ def test_leaderboard_details(tmp_path):
 
 
 # --- Every Eval Ever --------------------------------------------------------------------------------------------------
-
-
-def test_own_export_reads_back(tmp_path):
-    asked = [Administration(n + 1, f"q-{n}", f"h{n}", text=str(n), score=float(n % 2), status="ok") for n in range(4)]
-    interview = made(
-        EvaluationRecord,
-        name="sums",
-        nodeid="t::sums",
-        subject={"name": "org/step-1"},
-        bank={"name": "b"},
-        policy={},
-        asked=4,
-        scored=4,
-        size=4,
-        statuses={"ok": 4},
-        stop="BUDGET",
-        stop_sentence="",
-        theta=[0.0],
-        standard_error=[1.0],
-        accuracy={"estimate": 0.5, "low": 0.2, "high": 0.8, "confidence": 0.95},
-        accuracy_model=None,
-        administrations=asked,
-    )
-    record = RunRecord("20310506T000000000Z-00000001", "2031-05-06T00:00:00+00:00", evaluations=[interview])
-    every_eval_ever(record, tmp_path)
-    assert table(read_responses(tmp_path)) == {"org/step-1": {"q-0": 0, "q-1": 1, "q-2": 0, "q-3": 1}}
 
 
 # --- published logs ---------------------------------------------------------------------------------------------------

@@ -580,8 +580,8 @@ def test_formats_of_an_item_do_not_mix(tmp_path):
     [
         ('{"run": "1", ', "not JSON"),
         ('{"run": "1", "started": "x", "schema_version": 99}', "schema_version 99, this version reads 2"),
-        ('{"run": "1", "schema_version": 1}', "the run record is damaged"),
-        ('{"run": "1", "started": "x", "schema_version": 1}', "no run record with answers"),
+        ('{"run": "1", "schema_version": 2}', "the run record is damaged"),
+        ('{"run": "1", "started": "x", "schema_version": 2}', "no run record with answers"),
     ],
 )
 def test_malformed_records(tmp_path, text, part):

@@ -222,15 +222,12 @@ COMMANDS: dict[str, list[str]] = {
     **{
         f"report-{name}": [
             "report", identifier, "--html", f"{name}.html", "--markdown", f"{name}.md", "--junit", f"{name}.xml",
-            "--export", f"responses={name}.csv", "--export", f"studies={name}-studies.csv",
-            "--export", f"every-eval-ever={name}-neutral", "--github",
+            "--export", f"responses={name}.csv", "--github",
         ]
         for name, identifier in RUNS.items()
     },
     "lines": ["report", RUNS["first"], "--export", "responses=first.jsonl"],
-    "lines-studies": ["report", RUNS["studies"], "--export", "studies=studies.jsonl"],
     "history": ["history", "--json", "history.json"],
-    "levels": ["history", "--levels", "--json", "levels.json"],
     "compare": ["history", "--compare", RUNS["first"], RUNS["second"], "--json", "compare.json"],
     "compare-studies": ["history", "--compare", RUNS["first"], RUNS["studies"]],
     "correlate": ["history", "--correlate", "--json", "correlate.json"],
@@ -260,7 +257,7 @@ def told(folder: Path) -> dict[str, Any]:
         **outputs,
     )
     found: dict[str, Any] = {"codes": dict(zip(COMMANDS, codes, strict=True))}
-    for name in ("history", "levels", "compare", "correlate", "drift"):
+    for name in ("history", "compare", "correlate", "drift"):
         found[name] = json.loads((folder / f"{name}.json").read_text())
     for name in ("rescored", "merged"):
         record = json.loads((folder / f"{name}.json").read_text())
@@ -269,16 +266,14 @@ def told(folder: Path) -> dict[str, Any]:
     for path in sorted(folder.glob("*.csv")):
         rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
         found["tables"][path.name] = [rows[0] if rows else [], len(rows)]
-    for name in ("first.jsonl", "studies.jsonl"):
-        lines = [json.loads(line) for line in (folder / name).read_text().splitlines()]
-        found["tables"][name] = [sorted({key for line in lines for key in line}), len(lines)]
+    lines = [json.loads(line) for line in (folder / "first.jsonl").read_text().splitlines()]
+    found["tables"]["first.jsonl"] = [sorted({key for line in lines for key in line}), len(lines)]
     found["outputs"] = sorted(line.partition("=")[0] for line in (folder / "OUTPUT").read_text().splitlines())
     found["reports"] = {
         f"{name}.{suffix}": (folder / f"{name}.{suffix}").stat().st_size > 200
         for name in RUNS
         for suffix in ("html", "md", "xml")
     }
-    found["neutral"] = {name: len(list((folder / f"{name}-neutral").rglob("*.json"))) for name in RUNS}
     return found
 
 

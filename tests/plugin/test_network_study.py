@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -108,33 +106,6 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
         assert part in page
     assert "pupil in web (network)" in (lab.path / "gates.xml").read_text()
     assert not lab.journals
-
-
-@pytest.mark.slow
-def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.CaptureFixture[str]) -> None:
-    write(lab, server)
-    lab.run()
-    capsys.readouterr()
-    assert main(["report", "latest", "--export", "responses=answers.csv", "--export", "every-eval-ever=neutral"]) == 0
-    assert "note: answers to items leave out web: see --export studies=FILE" in capsys.readouterr().err
-    assert main(["report", "latest", "--export", "responses=answers.csv", "--export", "studies=studies.csv"]) == 0
-    said = capsys.readouterr().err
-    assert "note: studies: studies.csv, 5 rows" in said
-    assert "leave out the studies" not in said
-    rows = list(csv.DictReader(io.StringIO((lab.path / "studies.csv").read_text())))
-    assert [(row["metric"], row["subject"], row["node"]) for row in rows] == [
-        ("energy", "pupil", ""),
-        ("auc", "pupil", "first"),
-        ("auc", "pupil", "second"),
-        ("last_level", "pupil", "first"),
-        ("last_level", "pupil", "second"),
-    ]
-    (study,) = lab.record["interviews"]
-    assert float(rows[0]["low"]) == study["metrics"]["energy"][0]["low"]
-    assert len(rows[0]["checkpoint"]) > 8
-    (whole,) = (lab.path / "neutral").rglob("*.json")
-    results = json.loads(whole.read_text())["evaluation_results"]
-    assert [one["score_details"]["score"] for one in results] == [float(row["estimate"]) for row in rows]
 
 
 @pytest.mark.slow

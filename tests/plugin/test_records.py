@@ -378,7 +378,7 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     code, out, _ = two.command(
         *("report", two.ids[0], "--html", "r.html", "--markdown", "r.md", "--junit", "r.xml"),
-        *("--export", "responses=r.csv", "--export", "every-eval-ever=neutral"),
+        *("--export", "responses=r.csv"),
     )
     assert code == 0
     assert "PASS" in out
@@ -388,14 +388,11 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     assert (two.path / "r.xml").read_bytes().startswith(b"<?xml")
     rows = list(csv.DictReader(io.StringIO((two.path / "r.csv").read_text())))
     assert len(rows) == 80
-    assert list((two.path / "neutral").iterdir())
-    tables = ("--export", "responses=r.jsonl", "--export", "studies=s.csv")
-    code, _, err = two.command("report", two.ids[0], "--html", "r.html", *tables)
+    code, _, err = two.command("report", two.ids[0], "--html", "r.html", "--export", "responses=r.jsonl")
     assert code == 0
     assert err.splitlines() == [
         "note: page: r.html",
         "note: answers: r.jsonl, 80 rows",
-        "note: studies: s.csv, 0 rows: the run has interviews alone",
     ]
     assert len((two.path / "r.jsonl").read_text().splitlines()) == 80
 

@@ -95,29 +95,6 @@ def test_history_shows_area_and_last_level(verbs: Verbs) -> None:
     assert rows[0]["levels"]["last_level"] == 2
 
 
-def test_the_levels_over_rounds(verbs: Verbs) -> None:
-    for right in ([10, 7, 0], [8, 9, 2, 1], [9, 0]):
-        verbs.add(climb(right, seed=verbs.day), bare())
-    code, out, _ = verbs("history", "--evaluation", "addition", "--levels")
-    assert code == 0
-    assert out.splitlines() == [
-        "addition, one: 3 rounds, 2031-05-01 to 2031-05-03",
-        "  1.7/2, 2/4, 0.9/1",
-        "  level  lowest   mean  highest  rounds",
-        "      1    .800   .900    1.000       3",
-        "      2    .000   .533     .900       3",
-        "      3    .000   .067     .200       2",
-        "      4    .000   .033     .100       1",
-        "   area    .900  1.533    2.000       3",
-    ]
-    (told,) = verbs.json("history", "--levels")
-    assert [row["rounds"] for row in told["levels"]] == [3, 3, 2, 1]
-    (newest,) = verbs.json("history", "--levels", "--last", "2")
-    assert [one["climb"] for one in newest["rounds"]] == ["0.9/1"]
-    code, out, _ = verbs("history", "--levels", "--evaluation", "text")
-    assert (code, out) == (0, f"no interview in {verbs.folder} is like that and climbed levels\n")
-
-
 def test_compare_tells_the_change_of_an_area(verbs: Verbs) -> None:
     before, after = verbs.add(climb([10, 10, 8, 2])), verbs.add(climb([10, 1, 0], seed=1))
     code, out, _ = verbs("history", "--compare", before, after)
@@ -254,7 +231,7 @@ def test_names_cannot_command_the_terminal(verbs: Verbs, tmp_path: Path) -> None
         verbs.add(climb([10, n, 0], subject=who, name="\x1b]0;x\x07::error::"), bare(subject=who))
     table = tmp_path / "scores.csv"
     table.write_text(f"subject,\x1b[2J##[error]\n\x1b[31m::error::{0},1\n")
-    for arguments in (["history", "--levels"], ["history", "--correlate", table], ["history"]):
+    for arguments in (["history", "--correlate", table], ["history"]):
         code, out, err = verbs(*arguments)
         assert code == 0
         assert "\x1b" not in out + err

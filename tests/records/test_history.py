@@ -15,9 +15,8 @@ from made import made, several
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.inputs import read_regular
-from pytest_adaptive_eval.records import history as history_module
 from pytest_adaptive_eval.records.history import LATEST, History
-from pytest_adaptive_eval.records.run_files import write_record, write_run
+from pytest_adaptive_eval.records.run_files import parse_run, write_record, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord, merged
 
 
@@ -283,14 +282,14 @@ def test_whatever_a_foreign_file_sets_off_is_named_and_the_others_are_read(
 ) -> None:
     foreign = folder / "runs" / "foreign.json"
     foreign.write_text('{"run": 1, "gates": []}')
-    read = history_module.parse_run
+    read = parse_run
 
     def fail(content: bytes, where: str) -> RunRecord:
         if where == str(foreign):
             raise RecursionError("too deep")
         return read(content, where)
 
-    monkeypatch.setattr(history_module, "parse_run", fail)
+    monkeypatch.setattr(f"{History.__module__}.parse_run", fail)
     history = History(folder)
     assert days(history) == ["01", "02", "03", "04", "05"]
     assert history.unread == [f"{foreign} cannot be read: RecursionError: too deep: restore or remove it"]

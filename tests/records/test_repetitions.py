@@ -1,15 +1,14 @@
-"""What records tell of climbs: areas with their errors, rounds, and the envelope over them."""
+"""What records tell of climbs: areas with their errors, and what repeats."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from climbs import bare, climb, climb_of, run
+from climbs import bare, climb, climb_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -17,7 +16,7 @@ from scipy.stats import norm
 
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.ladder.schedule import Schedule
-from pytest_adaptive_eval.records.repetitions import area, area_error, envelopes, ladder_of, population
+from pytest_adaptive_eval.records.repetitions import area, area_error, ladder_of, population
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 Z = norm.ppf(0.95)
@@ -117,69 +116,3 @@ def test_climbs_are_alike_whatever_the_seed_and_unlike_when_asked_otherwise() ->
         assert population(climb([10, 0], **changes)) != first
     assert population(climb([10, 0], bank={"name": "counting", "content_hash": "b0"})) != first
     assert population(bare()) == "b1"
-
-
-def test_the_envelope_of_rounds() -> None:
-    rounds = [climb([10, 7, 0], seed=1), climb([8, 9, 2, 1], seed=2), climb([9, 0], seed=3)]
-    (found,) = envelopes([(run(day, one), one) for day, one in enumerate(rounds, 1)])
-    lowest, mean, highest = found.bounds()
-    assert lowest == pytest.approx([0.8, 0.0, 0.0, 0.0])
-    assert mean == pytest.approx([0.9, 16 / 30, 2 / 30, 1 / 30])
-    assert highest == pytest.approx([1.0, 0.9, 0.2, 0.1])
-    assert found.reached() == [3, 3, 2, 1]
-    told = found.to_json()
-    assert [one["climb"] for one in told["rounds"]] == ["1.7/2", "2/4", "0.9/1"]
-    assert told["rounds"][1]["accuracy"] == [0.8, 0.9, 0.2, 0.1]
-    assert told["levels"][2] == {
-        "level": 3,
-        "lowest": 0.0,
-        "mean": pytest.approx(2 / 30),
-        "highest": 0.2,
-        "rounds": 2,
-    }
-    assert (told["cap"], told["subject"], told["evaluation"]) == (4, "one", "addition")
-
-
-def test_a_level_without_a_score_is_left_out_of_the_envelope() -> None:
-    rounds = [climb_of([[1.0, 1.0], [math.nan, math.nan]], 3), climb_of([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]], 3)]
-    (found,) = envelopes([(run(1, one), one) for one in rounds])
-    assert [values.tolist() for values in found.bounds()] == [[0.5, 0.5, 0.0], [0.75, 0.5, 0.0], [1.0, 0.5, 0.0]]
-    (alone,) = envelopes([(run(1, rounds[0]), rounds[0])])
-    assert alone.to_json()["levels"][1]["mean"] is None
-    json.dumps(alone.to_json(), allow_nan=False)
-
-
-def test_rounds_are_of_one_subject_task_and_way() -> None:
-    two = {"name": "two", "checkpoint": "c2"}
-    rows = [
-        climb([10, 0]),
-        climb([9, 0], seed=1),
-        climb([8, 0], subject=two),
-        climb([7, 0], subject={**two, "checkpoint": "c3"}),
-        climb([6, 0], cap=5),
-        climb([5, 0], error="the model was gone"),
-        climb([4, 0], stop=""),
-        bare(),
-        climb([3, 0], name="sums"),
-    ]
-    found = envelopes([(run(1, one), one) for one in rows])
-    assert [[str(one.ladder) for one in envelope.rounds] for envelope in found] == [
-        ["1/1", "0.9/1"],
-        ["0.8/1"],
-        ["0.7/1"],
-        ["0.6/1"],
-        ["0.3/1"],
-    ]
-
-
-@given(st.lists(st.lists(st.integers(0, 10), min_size=1, max_size=4), min_size=1, max_size=6))
-def test_mean_accuracies_add_up_to_the_mean_area(rounds: list[list[int]]) -> None:
-    rows = [climb(right) for right in rounds]
-    (found,) = envelopes([(run(1, one), one) for one in rows])
-    lowest, mean, highest = found.bounds()
-    assert mean.sum() == pytest.approx(np.mean([one.ladder.area for one in found.rounds]))
-    assert (lowest <= mean + 1e-12).all()
-    assert (mean <= highest + 1e-12).all()
-    assert found.reached()[0] == len(rounds)
-    backwards = replace(found, rounds=found.rounds[::-1])
-    assert np.allclose(backwards.bounds(), found.bounds())

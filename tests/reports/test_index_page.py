@@ -55,7 +55,7 @@ def record(make: SimpleNamespace, day: int, scores: dict[str, float], outcome: s
 def page(make: SimpleNamespace) -> str:
     first = record(make, 1, {"a": 1.0, HOSTILE: 0.0, "same": 1.0}, "FAIL")
     second = record(make, 2, {"a": 0.0, HOSTILE: 1.0, "same": 1.0}, "PASS")
-    return index_page([first, second], [], {})
+    return index_page([first, second], {})
 
 
 @pytest.mark.slow

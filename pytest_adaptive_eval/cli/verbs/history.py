@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.options import PASSED, parse_count, refuse
 from pytest_adaptive_eval.cli.past_runs import add_source_argument, history_patterns, no_runs_text, open_history
-from pytest_adaptive_eval.cli.screen import save, say, width
+from pytest_adaptive_eval.cli.screen import save, say
 from pytest_adaptive_eval.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 #: Options that go with ``--drift``.
@@ -28,10 +27,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--compare", metavar="RUN", nargs="+", help=text)
     text = "how alike evaluations order the subjects, and your own scores: a column subject, and columns of scores"
     add("--correlate", metavar="FILE.csv", nargs="?", const="", help=text)
-    text = "accuracy by level over the rounds of each subject, of generated tasks: lowest, mean, highest"
-    add("--levels", action="store_true", help=text)
-    text = "items that one checkpoint answered right in one run and wrong in another"
-    add("--flicker", action="store_true", help=text)
     add = parser.add_argument_group("which runs").add_argument
     add("--evaluation", metavar="PATTERN", help='of this name, such as "text*"')
     add("--subject", metavar="PATTERN", help='of this model, such as "step-*"')
@@ -69,43 +64,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.records.repetitions import envelopes
-    from pytest_adaptive_eval.reports.history import envelope_lines, history_lines
+    from pytest_adaptive_eval.reports.history import history_lines
 
     history = open_history(options.source, {"--json": options.json})
     newest = slice(-(options.last or 0), None)
-    data: list[Any]
-    if options.flicker:
-        data, lines = _flickers(history, options, newest)
-        nothing = f"no item of a checkpoint was right in one run of {options.source} and wrong in another"
-    elif options.levels:
-        level_envelopes = envelopes(list(history.interviews(**history_patterns(options)))[newest])
-        data = [envelope.to_json() for envelope in level_envelopes]
-        lines = [line for envelope in level_envelopes for line in envelope_lines(envelope, width())]
-        nothing = f"no interview in {options.source} is like that and climbed levels"
-    else:
-        rows = list(history.evaluations(**history_patterns(options)))[newest]
-        data = [_row(record, evaluation) for record, evaluation in rows]
-        lines = history_lines(rows) if rows else []
-        nothing = no_runs_text(options)
+    rows = list(history.evaluations(**history_patterns(options)))[newest]
+    data = [_row(record, evaluation) for record, evaluation in rows]
     if options.json:
         save(options.json, data)
-    say(lines or [nothing])
+    say(history_lines(rows) if rows else [no_runs_text(options)])
     return PASSED
-
-
-def _flickers(history: History, options: argparse.Namespace, newest: slice) -> tuple[list[Any], list[str]]:
-    """Return the items that flicker, as data and as the lines of a table."""
-    from pytest_adaptive_eval.records.comparison import flickering
-    from pytest_adaptive_eval.reports.history import flicker_lines
-
-    named = {(record.run, entry.nodeid) for record, entry in history.interviews(**history_patterns(options))}
-    runs = list(dict.fromkeys(record.run for record, _ in history.interviews(**history_patterns(options))))[newest]
-    whole = (history.whole(run) for run in runs)
-    found = flickering(
-        (r, interview) for r in whole for interview in r.interviews if (r.run, interview.nodeid) in named
-    )
-    return [entry.to_json() for entry in found], flicker_lines(found) if found else []
 
 
 def _row(record: RunRecord, evaluation: EvaluationRecord) -> dict[str, Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Kinds of exports, and whether each takes a path.
-_EXPORTS = {"responses": True, "studies": True, "every-eval-ever": True, "mlflow": False, "wandb": False}
+_EXPORTS = {"responses": True, "mlflow": False, "wandb": False}
 #: Runs on the page of a history, and the newest of them that get a page of their own.
 _RUNS, _PAGES = 100, 10
 
@@ -44,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("for people").add_argument
     add("--html", metavar="FILE", type=Path, help="one page, without a network")
     add("--markdown", metavar="FILE", type=Path, help="a summary")
-    text = "a page over many runs: a list, a comparison of two, items that flicker, and pages of the newest"
+    text = "a page over many runs: a list, a comparison of two, and pages of the newest"
     add("--index", metavar="DIR", type=Path, help=text)
     text = "where the bank of an evaluation is now, for its questions; by default, where the run found it"
     add_bank_argument(add, text)
@@ -53,7 +53,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--comment", metavar="FILE", type=Path, help="a short summary that replaces the last one on a pull request")
     add("--link", metavar="URL", default="", help="address of the whole report, for the comment")
     add("--junit", metavar="FILE", type=Path, help="a JUnit report of the gates")
-    add("--badge", metavar="FILE", type=Path, help="the outcome as an SVG badge")
     add = parser.add_argument_group("for other tools").add_argument
     text = f"{', '.join(_EXPORTS)}; tables are CSV or JSON lines by the name of FILE; may be repeated"
     add("--export", metavar="KIND[=PATH]", action="append", default=[], type=_export_of, help=text)
@@ -63,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     exports = dict(options.export)
     if len(exports) < len(options.export):
         raise ConfigError("--export: a kind is given twice; give each once")
-    writes = {f"--{name}": getattr(options, name) for name in ("html", "markdown", "comment", "junit", "badge")}
+    writes = {f"--{name}": getattr(options, name) for name in ("html", "markdown", "comment", "junit")}
     writes |= {f"--export {kind}": path for kind, path in exports.items()}
     try:
         record = open_run(options.run, options.source, writes)
@@ -78,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
     series, alarms = _trend(record, options.source)
     try:
         banks: Mapping[str, ItemBank] = {}
-        if options.html or options.markdown or options.comment or options.github or "every-eval-ever" in exports:
+        if options.html or options.markdown or options.comment or options.github:
             from pytest_adaptive_eval.evaluation import recorded_banks
 
             banks = recorded_banks(
@@ -86,9 +85,10 @@ def _run(options: argparse.Namespace) -> int:
             )
         _write(options, record, banks, series, alarms)
         for kind, path in exports.items():
-            _export(record, kind, path, banks)
-        if "responses" in exports and "studies" not in exports and (others := _without_items(record)):
-            screen.note(f"answers to items leave out {', '.join(others)}: see --export studies=FILE")
+            _export(record, kind, path)
+        others = [evaluation.name for evaluation in record.evaluations if not evaluation.is_interview]
+        if "responses" in exports and others:
+            screen.note(f"answers to items leave out {', '.join(others)}: see the record")
     finally:  # the run is shown even if a file cannot be written
         show(record)
         if options.github:
@@ -132,18 +132,12 @@ def _write(
 
         write_gate_report(record, options.junit)
         screen.note(f"JUnit report: {options.junit}")
-    if options.badge:
-        from pytest_adaptive_eval.reports.index_page import badge_svg
-
-        write_whole(options.badge, [badge_svg(record).encode()], "the badge")
-        screen.note(f"badge: {options.badge}")
     if options.index:
         _write_index(options.source, options.index)
 
 
 def _write_index(source: Path, folder: Path) -> None:
     """Write the page over the newest runs of a history, and their pages."""
-    from pytest_adaptive_eval.records.comparison import flickering
     from pytest_adaptive_eval.reports.index_page import write_index
     from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted
@@ -155,10 +149,9 @@ def _write_index(source: Path, folder: Path) -> None:
     links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
     for record in runs[-_PAGES:]:
         write_page(record, folder / links[record.run], series=history.series(until=record.started))
-    own = [(record, interview) for record in runs if not record.copied_from for interview in record.interviews]
     index = folder / "index.html"
-    write_index(index, runs, flickers := flickering(own), links)
-    screen.note(f"index: {index}, {counted(len(runs), 'run')}, {counted(len(flickers), 'item')} that flicker")
+    write_index(index, runs, links)
+    screen.note(f"index: {index}, {counted(len(runs), 'run')}")
 
 
 def _export_of(text: str) -> tuple[str, Path]:
@@ -171,7 +164,7 @@ def _export_of(text: str) -> tuple[str, Path]:
     return kind, Path(path)
 
 
-def _export(record: RunRecord, kind: str, path: Path, banks: Mapping[str, ItemBank]) -> None:
+def _export(record: RunRecord, kind: str, path: Path) -> None:
     """Write a run for other tools."""
     from pytest_adaptive_eval.text import counted
 
@@ -181,19 +174,10 @@ def _export(record: RunRecord, kind: str, path: Path, banks: Mapping[str, ItemBa
         case "wandb":
             baseline = service("log_wandb", "exports")(record)
             screen.note(f"Weights & Biases: baseline = {baseline!r} compares with this run")
-        case "every-eval-ever":
-            written = service("every_eval_ever", "exports")(record, path, banks=banks)
-            screen.note(f"Every Eval Ever: {path}, {counted(len(written), 'file')}")
         case _:
-            studies, form = kind == "studies", "csv" if path.suffix.lower() == ".csv" else "jsonl"
-            rows = service("write_export", "exports")(record, path, form, studies=studies)
-            none = ": the run has interviews alone" if studies and not _without_items(record) else ""
-            screen.note(f"{kind if studies else 'answers'}: {path}, {counted(rows, 'row')}{none}")
-
-
-def _without_items(record: RunRecord) -> list[str]:
-    """Return the names of evaluations whose results are no answers to items."""
-    return [evaluation.name for evaluation in record.evaluations if not evaluation.is_interview]
+            form = "csv" if path.suffix.lower() == ".csv" else "jsonl"
+            rows = service("write_export", "exports")(record, path, form)
+            screen.note(f"answers: {path}, {counted(rows, 'row')}")
 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:

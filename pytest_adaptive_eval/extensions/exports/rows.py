@@ -1,9 +1,8 @@
-"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever."""
+"""The answers of a record for other tools, as JSON lines and CSV."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import re
@@ -12,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.extensions.exports import evaleval
-from pytest_adaptive_eval.extensions.exports.quantity_rows import QUANTITY_COLUMNS, quantity_rows
-from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.text import clean_xml
@@ -51,15 +47,6 @@ def responses_jsonl(record: RunRecord) -> Iterator[str]:
     return map(json.dumps, _rows(record))
 
 
-def studies_jsonl(record: RunRecord) -> Iterator[str]:
-    """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists columns."""
-    return map(json.dumps, _quantity_rows(record))
-
-
-def _quantity_rows(record: RunRecord) -> Iterator[dict[str, Any]]:
-    return (row for evaluation in record.evaluations for row in quantity_rows(record, evaluation))
-
-
 #: Start of a cell that spreadsheets may read as a formula.
 _FORMULA = re.compile("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]|[\t\r\n]")
 #: Characters of a cell; Excel splits a longer one, and its rest may begin a formula.
@@ -74,11 +61,6 @@ def responses_csv(record: RunRecord) -> str:
     text of more than 32 000 characters is cut.
     """
     return _csv(_COLUMNS, _rows(record))
-
-
-def studies_csv(record: RunRecord) -> str:
-    """Return the rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
-    return _csv(QUANTITY_COLUMNS, _quantity_rows(record))
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -101,61 +83,18 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> int:
-    """Write the answers of a run, or the results of its studies, replacing an earlier file in one step.
+def write_export(record: RunRecord, path: Path, kind: str) -> int:
+    """Write the answers of a run, replacing an earlier file in one step.
 
     Raises:
         UsageError: The kind is unknown, or the file cannot be written.
     """
-    rows = list(_quantity_rows(record) if studies else _rows(record))
+    rows = list(_rows(record))
     if kind == "jsonl":
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
     elif kind == "csv":
-        text = _csv(QUANTITY_COLUMNS if studies else _COLUMNS, rows)
+        text = _csv(_COLUMNS, rows)
     else:
         raise UsageError(f"unknown export {kind!r}: expected 'jsonl' or 'csv'")
-    write_whole(path, [text.encode("utf-8")], "the studies" if studies else "the answers")
+    write_whole(path, [text.encode("utf-8")], "the answers")
     return len(rows)
-
-
-def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, ItemBank] | None = None) -> list[Path]:
-    """Write a run in the format of Every Eval Ever, version 0.3.
-
-    Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with its estimates, and
-    ``<uuid>_samples.jsonl`` with its scored answers. A study becomes
-    ``data/<evaluation>/<developer>/<model>/<uuid>.json`` of each model that it measures. The same record gives the same
-    files. Interviews without an estimate and void studies are left out. So are answers without a score, since the
-    format would count them as wrong.
-
-    Args:
-        banks: Banks by evaluation, for the questions and the expected answers, which no record holds.
-
-    Raises:
-        UsageError: A file cannot be written.
-    """
-    written = []
-    for position, evaluation in enumerate(record.evaluations):
-        for several in evaleval.aggregates(record, evaluation):
-            where, file = evaleval.location(evaluation.name, several, position)
-            written.append(_write_aggregate(several, folder / where / f"{file}.json"))
-        if evaluation.is_interview and (whole := evaleval.aggregate(record, evaluation)):
-            where, file = evaleval.location(evaluation.bank.name or evaluation.name, whole, position)
-            bank = (banks or {}).get(evaluation.name)
-            if lines := [f"{json.dumps(line)}\n" for line in evaleval.samples(evaluation, whole, bank)]:
-                data = "".join(lines).encode("ascii")
-                written.append(folder / where / f"{file}_samples.jsonl")
-                write_whole(written[-1], [data], "the samples")
-                whole["detailed_evaluation_results"] = {
-                    "format": "jsonl",
-                    "file_path": f"{where}/{file}_samples.jsonl",
-                    "hash_algorithm": "sha256",
-                    "checksum": hashlib.sha256(data).hexdigest(),
-                    "total_rows": len(lines),
-                }
-            written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
-    return written
-
-
-def _write_aggregate(whole: Mapping[str, Any], path: Path) -> Path:
-    write_whole(path, [(json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")], "the evaluation")
-    return path

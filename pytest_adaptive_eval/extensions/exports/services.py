@@ -3,7 +3,6 @@
 from pytest_adaptive_eval.registry import Service
 
 REGISTERED = (
-    Service("every_eval_ever", "pytest_adaptive_eval.extensions.exports.rows:every_eval_ever"),
     Service("write_export", "pytest_adaptive_eval.extensions.exports.rows:write_export"),
     Service("log_mlflow", "pytest_adaptive_eval.extensions.exports.trackers:log_mlflow"),
     Service("log_wandb", "pytest_adaptive_eval.extensions.exports.trackers:log_wandb"),

@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import BaselineError, UsageError
-from pytest_adaptive_eval.extensions.exports.quantity_rows import quantity_rows
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_files import read_run, write_record
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
@@ -17,8 +16,8 @@ from pytest_adaptive_eval.reports import words
 
 #: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.
 FOLDER, RECORD = "adaptive-eval", "record.json"
-#: Columns of `quantity_rows` and the suffixes of their metrics.
-_SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
+#: Attributes of a quantity's row, and the suffixes of their metrics.
+_SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "error": "_standard_error"}
 
 
 def mlflow_metrics(record: RunRecord) -> dict[str, float]:
@@ -30,7 +29,7 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     for evaluation in record.evaluations:
         name = evaluation.name or evaluation.kind
         if not evaluation.is_interview:
-            values += [((name, *path), value) for path, value in _quantity_values(record, evaluation)]
+            values += [((name, *path), value) for path, value in _quantity_values(evaluation)]
     outcomes = [gate.outcome for gate in record.gates]
     values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
     values.append((("promote",), int(words.promoted(record))))
@@ -65,14 +64,18 @@ def _interview_values(interview: EvaluationRecord) -> Iterator[tuple[tuple[str, 
         yield ("category", row.category), row.accuracy.estimate if row.accuracy else None
 
 
-def _quantity_values(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
+def _quantity_values(evaluation: EvaluationRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
     """Yield the parts of a metric's name and its value for each quantity of an evaluation."""
     yield (evaluation.unit,), evaluation.asked
-    for row in quantity_rows(record, evaluation):
-        if not row["void"]:
-            other = row["node"] or ("" if row["subject"] == evaluation.subject.name else row["subject"])
-            for column, suffix in _SUFFIXES.items():
-                yield (row["metric"] + suffix, *filter(None, [other])), row[column]
+    if evaluation.error:
+        return
+    for metric, rows in evaluation.metrics.items():
+        for row in rows:
+            other = [] if row.subject == evaluation.subject.name else [row.subject]
+            for attribute, suffix in _SUFFIXES.items():
+                yield (metric + suffix, *other), getattr(row, attribute)
+            if row.rank:
+                yield (f"{metric}_rank", *other), row.rank.mean
 
 
 def _metric_part(text: str) -> str:

@@ -1,0 +1,46 @@
+"""Names that were cut, each with one sentence on what to do instead; they stay for one version."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from pytest_adaptive_eval.errors import ConfigError
+
+#: Sentence by model prefix, verb, or verb and option.
+GONE: Mapping[str, str] = {
+    "lm-eval:": "judge its finished logs by adaptive-eval gate, or name the checkpoint or the server",
+    "report --export every-eval-ever": "export responses",
+    "report --export studies": "read the record, which has every quantity",
+    "history --flicker": "compare two runs with history --compare",
+    "history --levels": "compare two runs with history --compare",
+    "report --badge": "use the badge of your CI system",
+}
+
+
+def refuse_gone(arguments: Sequence[str]) -> None:
+    """Refuse a verb or an option of the command that was cut.
+
+    Raises:
+        ConfigError: Says what to do instead.
+    """
+    verb = arguments[0] if arguments else ""
+    words: list[str] = []
+    for word in arguments[1:]:
+        words += word.split("=", 1) if word.startswith("--") else [word]
+    pairs = [f"{option} {value}" for option, value in itertools.pairwise(words)]
+    written = [verb, *(f"{verb} {part}" for part in (*words, *pairs))]
+    for gone, instead in GONE.items():
+        if any(name == gone or name.startswith(f"{gone}=") for name in written):
+            raise ConfigError(f"adaptive-eval {gone} is gone: {instead}")
+
+
+def refuse_gone_model(spec: str) -> None:
+    """Refuse a model of a kind that was cut.
+
+    Raises:
+        ConfigError: Says what to do instead.
+    """
+    for gone, instead in GONE.items():
+        if gone.endswith(":") and spec.startswith(gone):
+            raise ConfigError(f"models {gone}... are gone: {instead}")
