@@ -14,6 +14,9 @@ GONE: Mapping[str, str] = {
     "report --export studies": "read the record, which has every quantity",
     "history --flicker": "compare two runs with history --compare",
     "history --levels": "compare two runs with history --compare",
+    "sweep --keep-going": "correct the sweep file",
+    "sweep --report-only": "run adaptive-eval merge and adaptive-eval report --index",
+    "sweep --shard": "run one checkpoint per job, and adaptive-eval merge",
     "report --badge": "use the badge of your CI system",
 }
 

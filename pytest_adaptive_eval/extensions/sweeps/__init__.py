@@ -1,1 +1,1 @@
-"""Sweeps: grids of checkpoints, evaluations and seeds, with a pytest process per cell."""
+"""A grid of checkpoints and evaluations: each cell is a pytest process, resumed by its record."""

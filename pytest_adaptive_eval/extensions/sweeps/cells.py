@@ -1,147 +1,167 @@
-"""Cells of a sweep: one checkpoint on one evaluation file with one seed, and their files on disk."""
+"""Cells of a sweep: one checkpoint on one file of evaluations, run as a pytest process."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, ClassVar
 
-from pytest_adaptive_eval.inputs import read_regular
-from pytest_adaptive_eval.outputs import replacing
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.evaluation.toml import parse_toml
+from pytest_adaptive_eval.records.run_files import read_run
+from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.text import shown_address
+from pytest_adaptive_eval.typed_tables import Index, Table, described, read_table
 
-#: File of a cell's folder that says how the cell ended.
-_END = "cell.json"
-_NUMBER = re.compile(r"\d+")
-
-
-@dataclass(frozen=True, slots=True)
-class SweptModel:
-    """A model of a sweep.
-
-    Args:
-        name: Unique in the sweep.
-        model: Text for ``--adaptive-eval-model``.
-        path: Its folder, or file of recorded answers; None for a model on a server.
-    """
-
-    name: str
-    model: str
-    path: Path | None
-
-    @property
-    def step(self) -> int | None:
-        """Training step: the last number in the name, None without one."""
-        numbers = _NUMBER.findall(self.name)
-        return int(numbers[-1]) if numbers else None
-
-    @property
-    def training_run(self) -> str:
-        """Name without the step, which checkpoints of one training run share."""
-        numbers = [*_NUMBER.finditer(self.name)]
-        return f"{self.name[: numbers[-1].start()]}*{self.name[numbers[-1].end() :]}" if numbers else self.name
+RECORD, OUTPUT = "record.json", "output.txt"
+_REPLAY = "replay:"
+_NUMBER = re.compile(r"(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationFile:
-    """A file of evaluations, or some tests in it."""
+class SweepTable(Table, frozen=True, kw_only=True):
+    """The file of a sweep."""
 
-    name: str
-    argument: str
-    path: Path
+    gone: ClassVar[Mapping[str, str]] = {
+        "seeds": 'write arguments = ["--adaptive-eval-seed=1"] in a file for each seed',
+        "retries": "run the command again, which goes on where it ended",
+        "resources": "write gpus = N for each cell, and --jobs N",
+    }
+
+    checkpoints: Annotated[list[str], described("folders, replay:FILE or URL#MODEL; patterns such as runs/step-*")] = []
+    evaluations: Annotated[list[str], described("files of evaluations, as patterns; the whole project by default")] = []
+    arguments: Annotated[list[str], described("further arguments of pytest")] = []
+    gpus: Annotated[Index, described("GPUs of each cell; with 0 a cell sees all")] = 0
+    folder: Annotated[str, described("folder of the results")] = ".adaptive-eval-sweep"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One checkpoint on one file of evaluations with one seed."""
-
-    checkpoint: SweptModel
-    evaluation: EvaluationFile
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """Name in lines of the log."""
-        return f"{self.checkpoint.name} x {self.evaluation.name}, seed {self.seed}"
-
-    @property
-    def key(self) -> str:
-        """Name of the cell's folder, the same on every machine."""
-        names = (self.checkpoint.name, self.evaluation.name, str(self.seed))
-        digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:8]
-        slug = "--".join(re.sub(r"[^0-9A-Za-z._-]+", "-", name)[-40:].strip("-.") for name in names)
-        return f"{slug}--{digest}"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One cell as a process runs it.
+    """One checkpoint on one file of evaluations.
 
     Args:
-        base: Working folder of the command.
-        arguments: Of pytest, without the ones that name the cell's folder.
-        fingerprint: Hash of everything known beforehand that the cell's result depends on.
-        environment: Variables that the process gets unless they are set.
+        name: Of the checkpoint, unique in the sweep.
+        model: Text for ``--adaptive-eval-model``.
+        evaluation: Argument of pytest; empty for the whole project.
+        base: Working folder of the process.
+        folder: Folder of its record, journal and output.
     """
 
-    key: str
-    folder: Path
-    base: Path
+    name: str
+    model: str
+    evaluation: str
     arguments: tuple[str, ...]
-    fingerprint: str
-    environment: Mapping[str, str] = field(default_factory=dict)
+    base: Path
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """Name in lines of the command."""
+        return f"{self.name} x {self.evaluation or 'all evaluations'}"
+
+    def record(self) -> RunRecord | None:
+        """Return the record of a cell with a verdict that is newer than all that it was made from, else None."""
+        path = self.folder / RECORD
+        try:
+            record = read_run(path)
+        except AdaptiveEvalError:
+            return None
+        made = path.stat().st_mtime
+        newer = any(file.stat().st_mtime > made for file in self._inputs(record) if file.is_file())
+        return None if newer or record.exit_status not in (0, 1) else record
+
+    def _inputs(self, record: RunRecord) -> Iterator[Path]:
+        """Yield the files of the checkpoint, the evaluations and the banks."""
+        banks = [interview.bank.path for interview in record.interviews if interview.bank.path]
+        places = [self.model.removeprefix(_REPLAY).partition("#")[0], self.evaluation.partition("::")[0], *banks]
+        for place in filter(None, places):
+            path = self.base / place
+            yield path
+            yield from path.rglob("*")
 
 
-@dataclass(frozen=True, slots=True)
-class CellEnd:
-    """End of a cell.
+def read_sweep(path: Path) -> tuple[SweepTable, list[Cell]]:
+    """Read the file of a sweep, with the cells that it names.
 
-    Args:
-        exit_status: Of pytest; None if the process, its worker or its node died.
-        reason: Reason for a missing verdict, else empty.
-        started: ISO 8601, UTC.
-        seconds: Of the last process.
-        attempts: Processes that were started for it, by this sweep and earlier ones.
-        gates: Name, evaluation, outcome and sentence of each gate.
-        interviews: See `summary_of`.
+    Raises:
+        ConfigError: A key is malformed, or a pattern matches nothing.
     """
-
-    key: str
-    fingerprint: str
-    exit_status: int | None = None
-    reason: str = ""
-    host: str = ""
-    started: str = ""
-    seconds: float = 0.0
-    attempts: int = 1
-    gates: Sequence[Mapping[str, Any]] = ()
-    interviews: Sequence[Mapping[str, Any]] = ()
-    version: str = ""
-
-    @property
-    def died(self) -> bool:
-        """Whether the process, its worker or its node died; the cell then runs again."""
-        return self.exit_status is None
-
-    @property
-    def finished(self) -> bool:
-        """Whether the cell has its verdicts; it then never runs again."""
-        return self.exit_status in (0, 1) and not self.reason
+    _, data = parse_toml(path)
+    table = read_table(SweepTable, data, str(path))
+    if not table.checkpoints:
+        raise ConfigError(f"{path}: no checkpoints; expected a list of folders, replay:FILE or URL#MODEL")
+    base = path.absolute().parent
+    models = [model for text in table.checkpoints for model in _models(text, base)]
+    evaluations = [file for text in table.evaluations for file in _files(text, base, "evaluations")] or [""]
+    cells = [
+        Cell(name, model, evaluation, tuple(table.arguments), base, base / table.folder)
+        for name, model in _unique(models)
+        for evaluation in evaluations
+    ]
+    return table, [replace(cell, folder=cell.folder / "cells" / _slug(cell)) for cell in cells]
 
 
-def write_end(folder: Path, end: CellEnd) -> None:
-    """Write how a cell ended, atomically."""
-    with replacing(folder / _END, durable=True) as file:
-        file.write(json.dumps(asdict(end)).encode("ascii"))
+def _models(text: str, base: Path) -> list[str]:
+    """Return the models that a text names; a pattern names one for each folder or file."""
+    if "://" in text:
+        return [text]
+    prefix = _REPLAY if text.startswith(_REPLAY) else ""
+    pattern, sign, row = text.removeprefix(prefix).partition("#")
+    return [f"{prefix}{path}{sign}{row}" for path in _files(pattern, base, "checkpoints")]
 
 
-def read_end(folder: Path) -> CellEnd | None:
-    """Return how a cell ended, None if it has not, or if the file has another version."""
-    try:
-        data = json.loads(read_regular(folder / _END))
-        return CellEnd(**data)
-    except (OSError, ValueError, TypeError):
-        return None
+def _files(text: str, base: Path, key: str) -> list[str]:
+    pattern, colons, test = text.partition("::")
+    anchor = Path(pattern).anchor
+    found = [*Path(anchor).glob(pattern.removeprefix(anchor))] if anchor else [*base.glob(pattern)]
+    if not found:
+        raise ConfigError(f"{key} {shown_address(text)!r}: nothing matches it in {base}; correct the pattern")
+    ordered = sorted(map(str, found), key=lambda path: [int(x) if x.isdigit() else x for x in _NUMBER.split(path)])
+    return [f"{os.path.relpath(path, base) if not anchor else path}{colons}{test}" for path in ordered]
+
+
+def _unique(models: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each model with the shortest name that no other has: its last part, or all of it."""
+    once = list(dict.fromkeys(models))
+    short = {model: shown_address(model).removeprefix(_REPLAY).rpartition("/")[2] for model in once}
+    counts = Counter(short.values())
+    return [(short[model] if counts[short[model]] == 1 else shown_address(model), model) for model in once]
+
+
+def _slug(cell: Cell) -> str:
+    """Return the name of a cell's folder: another model, evaluation or argument has another folder."""
+    parts = (cell.model, cell.evaluation, *cell.arguments)
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    readable = re.sub(r"[^0-9A-Za-z._-]+", "-", f"{cell.name}--{cell.evaluation}")[-80:].strip("-.")
+    return f"{readable}--{digest}"
+
+
+def run_cell(cell: Cell, environment: Mapping[str, str] = MappingProxyType({})) -> int:
+    """Run a cell to its end, from the answers that an earlier process of it kept.  Return the exit status of pytest."""
+    cell.folder.mkdir(parents=True, exist_ok=True)
+    record = cell.folder / RECORD
+    record.unlink(missing_ok=True)
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"),
+        *(f"--adaptive-eval-model={cell.model}", f"--adaptive-eval-dir={cell.folder}"),
+        f"--adaptive-eval-record={record}",
+        *cell.arguments,
+        *([cell.evaluation] if cell.evaluation else []),
+    ]
+    with (cell.folder / OUTPUT).open("wb") as output:
+        return subprocess.run(
+            command,
+            cwd=cell.base,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            check=False,
+        ).returncode
