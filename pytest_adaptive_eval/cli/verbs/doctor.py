@@ -3,55 +3,122 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import platform
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from pytest_adaptive_eval import __version__
+from pytest_adaptive_eval.cli.extras import extras, missing_packages
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED
 from pytest_adaptive_eval.cli.screen import say, width
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.registry import service
 
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.cli.diagnosis import Finding
+
+class Finding(NamedTuple):
+    """One line of a diagnosis; `state` is ``ok``, ``absent`` or ``fault``, which has to be fixed."""
+
+    state: str
+    topic: str
+    text: str
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("folder", metavar="FOLDER", nargs="?", type=Path, default=Path(), help="the project (the current folder)")
-    text = "model that replaces the evaluations' models: a checkpoint folder, or http://HOST:PORT/v1#MODEL"
-    add("--model", metavar="MODEL", help=text)
-    add("--ask", action="store_true", help="ask models on servers for one token")
+    text = "check this model as well: a checkpoint folder, or http://HOST:PORT/v1#MODEL, which is asked for one token"
+    parser.add_argument("--model", metavar="MODEL", help=text)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.cli.diagnosis import diagnose_machine, diagnose_runs
+    from pytest_adaptive_eval.text import clean_terminal, wrap
 
-    if not options.folder.is_dir():
-        raise ConfigError(f"{options.folder} is not a folder; name the folder of the project")
-    findings = [*diagnose_machine(), *diagnose_runs(options.folder, options.model, ask=options.ask)]
+    findings = [*_machine(), *([_model(options.model)] if options.model else []), _collection()]
     for finding in findings:
-        say(list(_lines(finding)))
+        text = clean_terminal(f"{finding.topic}: {finding.text}")
+        say(wrap(text, width(), " " * 8, first=f"{finding.state:<8}"))
     faults = sum(finding.state == "fault" for finding in findings)
     say(["", f"{faults} to fix before pytest --adaptive-eval can run here" if faults else "nothing to fix"])
     return NOT_PASSED if faults else PASSED
 
 
-def _lines(finding: Finding) -> Iterator[str]:
-    from pytest_adaptive_eval.text import clean_terminal, wrap
+def _machine() -> Iterator[Finding]:
+    """Yield what is installed and what this machine can do."""
+    versions = f"pytest-adaptive-eval {__version__}, Python {platform.python_version()}, pytest {version('pytest')}"
+    yield Finding("ok", "versions", f"{versions}, {platform.system()} {platform.machine()}")
+    for extra in extras():
+        if missing := missing_packages(extra):
+            text = f'needs {", ".join(missing)}: pip install "pytest-adaptive-eval[{extra}]"'
+            yield Finding("absent", f"extra {extra}", text)
+        else:
+            yield Finding("ok", f"extra {extra}", "installed")
+    yield _device()
+    try:
+        tier = service("sandbox", "sandbox").open().tier
+        yield Finding("ok", "sandbox", f"code of models runs in the tier {tier}")
+    except AdaptiveEvalError as error:
+        yield Finding("absent", "sandbox", f"code of models is not run here: {error}")
 
-    text = clean_terminal(f"{finding.topic}: {finding.text}")
-    yield from wrap(text, width(), " " * 8, first=f"{finding.state:<8}")
+
+def _device() -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding("absent", "device", "torch is not installed: checkpoint folders cannot be loaded")
+    try:
+        import torch
+
+        names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+        return Finding("ok", "device", f"torch {torch.__version__} on {', '.join(names) or 'the processor'}")
+    except (ImportError, OSError, RuntimeError) as error:
+        return Finding("fault", "device", f"torch does not load: {str(error).splitlines()[0]:.200}; install it again")
+
+
+def _model(spec: str) -> Finding:
+    """Return whether a model can be interviewed here; its kind checks all that it needs, without loading weights."""
+    from pytest_adaptive_eval.models import resolve
+    from pytest_adaptive_eval.text import shown_address
+
+    try:
+        kind, located = resolve(spec, [Path()])
+        model = kind.examine(located, {})
+        if model is not None:
+            model.close()
+    except AdaptiveEvalError as error:
+        return Finding("fault", f"model {shown_address(spec)}", str(error))
+    return Finding("ok", f"model {kind.label(located)}", kind.help)
+
+
+def _collection() -> Finding:
+    """Return what ``pytest --adaptive-eval --collect-only`` says of this folder."""
+    import pytest
+
+    command = [sys.executable, "-m", "pytest", "-q", "--adaptive-eval", "--collect-only", "-p", "no:cacheprovider"]
+    found = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    lines = [line for line in (found.stdout + found.stderr).splitlines() if line.strip()]
+    if found.returncode == 0:
+        tests = [line for line in lines if "::" in line]
+        return Finding("ok", "pytest --adaptive-eval", f"collects {', '.join(tests[:6])}{', ...' * (len(tests) > 6)}")
+    if (
+        any("no evaluation was found" in line for line in lines)
+        or found.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    ):
+        text = "no evaluation in this folder: adaptive-eval init writes a first one"
+        return Finding("absent", "pytest --adaptive-eval", text)
+    errors = [line for line in lines if "ERROR" in line or "adaptive-eval:" in line] or lines[-1:]
+    return Finding("fault", "pytest --adaptive-eval", errors[-1] if errors else f"exit code {found.returncode}")
 
 
 REGISTERED = (
     Verb(
         "doctor",
         "show what is installed, what a model needs, and what would run",
-        "Show which extras are installed, what this machine can run, which evaluations a folder has, and whether their "
-        "models can be interviewed. Exit code 1 where something has to be fixed first.",
+        "Show which extras are installed, what this machine can run, and which evaluations pytest collects here. Exit "
+        "code 1 where something has to be fixed first.",
         _add_arguments,
         _run,
-        ("doctor",),
+        ("doctor", "doctor --model checkpoints/late"),
     ),
 )

@@ -309,7 +309,7 @@ def _accuracy(scores: Array) -> str:
 def _rescore(options: argparse.Namespace) -> int:
     """Judge a recorded run again; returns the exit code."""
     from pytest_adaptive_eval import clock
-    from pytest_adaptive_eval.cli.python_files import ini_words, pytest_settings
+    from pytest_adaptive_eval.cli.pytest_settings import trusted_graders
     from pytest_adaptive_eval.cli.rescore import rescore
     from pytest_adaptive_eval.evaluation import recorded_banks
     from pytest_adaptive_eval.evaluation.toml import TomlFile, read_toml
@@ -320,7 +320,7 @@ def _rescore(options: argparse.Namespace) -> int:
     paths = bank_paths(options, record)
     spare(writes, [options.gates, options.baseline, *paths.values(), *named_paths(record)])
     folders, now = [Path.cwd()], clock.now()
-    graders = ini_words(pytest_settings(Path.cwd()).get("adaptive_eval_graders"))
+    graders = trusted_graders(Path.cwd())
     banks = recorded_banks(record, folders, paths, graders, _raise)
     file = read_toml(options.gates) if options.gates else TomlFile([], [], [])
     if options.gates and not file.evaluations:

@@ -1,78 +1,139 @@
-"""``adaptive-eval init``: a first evaluation of what a folder holds."""
+"""``adaptive-eval init``: the first files of a project, from templates."""
 
 from __future__ import annotations
 
 import argparse
-import shlex
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 from pytest_adaptive_eval.cli.options import PASSED, check_writable
-from pytest_adaptive_eval.cli.screen import save, say, screen
-from pytest_adaptive_eval.cli.starts import STARTS
+from pytest_adaptive_eval.cli.screen import save, say
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.text import counted
+
+CONFIG, WORKFLOW = "adaptive-eval.toml", ".github/workflows/adaptive-eval.yml"
+#: Fewest and most models by the value of ``--kind``, the candidate among them.
+KINDS: Mapping[str, tuple[int, int]] = {
+    "bank": (0, 1),
+    "images": (1, 1),
+    "ladder": (1, 1),
+    "network": (1, 2),
+    "panel": (3, 26),
+}
+#: Questions of the example.
+_EXAMPLES = 60
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("folder", metavar="FOLDER", nargs="?", type=Path, default=Path(), help="the project (the current folder)")
-    text = "the model to interview: a checkpoint folder, or http://HOST:PORT/v1#MODEL; found when omitted"
-    add("--model", metavar="MODEL", action="append", help=text + "; given again, with --kind, others that take part")
-    text = "what to write: a ladder of generated questions, pictures with and without words (M3-IRT), a network of "
-    text += (
-        "interviews (MACEval), a panel of models that judge each other (AutoBench); by default questions that are found"
+    text = (
+        "questions of your own; pictures with and without words (M3-IRT); a ladder of generated questions; a network "
     )
-    add("--kind", choices=sorted(STARTS), help=text)
-    add("--dry-run", action="store_true", help="show what would be written, and write nothing")
+    text += "of interviews (MACEval); a panel of models that judge each other (AutoBench); default: %(default)s"
+    add("--kind", choices=sorted(KINDS), default="bank", help=text)
+    text = "a checkpoint folder, or http://HOST:PORT/v1#MODEL; again for others that take part, the candidate first"
+    add("--model", metavar="MODEL", action="append", default=[], help=text)
     text = "write the JSON Schema of adaptive-eval.toml alone, by which editors check and complete the file"
     add("--schema", metavar="FILE", type=Path, help=text)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.cli.project import look_at
-    from pytest_adaptive_eval.cli.setup import set_up, start
     from pytest_adaptive_eval.evaluation.toml import file_schema
     from pytest_adaptive_eval.outputs import replacing
-    from pytest_adaptive_eval.text import clean_terminal
 
     if options.schema is not None:
         check_writable("--schema", options.schema)
         save(options.schema, file_schema())
         return PASSED
-    root = options.folder
-    if not root.is_dir():
-        raise ConfigError(f"{root} is not a folder; name the folder of the project")
-    screen.progress(f"looking at {root}")
-    models = options.model or []
-    if options.kind is None and len(models) > 1:
-        raise ConfigError(f"{len(models)} models go with --kind network or --kind panel; name one to interview")
-    setup = set_up(look_at(root), *models[:1]) if options.kind is None else start(options.kind, look_at(root), models)
-    screen.progress("")
-    say([clean_terminal(f"found: {finding}") for finding in setup.findings])
-    if existing := next((root / name for name in setup.files if (root / name).exists()), None):
-        raise ConfigError(f"{existing} exists; remove or rename it, and run init again")
-    for name, text in setup.files.items():
-        if options.dry_run:
-            say(["", f"{name}:", *(f"  {line}" for line in text.splitlines()[:40])])
-        else:
-            with replacing(root / name) as file:
-                file.write(text.encode())
-            say([f"wrote {root / name}"])
-    change_folder = [] if root.resolve() == Path.cwd() else [f"cd {shlex.quote(str(root))}"]
-    say(["", "next:", *(f"  {command}" for command in (*change_folder, *setup.commands))])
+    files = files_of(options.kind, options.model)
+    existing = [name for name in files if Path(name).exists()]
+    if existing:
+        raise ConfigError(f"{existing[0]} exists; remove or rename it, and run init again")
+    for name, text in files.items():
+        with replacing(Path(name)) as file:
+            file.write(text.encode())
+        say([f"wrote {name}"])
+    say(["", "next: set the threshold in adaptive-eval.toml, then run", "  pytest --adaptive-eval"])
     return PASSED
+
+
+def files_of(kind: str, models: Sequence[str]) -> dict[str, str]:
+    """Return the first files of a project by name.
+
+    Args:
+        kind: One of `KINDS`.
+        models: Texts that name the models, the candidate first.
+
+    Raises:
+        ConfigError: There are too few models or too many, or one names no kind of model.
+    """
+    from pytest_adaptive_eval.models import resolve
+
+    fewest, most = KINDS[kind]
+    if not fewest <= len(models) <= most:
+        bound = f"at least {fewest}" if len(models) < fewest else f"at most {most}"
+        raise ConfigError(
+            f"{counted(len(models), 'model')} for --kind {kind}, which takes {bound}: name each with --model FOLDER or "
+            "--model http://HOST:PORT/v1#MODEL, the candidate first"
+        )
+    chats = kind in ("network", "panel")
+    extras = sorted({extra for spec in models if (extra := resolve(spec, [Path()], chats=chats)[0].extra)})
+    named = list(models) or ["replay:answers.jsonl"]
+    values = {
+        "MODEL": json.dumps(named[0]),
+        "SECOND": json.dumps(named[-1]),
+        "OTHERS": "\n".join(["[", *_peers(named), "]"]),
+    }
+    config = re.sub(r"\b(MODEL|SECOND|OTHERS)\b", lambda match: values[match[0]], _template(f"{kind}.toml"))
+    needed = f"[{','.join(extras)}]" if extras else ""
+    files = {CONFIG: config, WORKFLOW: _template("workflow.yml").replace("EXTRAS", needed)}
+    if kind == "bank":
+        files |= _example(answered=not models)
+    return files
+
+
+def _template(name: str) -> str:
+    return resources.files("pytest_adaptive_eval.cli").joinpath("templates", name).read_text("utf-8")
+
+
+def _peers(models: Sequence[str]) -> list[str]:
+    """Return the members after the candidate; one whose name is taken gets its own, and a system text to edit."""
+    names = [re.split(r"[/#]", model.rstrip("/"))[-1] for model in models]
+    peers = []
+    for number, model in enumerate(models[1:], start=1):
+        if names[number] not in names[:number]:
+            peers.append(f"  {json.dumps(model)},")
+            continue
+        system = f', system = "You are expert {number + 1}."' if model in models[:number] else ""
+        peers.append(f'  {{ name = "{names[number]}-{number + 1}", model = {json.dumps(model)}{system} }},')
+    return peers
+
+
+def _example(*, answered: bool) -> dict[str, str]:
+    """Return questions to replace, and recorded answers where no model is named, so that the run shows a verdict."""
+    questions, answers = [], []
+    for n in range(_EXAMPLES):
+        a, b = 11 + 7 * n % 83, 13 + 5 * n % 79
+        prompt = f"What is {a} + {b}? Answer with the number."
+        questions.append({"id": f"sum-{n + 1}", "prompt": prompt, "answer": str(a + b), "grader": "numeric"})
+        answers.append({"id": f"sum-{n + 1}", "text": str(a + b + (n % 8 == 7))})
+    tables = {"questions.jsonl": questions, **({"answers.jsonl": answers} if answered else {})}
+    return {name: "".join(json.dumps(row) + "\n" for row in rows) for name, rows in tables.items()}
 
 
 REGISTERED = (
     Verb(
         "init",
-        "look at a project and write its first evaluation",
-        "Look at a folder for checkpoints, servers, questions, logs, tests and continuous integration; write "
-        "adaptive-eval.toml with a planned budget and a workflow; and say the next commands. Files that exist stay.",
+        "write the first evaluation of a project, and its workflow",
+        "Write adaptive-eval.toml and a workflow from a template. Files that exist stay.",
         _add_arguments,
         _run,
         (
-            "init --dry-run",
+            "init",
             "init --model checkpoints/late",
             "init --kind panel --model URL#ant --model URL#bee --model URL#cat",
             "init --schema adaptive-eval.schema.json",
