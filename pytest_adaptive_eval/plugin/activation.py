@@ -19,7 +19,6 @@ from pytest_adaptive_eval.plugin.notices import WIDTH, show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.progress import ProgressHooks
-from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.run_protocol import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, ResultExchange, RunState, empty_flag, split_models
@@ -131,7 +130,6 @@ def activate(config: pytest.Config) -> None:
             "Python was started with -O or PYTHONOPTIMIZE and drops assertions, by which answers are judged right or "
             "wrong: run without"
         )
-    check_other_plugins(config)
     try:
         settings = _settings_of(config)
         check_outputs(config, settings)

@@ -35,7 +35,7 @@ from pytest_adaptive_eval.plugin.question import (
     crash_line,
     is_placeholder,
 )
-from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
+from pytest_adaptive_eval.plugin.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.state import (
     EvaluationNode,
     OwnModel,
@@ -414,8 +414,6 @@ class Collection:
         """Refuse a marker that would have no effect, and an interview whose outcome another marker changes."""
         if item.get_closest_marker(MARKER) is None:
             return
-        if fault := marker_fault(item):
-            raise ConfigError(fault)
         if item in self._marked:
             return
         if not isinstance(item, EvaluationTest | QuestionTest):

@@ -1,101 +1,16 @@
-"""Refuse options of other plugins that lose, repeat or deselect interviews and gates, and find required gates."""
+"""Refuse plugins that would end the run with an internal error, and find shards and required gates."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
 
-
-class _Refused(NamedTuple):
-    """An option of another plugin that an adaptive run refuses where the module of that plugin is loaded."""
-
-    module: str
-    option: str
-    flag: str
-    active: Callable[[Any], bool]
-    effect: str
-
-
-def _more_than(least: int) -> Callable[[Any], bool]:
-    """Return a test for options that are numbers or words such as ``auto``; None is off."""
-
-    def active(value: Any) -> bool:
-        try:
-            return value is not None and float(value) > least
-        except (TypeError, ValueError):
-            return True  # such as "auto"
-
-    return active
-
-
-_PROCESSES = "runs each test in a process of its own, which loses the interviews' answers"
-_THREADS = "runs tests in threads, which loses interviews and repeats gates"
-_REPEATS = "runs each test several times, which repeats interviews and gates"
-_REFUSED = (
-    _Refused("pytest_forked", "forked", "--forked", bool, _PROCESSES),
-    _Refused("pytest_isolate", "isolate", "--isolate", bool, _PROCESSES),
-    _Refused("pytest_isolated", "isolated", "--isolated", bool, _PROCESSES),
-    _Refused("pytest_subprocessed", "subprocessed", "--subprocessed", bool, _PROCESSES),
-    _Refused("pytest_mp", "use_mp", "--mp", bool, _PROCESSES),
-    _Refused("pytest_mproc", "mproc_numcores", "--cores", bool, _PROCESSES),
-    _Refused("pytest_parallel", "workers", "--workers", bool, _PROCESSES),
-    _Refused("pytest_parallel", "tests_per_worker", "--tests-per-worker", bool, _THREADS),
-    _Refused("pytest_concurrent", "concurrent_mode", "--concmode", bool, _THREADS),
-    _Refused("pytest_th", "th", "--th", _more_than(0), _THREADS),
-    _Refused("pytest_run_parallel", "parallel_threads", "--parallel-threads", _more_than(1), _THREADS),
-    _Refused("pytest_run_parallel", "iterations", "--iterations", _more_than(1), _REPEATS),
-    _Refused("pytest_repeat", "count", "--count", _more_than(1), _REPEATS),
-    _Refused("pytest_flakefinder", "flake_finder_enable", "--flake-finder", bool, _REPEATS),
-    _Refused("pytest_loop", "loop", "--loop", _more_than(1), _REPEATS),
-    _Refused("pytest_rerun_all", "rerun_time", "--rerun-time", bool, _REPEATS),
-    _Refused("pytest_rerun_all", "rerun_iter", "--rerun-iter", _more_than(1), _REPEATS),
-    *(
-        _Refused("pytest_stress", name, f"--{name}", _more_than(0), _REPEATS)
-        for name in ("hours", "minutes", "seconds")
-    ),
-    _Refused("pytest_xdist_load_testing", "load_test", "--load-test", bool, _REPEATS),
-)
-#: Markers that do the same for one test, by the module of their plugin.
-_MARKERS = {
-    "forked": ("pytest_forked", _PROCESSES),
-    "isolate": ("pytest_isolate", _PROCESSES),
-    "isolated": ("pytest_isolated", _PROCESSES),
-    "subprocessed": ("pytest_subprocessed", _PROCESSES),
-    "parallel_threads": ("pytest_run_parallel", _THREADS),
-    "iterations": ("pytest_run_parallel", _REPEATS),
-    "repeat": ("pytest_repeat", _REPEATS),
-    "repeated": ("pytest_repeated", _REPEATS),
-    "loop": ("pytest_loop", _REPEATS),
-}
-
-
 _FAKES = "pyfakefs"  #: Package of the fixtures that replace the file system.
-
-
-def check_other_plugins(config: pytest.Config) -> None:
-    """Refuse options of other plugins with which no verdict of this run could be trusted.
-
-    Raises:
-        pytest.UsageError: One of them is on.
-    """
-    modules = plugin_modules(config)
-    for refused in _REFUSED:
-        if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
-            raise pytest.UsageError(
-                f"{refused.flag} ({_title(refused.module)}) {refused.effect}: leave it out of a run with "
-                "--adaptive-eval, and run other tests with it in a command of their own"
-            )
-    if "testmon" in modules and _testmon_selects(config.option):
-        raise pytest.UsageError(
-            "--testmon (pytest-testmon) deselects gates whose code is unchanged, although the checkpoint may have "
-            "changed, so they would not judge it: leave it out of a run with --adaptive-eval, or add "
-            "--testmon-noselect"
-        )
 
 
 def check_collected(config: pytest.Config, items: Sequence[pytest.Item], interviews: bool) -> None:
@@ -126,33 +41,10 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
         )
 
 
-def marker_fault(item: pytest.Item) -> str:
-    """Return why another plugin's marker on an interview or a gate is refused; empty where none is."""
-    markers = [name for name in _MARKERS if item.get_closest_marker(name)]
-    modules: Sequence[str] = tuple(plugin_modules(item.config)) if markers else ()
-    for name in markers:
-        module, effect = _MARKERS[name]
-        if module in modules:
-            return f"{item.nodeid}: the marker {name} ({_title(module)}) {effect}: remove it from this test"
-    return ""
-
-
-def _testmon_selects(option: Any) -> bool:
-    on = any(getattr(option, name, False) for name in ("testmon", "tmnet", "testmon_nocollect", "testmon_forceselect"))
-    off = getattr(option, "no-testmon", False) or (
-        getattr(option, "testmon_noselect", False) and not getattr(option, "testmon_forceselect", False)
-    )
-    return on and not off
-
-
 def plugin_modules(config: pytest.Config) -> set[str]:
     """Return the top-level modules of the plugins that are loaded."""
     plugins = [plugin for _, plugin in config.pluginmanager.list_name_plugin() if plugin is not None]
     return {getattr(plugin, "__name__", type(plugin).__module__).partition(".")[0] for plugin in plugins}
-
-
-def _title(module: str) -> str:
-    return module.replace("_", "-")
 
 
 class _Sharding(NamedTuple):

@@ -59,14 +59,6 @@ def test_02_a_coin_beside_pytest_randomly(tmp_path: Path, seed: int) -> None:
         assert {entry[-1] for entry in seen.administrations if entry[0] == interview} == {0.0, 1.0}, seen.output
 
 
-def test_03_testmon_is_refused(tmp_path: Path) -> None:
-    need("pytest-testmon")
-    seen = observe(write_project(tmp_path), ["pytest-testmon"], ["--testmon"])
-    assert seen.exit_code == USAGE_ERROR, seen.output
-    assert not seen.calls
-    assert "testmon" in seen.output
-
-
 def test_03_a_required_gate_that_is_left_out_promotes_nothing(tmp_path: Path) -> None:
     path = write_project(tmp_path, ini="adaptive_eval_required_gates = test_both_gate\n")
     seen = observe(path, (), ["-k", "sums"])
@@ -333,14 +325,6 @@ def test_11_teamcity_gets_each_test_once(tmp_path: Path, target: str, workers: s
     assert started.total() == len(seen.administrations) + len({gate for gate, *_ in seen.verdicts}) + len(
         {name for name, *_ in seen.administrations}
     )
-
-
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_12_forked_tests_are_refused(tmp_path: Path, workers: str) -> None:
-    need("pytest-forked")
-    seen = observe(write_project(tmp_path), ["pytest-forked"], ["--forked", workers])
-    assert seen.exit_code == USAGE_ERROR, seen.output
-    assert not seen.calls
 
 
 @pytest.mark.parametrize(
