@@ -17,6 +17,7 @@ GONE: Mapping[str, str] = {
     "sweep --keep-going": "correct the sweep file",
     "sweep --report-only": "run adaptive-eval merge and adaptive-eval report --index",
     "sweep --shard": "run one checkpoint per job, and adaptive-eval merge",
+    "bank twin": "a copy of the bank with swapped images or texts can be written by a script",
     "doctor --ask": "name the model with --model, which asks a server for one token",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
-from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, MOST_CHARACTERS, Grader, Item, named_choice, unmarked
+from pytest_adaptive_eval.items.item import MOST_CHARACTERS, Grader, Item, named_choice
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
 
 #: Fields of an item's JSON object and the type of each.
@@ -37,6 +37,7 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
 )
 
 #: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
+GONE_EXPRESSION = "answer_expression"  #: Key of ``meta`` that marked values to redraw.
 LENIENT = "lenient"
 
 _ID = re.compile(r"(?!.*::)[^\s\[\]]{1,120}")
@@ -88,8 +89,8 @@ def parse_item(
     max_tokens = meta.get("max_tokens", 1)
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
         raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
-    if EXPRESSION in meta and MARKED not in meta:
-        meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
+    if GONE_EXPRESSION in meta:
+        raise BankError(f"{where}: meta.{GONE_EXPRESSION} is gone: write the values, and leave the key out")
     item = Item(
         id=item_id,
         prompt=prompt,

@@ -25,8 +25,7 @@ from pytest_adaptive_eval.inference.conformal import Conformal, percent, subject
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.contamination import LOW_QUALITY
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.types import Bools

@@ -41,7 +41,6 @@ class Baseline:
         log: Draws of the scored items; required if some scores are missing.
         climbed: The scored items come from a ladder, which is compared level by level and does not represent the
             other items.
-        twins: The items are variants: the same items with redrawn values.
 
     Raises:
         BaselineError: Scores are missing, and the draws of the others are unknown.
@@ -51,7 +50,6 @@ class Baseline:
     scores: Array
     log: DesignLog | None = None
     climbed: bool = False
-    twins: bool = False
 
     def __post_init__(self) -> None:
         log = self.log

@@ -47,7 +47,7 @@ def read_formats(
     import numpy as np
 
     from pytest_adaptive_eval.banks.responses import read_format_responses
-    from pytest_adaptive_eval.items.contamination import LOW_QUALITY
+    from pytest_adaptive_eval.items.item import LOW_QUALITY
 
     responses = read_in_formats([*sources, *low_quality], bank, families)
     bad = {item.id for item in items or () if LOW_QUALITY in item.meta}

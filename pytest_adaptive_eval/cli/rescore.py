@@ -316,11 +316,9 @@ def _other_interview(interview: _Rescored, other: _Rescored, name: str) -> Basel
     """Return another interview of the run as a baseline."""
     bank = msgspec.structs.replace(other.old.bank, content_hash=other.bank.content_hash)
     record = msgspec.structs.replace(other.regraded, bank=bank)
-    baseline_bank = other.bank if other.bank.comparable(interview.bank) else interview.bank
-    file = baseline_of(record, baseline_bank, f"evaluation {name!r}", "")
-    twins = baseline_bank.content_hash != interview.bank.content_hash
+    file = baseline_of(record, interview.bank, f"evaluation {name!r}", "")
     # requests are not compared: two tests of one run may differ, and the reader sees both
-    return replace(file, baseline=replace(file.baseline, twins=twins), requests={})
+    return replace(file, requests={})
 
 
 def _read(

@@ -157,13 +157,9 @@ def recorded_banks(
 
 
 def _part(bank: ItemBank, interview: EvaluationRecord) -> ItemBank:
-    """Return the part of a bank that an interview used, or variants of its items."""
+    """Return the part of a bank that an interview used."""
     if interview.bank.category:
         bank = bank.only(interview.bank.category)
-    if twins := interview.bank.twins:
-        from pytest_adaptive_eval.tasks.twin import twin_bank
-
-        bank = twin_bank(bank, twins.values, twins.seed)
     if interview.bank.formats:
         from pytest_adaptive_eval.items.modalities import asked_in_formats
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
@@ -14,7 +15,6 @@ from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
-VALUES = ("written", "redrawn")
 _SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
@@ -107,6 +107,8 @@ class SuiteTable(Table, frozen=True, kw_only=True):
 class EvalTable(Table, frozen=True, kw_only=True):
     """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``."""
 
+    gone: ClassVar[Mapping[str, str]] = {"values": "write the items with other values in a bank of their own"}
+
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
     bank: Annotated[str, described("bank folder or JSONL file of items, or FILE#CATEGORY for one category of it")] = ""
     task: Annotated[str, described("family of generated tasks, in place of a bank")] = ""
@@ -146,7 +148,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
     ] = None
 
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
-    values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     must_pass: Annotated[
         list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
     ] = []

@@ -30,7 +30,6 @@ def judge_claim(
     to_unit: Callable[[float], float] = float,
     *,
     guessing: float | None = None,
-    notes: Sequence[str] = (),
     interval_of: Callable[[DesignLog, float], Interval] | None = None,
 ) -> Verdict:
     """Return the verdict of a condition with one claim.
@@ -38,7 +37,6 @@ def judge_claim(
     Args:
         to_unit: Increasing function from the mean of the claim's view to the metric's unit.
         guessing: Mean of the claim's view by guessing alone, from which a PASS must be distinguishable.
-        notes: Further notes, shown last.
         interval_of: Returns the mean of the claim's view with bounds of a confidence; `SessionResult.interval_of` when
             omitted.
     """
@@ -54,7 +52,7 @@ def judge_claim(
     interval = cut_to_outcome(interval_at(condition.confidence), outcome, required, (0.0, 1.0))
     if outcome is Outcome.INCONCLUSIVE:
         interval = undecided_interval(interval, family, interval_at, required)
-    all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
+    all_notes = [*verdict.notes, *missing_score_notes(result)]
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
         (outcome,), (at,) = decide_claims(
             result, condition, [above_guessing(claim, guessing * log.size)], sequential=sequential

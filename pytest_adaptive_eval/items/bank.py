@@ -273,12 +273,6 @@ class ItemBank:
             predictor=None,  # its form and designs are for the whole bank
         )
 
-    def comparable(self, other: ItemBank) -> bool:
-        """Return whether another bank has the same items at the same positions, or variants of them."""
-        of = self.report.get("twins", {}).get("of")
-        same = of is not None and of == other.report.get("twins", {}).get("of")
-        return same or self.content_hash == other.content_hash
-
     @classmethod
     def uncalibrated(cls, name: str, items: Sequence[Item], **more: Any) -> ItemBank:
         """Return a bank of items without parameters, which are treated alike."""

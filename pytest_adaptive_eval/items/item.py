@@ -64,12 +64,8 @@ Grader = Callable[["Item", str], float]
 #: Return the JSON text over which an item's content is hashed.
 canonical_json = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 
-#: Mark of a value in a prompt that variants redraw: ``<20>`` or ``<rate=20>``.
-MARK = re.compile(r"<(?:([A-Za-z]\w{0,29})=)?(-?)(\d{1,15})(?:\.(\d{1,15}))?>")
-#: Key of ``meta`` with the expression for the answer in terms of the marked values.
-EXPRESSION = "answer_expression"
-#: Key of ``meta`` with the marked prompt.
-MARKED = "marked_prompt"
+#: Key of ``meta`` of items that are known to be of low quality.
+LOW_QUALITY = "low_quality"
 
 #: Number of characters of an answer that are graded, so that a long completion
 #: cannot stall a grader.
@@ -140,11 +136,6 @@ def _rest(text: str) -> int:
     """Return the number of characters that `cut_text` removed."""
     match = _CUT.fullmatch(text, GRADED_CHARACTERS)
     return int(match[1]) if match else 0
-
-
-def unmarked(prompt: str) -> str:
-    """Return a prompt as a subject reads it: its values without marks and names."""
-    return MARK.sub(lambda mark: mark[0][1:-1].rpartition("=")[2], prompt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,10 +224,7 @@ class GatePlan:
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
         subject = result.subject
-        twins = result.bank.content_hash != self.interview.bank.content_hash
-        baseline = Baseline(
-            subject.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins
-        )
+        baseline = Baseline(subject.get("name") or name, scores, result.log, climbed=result.climb is not None)
         assert isinstance(node.evaluation, Evaluation)
         unanswered = node.evaluation.unanswered if unanswered_sentence(result.statuses) else ""
         # without requests: two tests of one run may differ, and the reader sees both

@@ -157,14 +157,6 @@ class SubjectRecord(Part):
         )
 
 
-class TwinsRecord(Part):
-    """Origin of a bank of variants, see `tasks.twin`."""
-
-    of: str = ""
-    values: str = ""
-    seed: int = 0
-
-
 class PresentationRecord(Part):
     """Form in which the items were asked, see `items.presentation.Presentation`.
 
@@ -191,11 +183,11 @@ class BankRecord(Part):
         trusted: False where its calibration report advises against it.
         calibration_subject: Whether the tested subject calibrated it.
         task: Of a generated task: levels, queries, seed, and the options of its family.
-        category, twins, formats, presentation: The part or the variants of the bank that were asked.
+        category, formats, presentation: The part of the bank that was asked, and how.
         parts: Names of the ability's components.
     """
 
-    sparse = frozenset({"task", "category", "twins", "formats", "parts", "presentation"})
+    sparse = frozenset({"task", "category", "formats", "parts", "presentation"})
     name: str = ""
     path: str = ""
     content_hash: str = ""
@@ -207,7 +199,6 @@ class BankRecord(Part):
     calibration_subject: bool = False
     task: Data | None = None
     category: str = ""
-    twins: TwinsRecord | None = None
     formats: list[str] = []
     parts: list[str] = []
     presentation: PresentationRecord | None = None

@@ -99,8 +99,8 @@ def test_recorded_runs():
     asked = [("q1", "image+text", 1.0), ("q1@text", "text", 0.0), ("q2", "image+text", 0.0), ("q2@none", "none", 1.0)]
     record = {
         "run": "r1",
-        "started": "2026-01-01T00:00:00",
-        "schema_version": 1,
+        "started": "2026-01-01T00:00:00+00:00",
+        "schema_version": 2,
         "interviews": [
             {
                 "name": "v",

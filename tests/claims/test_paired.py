@@ -62,7 +62,6 @@ def test_a_baseline_is_complete_or_was_drawn():
     scores = (np.arange(30) % 3 > 0).astype(float)
     whole = Baseline("old", scores)
     assert (whole.complete, whole.draws) == (True, 30)
-    assert not whole.twins
     assert not whole.climbed
     part = recorded(bank, scores, Policy(budget=12))
     assert (part.complete, part.draws) == (False, 12)

@@ -142,7 +142,7 @@ def test_help(run, monkeypatch, arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "pytest --adaptive-eval"),
+        ([], "Adaptive evaluation of model checkpoi"),
         ([], "show a run, and write it as"),
         (["calibrat"], "invalid choice: 'calibrat'"),
         (["calibrate"], "required: RESPONSES"),

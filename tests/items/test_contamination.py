@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.contaminated_bank import SWAPS, contaminated, swapped
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.items.contamination import LOW_QUALITY, SWAPS, contaminated, swapped
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 
 
 def item(n, prompt="", image="", answer="", **more):
@@ -85,12 +85,6 @@ def test_another_kind_is_made_where_one_cannot_be():
     """All texts are alike, so that only images can be swapped."""
     bank = [item(n, prompt="Which?", answer=f"a{n}", choices=(), grader="exact") for n in range(9)]
     assert {one.meta[LOW_QUALITY] for one in contaminated(bank)[9:]} == {"image"}
-
-
-def test_marked_values_are_gone():
-    bank = [item(n, meta={"answer_expression": "v1", "marked_prompt": "<1>", "level": 2}) for n in range(6)]
-    for one in contaminated(bank)[6:]:
-        assert one.meta.keys() == {"level", LOW_QUALITY, "image_of", "text_of"}
 
 
 @pytest.mark.parametrize(

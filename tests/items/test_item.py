@@ -18,7 +18,6 @@ from pytest_adaptive_eval.items.item import (
     cut_text,
     length_note,
     unanswered_sentence,
-    unmarked,
 )
 
 COLOURS = ("red", "blue", "dark green", "Yellow.")
@@ -197,10 +196,6 @@ def test_answers_are_readable_by_the_part_that_is_graded() -> None:
     numeric = Item("i", answer="7", grader="numeric")
     assert numeric.readable("x" * (GRADED_CHARACTERS - 2) + " 7")
     assert not numeric.readable("x" * GRADED_CHARACTERS + " 7")
-
-
-def test_unmarked_prompt_keeps_values_without_marks_and_names() -> None:
-    assert unmarked("take <20> of <rate=-3.50>, if a < b > c") == "take 20 of -3.50, if a < b > c"
 
 
 def test_own_grader_and_what_it_may_give() -> None:

@@ -273,9 +273,7 @@ def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bo
             "are better"
         )
     if not low.any():
-        out.append(
-            "no item is known to be of low quality, so it is not known how many slip through: bank twin makes some"
-        )
+        out.append("no item is known to be of low quality, so it is not known how many slip through")
     elif (slipped := float(needs[low].mean())) > 0.1:
         out.append(f"{100 * slipped:.0f} % of the items known to be of low quality look genuine")
     return out

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.errors import ConfigError
@@ -57,11 +55,10 @@ class Accuracy(Metric[SessionResult]):
         if condition.kind == "at_least":
             return judge_claim(result, condition, verdict, guessing=result.chance)
         baseline = result.baselines[condition.name]
-        notes = [_variant_gaps(result, baseline)] if baseline.twins else []
         if isinstance(condition.claims(result.bank, result.baselines)[0], PairedClaim):
-            return judge_claim(result, condition, verdict, lambda half: 2.0 * half - 1.0, notes=notes)
+            return judge_claim(result, condition, verdict, lambda half: 2.0 * half - 1.0)
         baseline_accuracy = float(baseline.scores.mean())
-        return judge_claim(result, condition, verdict, lambda accuracy: accuracy - baseline_accuracy, notes=notes)
+        return judge_claim(result, condition, verdict, lambda accuracy: accuracy - baseline_accuracy)
 
     def forecast(
         self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
@@ -76,17 +73,6 @@ class Accuracy(Metric[SessionResult]):
     def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
         """Return the required accuracy."""
         return condition.value, condition.requirement
-
-
-def _variant_gaps(result: SessionResult, baseline: Baseline) -> str:
-    """Return a note on the score differences from a baseline on items with other values, by category."""
-    log = result.log
-    gap = log.scores - baseline.scores[log.items]
-    scored = ~np.isnan(gap)
-    categories = np.array(list(result.bank.categories) or [""] * len(result.bank))[log.items]
-    gaps = {c: gap[scored & (categories == c)] for c in dict.fromkeys(categories[scored].tolist())}
-    text = ", ".join(f"{category or 'all'} {values.mean():+.2f} ({len(values)})" for category, values in gaps.items())
-    return f"with other values, on the questions asked of both: {text}"
 
 
 METRIC = Accuracy()

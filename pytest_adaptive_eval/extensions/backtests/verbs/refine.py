@@ -1,4 +1,4 @@
-"""``adaptive-eval bank refine`` and ``bank twin``: a compact bank from responses, and a contaminated twin."""
+"""``adaptive-eval bank refine``: a compact bank from responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_adaptive_eval.cli.options import (
     check_writable,
     parse_seed,
 )
-from pytest_adaptive_eval.cli.screen import put, save, say, screen, width
+from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -30,7 +30,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="RESPONSES", type=Path, nargs="+", help=text)
     add = parser.add_argument
     add("-o", "--output", metavar="FILE.jsonl", type=Path, help="write the items that are kept")
-    add("--items", metavar="BANK", type=Path, help="the items' texts: a bank, its JSONL, or its twin")
+    add("--items", metavar="BANK", type=Path, help="the items' texts: a bank, or its JSONL")
     add_low_quality_argument(parser)
     add("--form", choices=("m2", "m3"), default="m2", help="the model that judges (%(default)s)")
     text = "keep at most so many, a count or a share of the originals; all that need every modality when omitted"
@@ -38,15 +38,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--reasons", metavar="FILE", type=Path, help="every item with its figures: .csv, or with all else .json")
     add("--filter", metavar="NAME", help="of recorded runs, the bank")
     add("--seed", metavar="N", type=parse_seed, default=0, help="of the fit (%(default)s)")
-
-
-def _add_twin_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items, with images and texts")
-    add("-o", "--output", metavar="FILE.jsonl", type=Path, required=True, help="write the twin")
-    text = "low-quality items in the twin, in percent, up to 50 (%(default)s)"
-    add("--share", metavar="PERCENT", type=float, default=50.0, help=text)
-    add("--seed", metavar="N", type=parse_seed, default=0, help="of the swaps (%(default)s)")
 
 
 def _check_output(output: Path | None) -> None:
@@ -57,23 +48,6 @@ def _check_output(output: Path | None) -> None:
     if output.exists():
         raise ConfigError(f"-o {output} exists: choose another name")
     check_writable("-o", output)
-
-
-def _write_twin(options: argparse.Namespace) -> int:
-    from collections import Counter
-
-    from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.banks.writer import write_items
-    from pytest_adaptive_eval.items.contamination import LOW_QUALITY, contaminated
-
-    _check_output(options.output)
-    items = contaminated(list(read_bank(options.bank).items), share=options.share / 100, seed=options.seed)
-    write_items(options.output, items)
-    kinds = Counter(item.meta[LOW_QUALITY] for item in items if LOW_QUALITY in item.meta)
-    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    bad = sum(kinds.values())
-    put(f"wrote {options.output}: {len(items) - bad} items, and {bad} of low quality by what is swapped: {counts}\n")
-    return PASSED
 
 
 def _refine(options: argparse.Namespace) -> int:
@@ -149,14 +123,5 @@ REGISTERED = (
         _add_arguments,
         _refine,
         ("bank refine responses.csv --items my.bank --size 20% -o refined.jsonl",),
-    ),
-    Verb(
-        "bank twin",
-        "write a copy of a bank with items of low quality, to test bank refine",
-        "Write a bank to be asked in which some items are of low quality on purpose: image, text or all are swapped. "
-        "bank refine then says how many of them it finds.",
-        _add_twin_arguments,
-        _write_twin,
-        ("bank twin my.bank -o twin.jsonl",),
     ),
 )
