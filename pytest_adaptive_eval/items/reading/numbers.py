@@ -84,7 +84,8 @@ _START = r"(?:\A|[\n=(:≈{|$]|\\approx|\b(?:is|are|was|were|be|equals|ist|est|e
 #: Notations of LaTeX and their plain forms, in the order of replacement.
 _PLAIN = (
     (r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit)\s*\{([^{}]*)\}", r" \1 "),
-    (r"\\(?:left|right|displaystyle|boldsymbol)(?![a-z])", ""),
+    (r"<<[^<>\n]{1,100}>>|\\(?:text)?color\{\w+\}", ""),  # <<9*2=18>> of GSM8K
+    (r"\\(?:left|right|displaystyle|boldsymbol|underline|[lL]arge)(?![a-z])", ""),
     (r"\^\{?\\circ\}?|\\degree(?![a-z])", "°"),
     (r"\{\s*,\s*\}|(?<=\d)(?:,?\\[!,;: ]|\\[!])+(?=\d{3})", ","),
     (r"\\([$%])", r"\1"),
@@ -122,7 +123,7 @@ _OPENED = r"\s?[({\[]*\s?"
 _CLOSED = r"\s?[)\]}]*\s?"
 #: Begin of what an operator before it joins to a number.
 _OPERAND = r"\s?(?:[\d(\\{$√]|[.-]\s?\d|[A-Za-z](?![^\W_]))"
-_NAMED_OPERATOR = r"(?:plus|minus|times|over|divided\s+by|multiplied\s+by|mod(?:ulo)?|choose|of|in|less|remainder)"
+_NAMED_OPERATOR = r"(?:plus|minus|times|over|divided\s+by|multiplied\s+by|mod(?:ulo)?|choose|of|in|by|less|remainder)"
 _BEFORE_PARTS = (
     rf"(?:[\d)\]}}%!]|{_LETTER}|\\[A-Za-z]+|\|(?=\S)|\b(?:{_NAME}))\s?(?:\*\*|[-\u2013+*/×·÷^_])",
     _SYMBOL,
@@ -132,7 +133,7 @@ _BEFORE_PARTS = (
     rf"(?:{_FUNCTION}|{_LETTER}|\b(?:{_NAME}))\s?[({{]",
     r"\}\s?(?=\{)",  # \frac{x}{3}
     r"[\^_]\{?\w+\}?(?:\s|(?=[({\[]))",  # \log_2 3
-    r"\d:(?!\s)|\d\s:\s|\+/|\d\.(?=\()|分之|[)\]](?=\Z|[({])|(?:\\infty|∞)\s?,",
+    r"\d\s?x\s|\d:(?!\s)|\d\s:\s|\+/|\d\.(?=\()|分之|[)\]](?=\Z|[({])|(?:\\infty|∞)\s?,",
     rf"\d[!%]?\s(?:{_NAMED_OPERATOR}|to\s+the(?:\s+power(?:\s+of)?)?)\s",
     rf"\d[\d.]*[\s-]?(?:{'|'.join(_PARTS)}|%|percent)\s+of\s",
     r"\b(?:half|twice|double|triple|thrice|log|ln|sqrt|factorial|at\s+least|at\s+most)\s",
