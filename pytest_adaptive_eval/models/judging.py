@@ -45,11 +45,17 @@ _TAG = re.compile(
 # not the first number of a range such as 1-5, which repeats the prompt
 _NUMBER = r"([+-]?[0-9]{1,6}(?:[.,][0-9]{1,6})?)(?![0-9]|[.,][0-9]|\s{0,3}[-–][0-9])"
 _PUNCTUATION = r"[\s:=>\"'*_`(\[]{0,20}"
-_TAGGED = re.compile(rf"<\s{{0,9}}rank{_PUNCTUATION}{_NUMBER}", re.IGNORECASE)
-_NAMED = re.compile(rf"\b(?:rank|rating|score)\b{_PUNCTUATION}(?:is{_PUNCTUATION})?{_NUMBER}", re.IGNORECASE)
-_BARE = re.compile(
-    rf"\A{_PUNCTUATION}{_NUMBER}(?:\s{{0,9}}(?:/|out of)\s{{0,9}}5)?[\s.*_`\"')\]]{{0,20}}\Z", re.IGNORECASE
-)
+#: Where a reply gives its rank, the most binding first. A confidence is not a rank.
+_RANKED = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"<\s{{0,9}}rank{_PUNCTUATION}{_NUMBER}",
+        rf"\brank\b(?:\s?\(1\s?[-–]\s?5\))?[\s\"'*_`)\]]{{0,9}}(?:[:=]|is\b){_PUNCTUATION}{_NUMBER}",
+        rf"\brank\b{_PUNCTUATION}{_NUMBER}",
+        rf"(?<!confidence )(?<!certainty )\b(?:rating|score)\b{_PUNCTUATION}(?:is{_PUNCTUATION})?{_NUMBER}",
+        rf"\A{_PUNCTUATION}{_NUMBER}(?:\s{{0,9}}(?:/|out of)\s{{0,9}}5)?[\s.*_`\"')\]]{{0,20}}\Z",
+    )
+]
 
 
 class Unranked(ValueError):
@@ -84,9 +90,13 @@ def marked(name: str, text: str, limit: int) -> str:
 
 
 def read_rank(text: str) -> int:
-    """Return the rank in the last tag, else the last number named a rank, or alone; or raise `Unranked`."""
+    """Return the rank in the last tag, else the last one with the name rank, else rating or score, else alone.
+
+    Raises:
+        Unranked: No rank is found, or it is not valid.
+    """
     text = text[-READ_CHARACTERS:]
-    numbers = _TAGGED.findall(text) or _NAMED.findall(text) or _BARE.findall(text)
+    numbers = next(filter(None, (pattern.findall(text) for pattern in _RANKED)), None)
     if not numbers:
         raise Unranked("no-rank")
     rank = float(numbers[-1].replace(",", "."))

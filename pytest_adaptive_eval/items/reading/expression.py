@@ -7,39 +7,69 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
 from pytest_adaptive_eval.items.reading.denial import without_denied
+from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
-_SENTENCE = lazy_pattern(r"(?<=[\w)}\]])[.!?](?=\s|$)|\n|。")
+_SENTENCE = lazy_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
 _FRACTION = lazy_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
 _ROOT = lazy_pattern(r"(?:\\sqrt\s*(?:\{([^{}]*)\}|(\w))|√\s*\(?(\w+)\)?|sqrt\s*\(([^()]*)\))")
 _POWER = lazy_pattern(r"\^\s*(?:\{([^{}]*)\}|(\d+|\w))")
-_SUPERSCRIPT = lazy_pattern("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _LOOKS = (
+    (r"\\(?:cdot|times)(?![a-z])|×|·", "*"),
+    (r"_\{(\w{2,})\}", r"_(\1)"),
     (
         r"\\(?:left|right|displaystyle|limits|mathrm|mathbf|boldsymbol|quad|qquad|[bB]igg?)(?![a-z])"
         r"|\\[!,;: ()\[\]]|[{}\s$]|~",
         "",
     ),
     (r"\\(?:text\w{0,2}|mbox)(?![a-z])", ""),
-    (r"\^\(?\\circ\)?|\\degree|°", ""),
-    (r"\\(?:cdot|times)(?![a-z])|×|·", "*"),
+    (r"(?:\^\(?\\circ\)?|\\degree|°)(?!\d)", ""),
+    (r"(?<=\d)\s*\*\s*(?=[^\W\d]|[\\(√])", ""),
     (r"\\%|%", ""),
     (r"\\\$", ""),
     (r"\\leq?(?![a-z])|\\leqslant", "≤"),
     (r"\\geq?(?![a-z])|\\geqslant", "≥"),
     (r"\\neq?(?![a-z])|!=", "≠"),
+    (r"\\pm(?![a-z])", "±"),
     (r"\\pi(?![a-z])", "π"),
     (r"\\infty(?![a-z])", "∞"),
     (r"\A[A-Za-z](?:\\in|=|∈)(?=.)", ""),
 )
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+#: Notations of one expression, in the order of replacement.
+_CANONICAL = (
+    ("\u2013", "-"),
+    (r"\*\*", "^"),
+    (r"\+/-", r"\\pm "),
+    (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
+    ("∞", r"\\infty "),
+    ("∪", r"\\cup "),
+    (r"\\frac\s*(\\[A-Za-z]+)\s*(\w)", r"\\frac{\1}{\2}"),
+    (r"\A\s*(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:\([a-z]\))?|\\theta)\s*(?:=|\\in(?![a-z])|∈)", ""),
+    (r"(?<=[,;])\s*[a-z]\s*=", ""),
+    (r"\A([^<>=≤]+)(?:\\leq?(?![a-z])|≤)\s*[a-z]\s*(?:\\leq?(?![a-z])|≤)([^<>=≤]+)\Z", r"[\1,\2]"),
+)
+#: The base of a number.
+_BASE = lazy_pattern(r"(?<=\d)_\s*\{?\s*(?:\\text\w{0,2}\s*\{)?\s*(\w+)")
+#: A unit at the end of an expression.
+_UNIT = lazy_pattern(
+    r"\\(?:text\w{0,2}|mathrm|mbox)\s*\{\s*([A-Za-z/ .]+)\}\s*(?:\^\s*\{?\d\}?)?\s*\Z|\s([a-z]{4,}(?: [a-z]+){0,3})\Z"
+)
+#: Relations, and characters that algebra does not read.
+_RELATION = lazy_pattern(r"[<:';]|\.\.|[^\x00-\x7f√π∞∪]")
+#: Characters that are not brackets or commas of a list: braces of LaTeX, sizes, spaces and separators of thousands.
+_UNLISTED = lazy_pattern(
+    r"(?<!\\)[{}]|\\(?=[{}])|\\(?:left|right|[bB]igg?)(?![a-z])|\\[,;:! ]|\$|(?<=\d),(?=\d{3}(?!\d))"
+)
+_INNERMOST = lazy_pattern(r"([(\[{\]])([^()\[\]{}]*)([)\]}\[])")
 #: Fractions, roots and powers within each other that are read.
 _NESTED = 8
 #: Words that join several expressions.
 _OR = lazy_pattern(r"(?:\\text\s*\{\s*)?\b(?:or|and)\b(?:\s*\})?", re.IGNORECASE)
+_WITHOUT_LETTERS = lazy_pattern(
+    r"\\(?:begin|end)\s*\{\w+\}(?:\{[lcr|]+\})?|_\s*\{\s*\\text\w{0,2}\s*\{\w+\}\s*\}|\\[A-Za-z]+"
+)
 #: Words that are names of functions and numbers.
 _NAMES = {
     *("sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log"),
@@ -48,10 +78,21 @@ _NAMES = {
 _COMMAND = lazy_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
 
 
+def canonical_expression(text: str) -> str:
+    """Return an expression in one notation, without a name assigned to it and without a unit."""
+    text = plain_characters(text)
+    for pattern, replacement in _CANONICAL:
+        text = re.sub(pattern, replacement, text)
+    unit = _UNIT.search(text)
+    if unit and list(expected_numbers(f"1 {unit[1] or unit[2]}")) == [1]:
+        text = text[: unit.start()]
+    return text
+
+
 def normal_expression(text: str) -> str:
     """Return an expression without formatting, and without a name assigned to it."""
     text = plain_characters(text).strip().strip(".,;:")
-    text = _SUPERSCRIPT.sub(lambda power: f"^{{{power[0].translate(_DIGITS)}}}", text).replace("**", "^")
+    text = with_powers(text).replace("**", "^")
     for _ in range(_NESTED):
         simple = _FRACTION.sub(lambda match: f"{_operand(match[1] or match[2])}/{_operand(match[3] or match[4])}", text)
         simple = _ROOT.sub(lambda match: f"√({next(filter(None, match.groups()), '')})", simple)
@@ -76,25 +117,22 @@ def form_of(expression: str) -> tuple[Counter[str], Counter[str]]:
     Expressions of different forms differ: a pair and a closed interval, a number and a bound. A list without brackets
     is a set; ``a < b`` and ``b > a`` are the same relation.
     """
-    text = _OR.sub(",", re.sub(r"\\[{}]", lambda brace: {"{": "⟨", "}": "⟩"}[brace[0][1]], expression))
-    text = re.sub(
-        r"[{}]", "", re.sub(r"\\(?:left|right|[bB]igg?)(?![a-z])|\\[,;:! ]|\$|(?<=\d),(?=\d{3}(?!\d))", "", text)
-    )
-    text = text.replace("⟨", "{").replace("⟩", "}")
+    text = _UNLISTED.sub("", _OR.sub(",", expression))
     text = text.replace("|", ",") if text.count("|") == 1 else text
     brackets: Counter[str] = Counter()
-    opened: list[list[str | bool]] = [["", False]]
-    for letter in text:
-        if letter == ",":
-            opened[-1][1] = True
-        elif letter in _BRACKETS or (letter == "]" and len(opened) == 1):
-            opened.append([letter, False])
-        elif letter in ")]}" and len(opened) > 1:
-            begin, listed = opened.pop()
-            brackets[f"{begin}{letter}"] += bool(listed)
-    brackets["{}"] += bool(opened[0][1])
-    relations = Counter(re.findall("[<≤≠]", normal_expression(text).replace(">", "<").replace("≥", "≤")))
-    return +brackets, relations
+    while inner := _INNERMOST.search(text):
+        brackets[inner[1] + inner[3]] += "," in inner[2]
+        text = text[: inner.start()] + text[inner.end() :]
+    brackets["{}"] += "," in text
+    relations = Counter(_RELATION.findall(normal_expression(expression).replace(">", "<").replace("≥", "≤")))
+    relations.update(plain_numbers(base) for base in _BASE.findall(expression))
+    return +brackets, relations + _letters(expression)
+
+
+def _letters(expression: str) -> Counter[str]:
+    """Return the letters of an expression, each once, without commands and names of functions."""
+    words = re.findall("[A-Za-z]+", _WITHOUT_LETTERS.sub(" ", _OR.sub(",", expression)))
+    return Counter({letter for word in words if word.lower() not in _NAMES for letter in word})
 
 
 def is_words(answer: str) -> bool:

@@ -1,9 +1,14 @@
-"""Numbers in texts, in the notations of many languages."""
+r"""Numbers in texts, in the notations of many languages.
+
+A number is parsed with its sign, unit and multiplier. One that an operator, a symbol or a word such as "squared"
+touches is part of an expression, and has no value: ``\frac{\pi}{3}``, ``x - 3``, ``3:30`` and "half of 3" are not 3.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
@@ -12,22 +17,33 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_WORDS = [
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-]
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-           "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "만": 10**4, "억": 10**8}  # fmt: skip
-_VULGAR = {
-    "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5",
-    "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8", "⅐": "1/7", "⅑": "1/9", "⅒": "1/10",
-}  # fmt: skip
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_NAMED = {
-    **{word: value for value, word in enumerate(_WORDS)},
-    **{ten: 10 * index for index, ten in enumerate(_TENS, 2)},
-    **{f"{ten}-{_WORDS[one]}": 10 * index + one for index, ten in enumerate(_TENS, 2) for one in range(1, 10)},
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = (
+    *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NAMED = {word: value for value, word in enumerate((*_ONES, *_TEENS))} | {
+    word: 10 * index for index, word in enumerate(_TENS, 2)
 }
+_PARTS = ("hal(?:f|ves)", "thirds?", "(?:quarter|fourth)s?", *(f"{part}s?" for part in ("fifth", "sixth", "seventh")))
+_PARTS += ("eighths?", "ninths?", "tenths?")
+#: Multipliers after a number, with their value as a fraction.
+_MULTIPLIERS = {
+    "hundreds?|百(?!分)": "100",
+    "dozens?": "12",
+    "thousands?|mil|mille|tausend|тыс\\w*|千(?![克米瓦卡])": "1000",
+    "万|萬|만": "10000",
+    "mill?ions?|millionen|millon(?:es)?|millón|milh(?:ão|ões)|milion[ei]|mio|mln|млн|миллион\\w*": "1000000",
+    "亿|億|억": "100000000",
+    "billions?|milliarden?|milliards?|miliard[io]|млрд|миллиард\\w*": "1000000000",
+    "trillions?": "1000000000000",
+    **{part: f"1/{index}" for index, part in enumerate(_PARTS, 2)},
+    "hundredths?": "1/100",
+}
+_LETTERS = {"k": 10**3, "K": 10**3, "M": 10**6}
+_VULGAR = str.maketrans(
+    {letter: unicodedata.normalize("NFKC", letter).replace("\u2044", "/") for letter in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"}
+)
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _CURRENCY = (
     r"(?:(?:US|AU|CA|NZ|HK|A|C|R|S)\$|[$£¥¢฿\u20a0-\u20cf]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|SEK|NOK|DKK|AUD|CAD|NZD|HKD|SGD|KRW|"
@@ -37,32 +53,136 @@ _DIGITS = (
     r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?"  # 1,234,567.8 and 12,34,567
     r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.234.567 and 1.234,56
     r"|\d{1,3}(?:[ \u2009\u202f'_]\d{3})+(?![\d])(?:[.,]\d+)?"  # 1 234 567
-    r"|\d+(?:_\d+)+|\d+,\d{1,2}(?![\d,])|\d+,\d{4,}(?![\d,])|\d+(?:\.\d+)?|\.\d+)"
+    r"|\d+,\d{1,2}(?![\d,])|\d+,\d{4,}(?![\d,])|\d+(?:\.\d+)?|\.\d+)"
 )
 _NUMBER = lazy_pattern(
-    rf"(?<![A-Za-z0-9_.^])(?P<sign>[-+]\s?|\u2013|(?:minus|negative)\s)?(?:{_CURRENCY}\s?)?(?P<inner>[-+])?(?P<digits>{_DIGITS})"
-    r"(?P<exponent>[eE][-+]?\d+|\s?(?:\\times|\\cdot|[×x*·])\s?10\s?(?:\^|\*\*)\s?\{?\(?(?P<power>[-+]?\d+)\)?\}?)?"
-    r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?\d{1,4})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
-    r"(?P<mixed>\s\d+/\d+)?(?:\s?/\s?(?P<bottom>\d+(?:\.\d+)?))?"
+    r"(?<![A-Za-z0-9_.^])"
+    r"(?:(?P<sign>[-+\u2013](?!\s)|(?:minus|negative|menos|moins)\s|[负負]|マイナス)\s?[{(\[]*)?"
+    rf"(?P<currency>{_CURRENCY}\s?)?(?P<inner>-(?!\s))?(?P<digits>{_DIGITS})"
+    r"(?P<exponent>[eE][-+]?[1-3]?\d{1,2}(?!\d)|\}?\s?(?:\\times|\\cdot|[×x*·])\s?10\s?(?:\^|\*\*)\s?\{?\(?(?P<power>[-+]?[1-3]?\d{1,2})(?!\d)\)?\}?)?"
+    r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?[1-3]?\d{1,2})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
+    r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
+    rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
     r"(?P<percent>\s?(?:%|percent\b|per cent\b))?"
-    r"(?:(?P<kilo>k)(?![^\W_])|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|亿|億|만|억)(?![a-rt-z]))?",
-    re.IGNORECASE,
-)
-_WORD = lazy_pattern(
-    r"(?<![\w-])(?P<minus>(?:minus|negative)\s)?"
-    rf"(?P<word>(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_WORDS[1:10])}))?"
-    rf"|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
-    r"(?:\s(?P<scale>hundred|thousand|million|billion))?(?![\w-])",
+    rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![^\W\u2e80-\uffff]))?",
     re.IGNORECASE,
 )
 
+_UP_TO_99 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES[1:])}))?|{'|'.join((*_TEENS, *_ONES))})"
+_UP_TO_999 = rf"{_UP_TO_99}(?:\s+hundred(?:\s+(?:and\s+)?{_UP_TO_99})?)?"
+_IN_WORDS = lazy_pattern(
+    rf"(?<![\w-])(?:{_UP_TO_999}\s+(?:thousand|million|billion),?\s+(?:and\s+)?)*{_UP_TO_999}(?!\w|-(?:{'|'.join(_ONES)})\b)",
+    re.IGNORECASE,
+)
+_PART = rf"(?:{'|'.join(_PARTS)})"
+_A_PART = lazy_pattern(rf"\ban?(?=[\s-]{_PART}(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
+_POINT = lazy_pattern(r"(?<=\d)\s+point\s+(?=\d)", re.IGNORECASE)
+
 _RAISED = lazy_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-#: A power of letters: of a unit, or of an unknown.
-_POWER_OF_UNIT = lazy_pattern(r"([A-Za-z°]\s?)\$?\s?\^\s?(?:\{\s?[-+]?\d\s?\}|\(?[-+]?\d(?!\d)\)?)")
+_ARGUMENT = r"(?:\{\s*(-?\s*[\d.,]+)\s*\}|(\d))"
+_START = r"(?:\A|[\n=(:≈{|$]|\\approx|\b(?:is|are|was|were|be|equals|ist|est|es)\b|[是为為])"
+#: Notations of LaTeX and their plain forms, in the order of replacement.
+_PLAIN = (
+    (r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit)\s*\{([^{}]*)\}", r" \1 "),
+    (r"<<[^<>\n]{1,100}>>|\\(?:text)?color\{\w+\}", ""),  # <<9*2=18>> of GSM8K
+    (r"\\(?:left|right|displaystyle|boldsymbol|underline|[lL]arge)(?![a-z])", ""),
+    (r"\^\{?\\circ\}?|\\degree(?![a-z])", "°"),
+    (r"\{\s*,\s*\}|(?<=\d)(?:,?\\[!,;: ]|\\[!])+(?=\d{3})", ","),
+    (r"\\([$%])", r"\1"),
+    (r"\\!", ""),
+    (r"\\[,;()\[\]]", " "),
+    (rf"\\[dtc]?frac\s*{_ARGUMENT}\s*{_ARGUMENT}(?!\d)", r"{\1\2/\3\4}"),
+    (r"(?<=\d)\s*\{(\d+/\d+)\}", r" \1"),
+    (r"\|\s?[-+]?\s?\{?(\d[\d.,/]*)\}?\s?\|", r"{\1}"),
+    (r"(\\[A-Za-z]+)(?=\d)", r"\1 "),
+    # a spaced dash where a statement begins: a sign
+    (rf"({_START}[\s$*({{\\]{{0,8}})[-\u2013]\s+(?=[\d{{(.$])", r"\1-"),
+    # a power of letters: of a unit, or of an unknown
+    (r"([A-Za-z°]\s?)\$?\s?\^\s?(?:\{\s?[-+]?\d\s?\}|\(?[-+]?\d(?!\d)\)?)", r"\1 "),
+)
 #: Significant digits from which a decimal number is right where it is the rounded one.
 _PRECISE = 5
-#: Limit of a power's digits.
+#: Significant digits of a float. An expected number that is written out has its error.
+_FLOAT = 15
+#: Least multiplier that tables of money leave out.
+_THOUSAND = 1000
+#: Digits of the longest number that is read.
 _LARGEST = 400
+
+#: Commands of LaTeX that are not part of an expression.
+_LAYOUT = (
+    r"(?:q?quad|approx|to|[Rr]ightarrow|[Ll]ong\w*|implies|therefore|because|iff|cong|equiv|sim|boxed|fbox|left|right"
+    r"|displaystyle|l?dots|square|blacksquare|checkmark|degree|circ|end|begin|math\w*|text\w*|boldsymbol|bf|rm|mbox"
+    r"|[bB]igg?|newline|hspace|lt|gt|[lg]eq?(?:slant)?|neq?|euro|pounds)(?![A-Za-z])"
+)
+_FUNCTION = rf"\\(?!{_LAYOUT})[A-Za-z]+"
+_LETTER = r"(?<![^\W\d_])[A-Za-z]"
+_NAME = r"pi|ln|log\d*|sqrt|exp|abs|sin|cos|tan"
+_SYMBOL = r"[±∓√∛∜∑∏∫∂∇∆∪∩∈∉⊂⊃⊕⊗∘∙⋅∗π∞⌊⌋⌈⌉‰]"
+_OPENED = r"\s?[({\[]*\s?"
+_CLOSED = r"\s?[)\]}]*\s?"
+#: Begin of what an operator before it joins to a number.
+_OPERAND = r"\s?(?:[\d(\\{$√]|[.-]\s?\d|[A-Za-z](?![^\W_]))"
+_NAMED_OPERATOR = r"(?:plus|minus|times|over|divided\s+by|multiplied\s+by|mod(?:ulo)?|choose|of|in|by|less|remainder)"
+_BEFORE_PARTS = (
+    rf"(?:[\d)\]}}%!]|{_LETTER}|\\[A-Za-z]+|\|(?=\S)|\b(?:{_NAME}))\s?(?:\*\*|[-\u2013+*/×·÷^_])",
+    _SYMBOL,
+    r"[\^_]",
+    rf"[-\u2013](?={_OPENED}[-\u2013])",
+    rf"{_FUNCTION}(?:\s*\[\d*\])?",
+    rf"(?:{_FUNCTION}|{_LETTER}|\b(?:{_NAME}))\s?[({{]",
+    r"\}\s?(?=\{)",  # \frac{x}{3}
+    r"[\^_]\{?\w+\}?(?:\s|(?=[({\[]))",  # \log_2 3
+    r"\d\s?x\s|\d:(?!\s)|\d\s:\s|\+/|\d\.(?=\()|分之|[)\]](?=\Z|[({])|(?:\\infty|∞)\s?,",
+    rf"\d[!%]?\s(?:{_NAMED_OPERATOR}|to\s+the(?:\s+power(?:\s+of)?)?)\s",
+    rf"\d[\d.]*[\s-]?(?:{'|'.join(_PARTS)}|%|percent)\s+of\s",
+    r"\b(?:half|twice|double|triple|thrice|log|ln|sqrt|factorial|at\s+least|at\s+most)\s",
+    r"\b(?:half|square|cube|root|reciprocal|inverse|negative|opposite|double|triple|quarter|third|logarithm|power)"
+    r"\s+(?:root\s+)?of\s",
+)
+#: What ends before a number that it is part of.
+_BEFORE = lazy_pattern(rf"(?:{'|'.join(_BEFORE_PARTS)}){_OPENED}(?:[-+\u2013]{_OPENED})?\Z", re.IGNORECASE)
+#: Units that are written behind a number without a space; other letters there are symbols.
+_UNITS = (
+    r"(?-i:[kmcdµμn]?[mgslWVAJNF]|mm|km|cm|ft|in|yd|mi|lbs?|oz|h|hrs?|min|sec|d|t|[kMG]?Hz|[kM]?Pa|k?cal|kWh|mol|°?[CFK]"
+    r"|[kKMGT]i?B|mph|kph|pm|am|st|nd|rd|th|USD|EUR|GBP|[yY]rs?|wks?|mos?|pts?|ct|kr|zł|Kč|Fr|ha|bn|px|ppm|dB|deg|rad|[kKM])"
+)
+_AFTER_PARTS = (
+    r"[.,'’_]+\d|[\d_]",
+    rf"{_CLOSED}(?:\*\*|[-\u2013+*×·÷^±∓]){_OPERAND}",
+    rf"{_CLOSED}/(?!\s?[^\W\d_]{{2}}|\s?[hsdm]\b)\s?[\w(\\{{$√.-]",
+    r"[)\]}]*[\^_]",
+    r":\d|\s:\s\d|\u2014\d|\s?(?:\u2026|\.{2,3})\s?\d|\s?\+/-|分之|\s?,\s?[-+]?\s?(?:\\infty|∞)|\sper\s(?:mille|thousand)\b",
+    r"!\s?[-+*/^$}\\]",
+    rf"{_CLOSED}(?:{_SYMBOL}|{_FUNCTION})",
+    rf"[)\]}}]*(?!{_UNITS}(?!\s?[+*^]|[A-Za-z]))[A-Za-z]{{1,3}}(?![A-Za-z])",
+    r"\s(?:[xyznrquvw]|pi|(?-i:i))(?![\w'])",
+    r"\((?:[\d-]|[A-Za-z](?![A-Za-z]))",
+    r"\s(?:squared|cubed|factorial|to\s+the\s+(?:power|\w+(?:th|st|nd|rd)\b)|point\s\w|tens\b|pairs\b)",
+    rf"\s{_NAMED_OPERATOR}\s[$({{]*-?\d",
+    r"\sand\s+(?:an?\s+)?(?:half|third|quarter)s?\b",
+)
+#: What begins after a number that it is part of.
+_AFTER = lazy_pattern("|".join(_AFTER_PARTS), re.IGNORECASE)
+#: Units of one quantity, which make one value of two numbers.
+_FAMILIES = (
+    r"years?|yrs?|months?|weeks?|days?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|小时|小時|分钟?|秒|天",
+    r"kilomet(?:er|re)s?|km|met(?:er|re)s?|m|centimet(?:er|re)s?|cm|mm|miles?|yards?|yds?|feet|foot|ft|inch(?:es)?|in"
+    r"|米|厘米|公里",
+    r"tons?|kg|kilograms?|grams?|g|pounds?|lbs?|ounces?|oz|stone|公斤|克",
+    r"dollars?|cents?|euros?|pounds?|pence|rupees?|paise|元|角|分",
+    r"gallons?|quarts?|pints?|cups?|lit(?:er|re)s?|l|ml",
+)
+_AMOUNT = r"(?<![\d.,])\d[\d.,]{0,15}\s?-?(?:FAMILY)(?![A-Za-z])"
+_AMOUNTS = rf"{_AMOUNT}(?:,?\s?(?:and\s)?(?:{_AMOUNT}|\d{{1,15}}(?!\S)))+"
+#: A quantity in several units, such as 4 hours 20 minutes.
+_COMPOUND = lazy_pattern(
+    "|".join(_AMOUNTS.replace("FAMILY", family) for family in _FAMILIES)
+    + r"|[$£€]\s?\d{1,15}(?:,|\sand)\s\d{1,15}\s(?:cents?|pence)|(?<!\d)\d{1,15}(?:h|\s?°\s?)\d",
+    re.IGNORECASE,
+)
+#: Characters before a number that are looked at.
+_NEAR = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,133 +190,159 @@ class Number:
     """A number in a text.
 
     Args:
-        values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000, and "- 5"
-            at the begin of a line for -5 and for 5.
-        scaled: Whether a word such as million follows.
-        place: Unit of the last digit of a decimal number that is precise enough to round to; else 0.
+        values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000. It is
+            empty for an expression.
+        unit: A percent sign or a multiplier that the first of two values leaves out; "money" for thousands and millions
+            of a currency, which tables leave out.
+        rounding: Distance of numbers that round to it, if it is a decimal number of at least five digits; else 0.
     """
 
     values: tuple[Fraction, ...]
-    start: int
-    end: int
-    scaled: bool = False
-    place: Fraction | int = 0
-    percent: bool = False
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
+    unit: str = field(default="", compare=False)
+    rounding: Fraction | int = field(default=0, compare=False)
+
+    @property
+    def exact(self) -> tuple[Fraction, ...]:
+        """The values of a number that an item expects: with its multiplier, with or without a percent sign."""
+        return self.values if self.unit in ("", "%") else self.values[1:]
+
+    def asked_in(self, question: str) -> Number:
+        """Return the number without the value that leaves out its unit, unless a question may ask for it."""
+        if self.unit in ("", "money"):
+            return self
+        asked = _RATE.search(question) if self.unit == "%" else self.unit.rstrip("s") in question.lower()
+        return self if asked else replace(self, values=self.values[1:])
+
+
+#: A question for what may be in percent; one without words may.
+_RATE = lazy_pattern(
+    r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount"
+    r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
+    re.IGNORECASE,
+)
+
+
+def with_powers(text: str) -> str:
+    """Return a text with raised digits as powers."""
+    return _RAISED.sub(lambda power: f"^{{{power[0].translate(_SUPERSCRIPTS)}}}", text)
 
 
 def plain_latex(text: str) -> str:
     """Return a text with fractions, powers, signs and spaces of LaTeX in plain characters, without powers of units."""
-    text = _RAISED.sub(lambda power: f"^{power[0].translate(_SUPERSCRIPTS)}", text) if not text.isascii() else text
-    return _POWER_OF_UNIT.sub(r"\1 ", _without_latex(text))
+    text = re.sub("(?<=\\d)(?=[¼-¾⅐-⅞])", " ", with_powers(text)).translate(_VULGAR)
+    for pattern, replacement in _PLAIN:
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
-def _without_latex(text: str) -> str:
-    for letter, fraction in _VULGAR.items():
-        if letter in text:
-            text = re.sub(rf"(?<=\d)\s?{letter}", f" {fraction}", text).replace(letter, fraction)
-    if "\\" not in text and "{" not in text:
-        return text
-    text = re.sub(r"\\[dtc]?frac\s*(\d)\s*(\d)(?!\d)", r" \1/\2 ", text)
-    text = re.sub(r"(-?)\s*\\[dtc]?frac\s*\{\s*(-?)\s*([\d.,]+)\s*\}\s*\{\s*([\d.,]+)\s*\}", r" \1\2\3/\4 ", text)
-    text = re.sub(r"\{\s*,\s*\}|(?<=\d)\\[,!](?=\d{3})", ",", text)
-    text = re.sub(r"(?<=\d)(?:,?\\[!,;: ]|\\[!])+(?=\d{3})", ",", text)
-    text = text.replace("\\$", "$").replace("\\%", "%").replace("\\!", "").replace("\\,", " ").replace("\\;", " ")
-    text = re.sub(r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit)\s*\{([^{}]*)\}", r" \1 ", text)
-    text = re.sub(r"\\(?:left|right|displaystyle|quad|qquad|boldsymbol)\b|\^\{?\\circ\}?", " ", text)
-    return re.sub(r"\\[()\[\]]", " ", text)
+def plain_numbers(text: str) -> str:
+    """Return a text in plain LaTeX with the numbers that are words in digits."""
+    text = _IN_WORDS.sub(_in_digits, re.sub(" {2,}", " ", plain_latex(text)))
+    return _A_PART.sub("1", _POINT.sub(".", text))
+
+
+def _in_digits(match: re.Match[str]) -> str:
+    total = current = 0
+    for word in re.findall("[a-z]+", match[0].lower()):
+        if word == "hundred":
+            current *= 100
+        elif word in ("thousand", "million", "billion"):
+            total, current = total + current * int(_multiplier(word)), 0
+        else:
+            current += _NAMED.get(word, 0)
+    return str(total + current)
+
+
+def _multiplier(word: str) -> Fraction:
+    from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
+
+    return next(Fraction(value) for form, value in _MULTIPLIERS.items() if re.fullmatch(form, word, re.IGNORECASE))
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Return the numbers of a text in plain characters, in order."""
-    numbers = [number for match in _NUMBER.finditer(text) if (number := _from_digits(match))]
-    taken = [(number.start, number.end) for number in numbers]
-    for match in _WORD.finditer(text):
-        if not any(start < match.end() and match.start() < end for start, end in taken):
-            from fractions import Fraction
-
-            value = Fraction(
-                _NAMED[match["word"].lower().replace(" ", "-")] * _SCALES.get((match["scale"] or "").lower(), 1)
-            )
-            numbers.append(Number((-value if match["minus"] else value,), match.start(), match.end()))
-    return sorted(numbers, key=lambda number: number.start)
+    """Return the numbers of a text of `plain_numbers`, in order; those within an expression have no values."""
+    compounds = [match.span() for match in _COMPOUND.finditer(text)]
+    numbers = []
+    for match in _NUMBER.finditer(text):
+        is_part = any(start <= match.start("digits") < end for start, end in compounds) or _is_touched(match, text)
+        numbers.append(Number((), match.start(), match.end()) if is_part else _from_digits(match))
+    return numbers
 
 
-def _from_digits(match: re.Match[str]) -> Number | None:
-    from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
+def _is_touched(match: re.Match[str], text: str) -> bool:
+    """Return whether something makes a number part of an expression, or it is too long to read."""
+    start = max(match.start(), match.end("sign"))
+    before = _BEFORE.search(text[max(0, start - _NEAR) : start])
+    return bool(before or _AFTER.match(text, match.end())) or len(match["digits"]) > _LARGEST
 
-    if len(match["digits"]) > _LARGEST:
-        return None
+
+def _from_digits(match: re.Match[str]) -> Number:
+    from fractions import Fraction
+
+    digits = _point(match["digits"])
+    power = Fraction(10) ** int(match["power"] or (match["exponent"] or "e0")[1:])
     try:
-        digits = _point(match["digits"])
-        value, place = Fraction(digits), Fraction(1, 10 ** len(digits.partition(".")[2]))
-        exponent = match["power"] or (match["exponent"] or "")[1:]
-        if match["exponent"]:
-            if abs(int(exponent)) > _LARGEST:
-                return None
-            value, place = value * Fraction(10) ** int(exponent), place * Fraction(10) ** int(exponent)
-        if match["raised"]:
-            if abs(int(match["raised"])) * max(len(digits), 1) > _LARGEST:
-                return None
-            value = value ** int(match["raised"])
-        if match["mixed"]:
-            value += Fraction(match["mixed"].strip())
-        if match["bottom"]:
-            value /= Fraction(match["bottom"])
-    except (ValueError, ZeroDivisionError):
-        return None
-    sign = match["sign"] or ""
-    values = [-value if (sign and sign[0] not in "+") or match["inner"] == "-" else value]
-    unit = match["percent"] or match["kilo"] or match["scale"]
-    if sign == "- " and not unit and not match.string[: match.start()].rpartition("\n")[2].strip():
-        values.append(value)  # a mark of a list
+        value = (Fraction(digits) * power) ** int(match["raised"] or 1)
+        value += Fraction((match["mixed"] or "0").strip(" {}and"))
+        if match["part"]:
+            value += int(match["parts"] or 1) * _multiplier(match["part"])
+        value /= Fraction(match["bottom"] or 1)
+    except ZeroDivisionError:
+        return Number((), match.start(), match.end())
+    is_negative = (match["sign"] or "+") != "+"
+    if is_negative != bool(match["inner"]):
+        value = -value
+    unit = (match["multiplier"] or "").lower()
+    values: tuple[Fraction, ...] = (value,)
     if match["percent"]:
-        values.append(values[0] / 100)
-    if match["kilo"]:
-        values = [1000 * values[0]]
-    if match["scale"]:
-        values.append(values[0] * _SCALES[match["scale"].lower()])
-    plain = not (match["raised"] or match["mixed"] or match["bottom"] or unit)
-    precise = plain and "." in digits and len(digits.replace(".", "").lstrip("0")) >= _PRECISE
-    return Number(
-        tuple(values), match.start(), match.end(), bool(match["scale"]), place if precise else 0, bool(match["percent"])
-    )
+        values, unit = (value, value / 100), "%"
+    elif match["letter"]:
+        values = (value * _LETTERS[match["letter"]],)
+    elif unit:
+        factor = _multiplier(unit)
+        values = (value, value * factor)
+        is_formula = re.match(r"\s*\$", match.string[match.end() :])
+        unit = "money" if match["currency"] and factor >= _THOUSAND and not is_formula else unit
+    plain = not any(match.group("raised", "mixed", "bottom", "percent", "letter", "multiplier"))
+    significant = len(digits.replace(".", "").lstrip("0"))
+    rounding = power / 10 ** len(digits.partition(".")[2]) / 2
+    precise = plain and "." in digits and significant >= _PRECISE
+    return Number(values, match.start(), match.end(), unit, rounding if precise else 0)
 
 
 def _point(digits: str) -> str:
     """Return digits with a decimal point and without separators of thousands."""
     digits = re.sub(r"[ \u2009\u202f'_]", "", digits)
-    commas, points = digits.count(","), digits.count(".")
-    if commas and points:
-        decimal = max(digits.rfind(","), digits.rfind("."))
-        if (commas > 1 and digits[decimal] == ",") or (points > 1 and digits[decimal] == "."):
-            decimal = len(digits)
-        whole, fraction = digits[:decimal], digits[decimal + 1 :]
-        return re.sub(r"[.,]", "", whole) + (f".{fraction}" if fraction else "")
-    if points > 1:
-        return digits.replace(".", "")
-    if commas == 1 and not re.fullmatch(r"[1-9]\d{0,2},\d{3}", digits):
-        return digits.replace(",", ".")
-    return digits.replace(",", "")
+    marks = re.findall("[.,]", digits)
+    if not marks or marks.count(marks[-1]) > 1 or re.fullmatch(r"[1-9]\d{0,2},\d{3}", digits):
+        return re.sub("[.,]", "", digits)
+    whole, _, fraction = digits.rpartition(marks[-1])
+    return f"{re.sub('[.,]', '', whole)}.{fraction}"
 
 
 def expected_number(answer: str) -> Number | None:
     """Return the last number of an accepted answer, or None."""
-    numbers = find_numbers(plain_latex(plain_characters(answer)))
-    return numbers[-1] if numbers else None
+    *_, number = [Number(()), *find_numbers(plain_numbers(plain_characters(answer)))]
+    if not number.values:
+        return None
+    error = abs(number.values[0]) / 10**_FLOAT
+    return replace(number, rounding=max(number.rounding, error)) if number.rounding else number
 
 
 def expected_numbers(answer: str) -> tuple[Fraction, ...]:
     """Return the possible values of the last number of an accepted answer; empty without a number."""
     number = expected_number(answer)
-    return () if number is None else number.values[number.scaled :]
+    return () if number is None else number.exact
 
 
 def is_lone_number(text: str) -> bool:
     """Return whether a text is one number, apart from formatting and currency."""
-    plain = plain_latex(plain_characters(text)).strip(" $.")
+    plain = plain_numbers(plain_characters(text)).strip(" $.")
     if plain[:1] in "([{" and "," in plain:
         return False  # a pair or an interval
     numbers = find_numbers(plain)
-    return (
-        len(numbers) == 1 and not plain[: numbers[0].start].strip(" $(") and not plain[numbers[0].end :].strip(" $.)°")
-    )
+    if len(numbers) != 1 or not numbers[0].values:
+        return False
+    return not (plain[: numbers[0].start] + plain[numbers[0].end :]).strip(" $({.)}°")

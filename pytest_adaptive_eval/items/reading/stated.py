@@ -81,7 +81,7 @@ _ASKING = lazy_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNOR
 #: A line or a bracket that says something about the answer, and is none.
 _NOTE = lazy_pattern(
     r"^[^\w\n]*(?:(?:my\s+)?(?:overall\s+)?(?:confidence|certainty|probability|likelihood|conf)(?:\s+(?:level|score))?"
-    r"|notes?|n\.b|source|sources|reference|references|p\.?s|disclaimer|units?|tip|remark|caveat|difficulty|time|tokens"
+    r"|notes?|n\.b|source|sources|reference|references|p\.?s|disclaimer|check|verification|units?|tip|remark|caveat|difficulty|time|tokens"
     r"|置信度|备注|注|確信度|신뢰도|confianza|confiance|konfidenz|уверенность)\b\s*[*_]*\s*[:=(].*$"
     r"|[(\[][^()\[\]\n]{0,40}\b(?:confiden\w+|certain|sure|round\w+|probability)\b[^()\[\]\n]{0,80}[)\]]"
     r"|\b(?:i am|i'm|with)\s+(?:about\s+|roughly\s+|a\s+)?\d+(?:\.\d+)?\s?%\s+(?:sure|certain|confiden\w+|probab\w+)"

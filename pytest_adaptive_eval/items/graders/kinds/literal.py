@@ -62,7 +62,7 @@ def _literal(question: Asked, text: str) -> float:
             if value is _NO_LITERAL:
                 if _written(bare) == _written(answer):
                     return 1.0
-            elif value == _value(bare) and not (outer[:1] in "'\"" and outer[1:-1] == form and outer):
+            elif value == _value(bare) and not (outer[:1] in "'\"([{" and outer[1:-1] == form and outer):
                 return 1.0
     return 0.0
 

@@ -9,8 +9,14 @@ from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.graders.kinds.numeric import same_number
-from pytest_adaptive_eval.items.reading.expression import form_of, is_words, normal_expression, read_expression
-from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
+from pytest_adaptive_eval.items.reading.expression import (
+    canonical_expression,
+    form_of,
+    is_words,
+    normal_expression,
+    read_expression,
+)
+from pytest_adaptive_eval.items.reading.numbers import Number, expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.numeric import read_number
 
 #: Time limit of one comparison, in seconds of processor time.
@@ -25,12 +31,13 @@ def _math(question: Asked, text: str) -> float:
     """Return 1 if an expression that the text gives is equivalent to an accepted one."""
     if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):
         raise ValueError(f"the answer {question.answers[0]!r:.80} {why}")
-    numbers = [number for answer in question.answers if is_lone_number(answer) and (number := expected_number(answer))]
-    if len(numbers) == len(question.answers):
-        read = read_number(text, question.prompt).value
-        if read is not None and any(same_number(number, read) for number in numbers):
-            return 1.0
     expression = read_expression(text).value
+    numbers = [number for answer in question.answers if is_lone_number(answer) and (number := expected_number(answer))]
+    if len(numbers) == len(question.answers) and "!" not in (expression or ""):
+        read = read_number(text, question.prompt).value or Number(())
+        is_equal = any(same_number(number, read) for number in numbers)
+        if is_equal or (read.values and not read.unit):
+            return float(is_equal)
     return float(expression is not None and any(_equal(answer, expression) for answer in question.answers))
 
 
@@ -45,6 +52,7 @@ def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form 
 
 @functools.lru_cache(maxsize=1024)
 def _equal(answer: str, expression: str) -> bool:
+    answer, expression = canonical_expression(answer), canonical_expression(expression)
     if normal_expression(answer) == normal_expression(expression):
         return True
     if max(len(answer), len(expression)) > _LONGEST or form_of(answer) != form_of(expression):

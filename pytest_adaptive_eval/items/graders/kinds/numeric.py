@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.numbers import Number, expected_number, expected_numbers
-from pytest_adaptive_eval.items.reading.numeric import NumberReading, read_number
+from pytest_adaptive_eval.items.reading.numeric import read_number
 
 #: A tolerance of at least this many times the larger of the expected number and 1 counts as accepting any number.
 _WIDE = 100
@@ -34,12 +34,12 @@ def _numeric(question: Asked, text: str) -> float:
     return float(any(same_number(number, read, tolerance, rounds=rounds) for number in accepted))
 
 
-def same_number(accepted: Number, read: NumberReading, tolerance: Fraction | int = 0, *, rounds: bool = True) -> bool:
+def same_number(accepted: Number, read: Number, tolerance: Fraction | int = 0, *, rounds: bool = True) -> bool:
     """Return whether a number that a text gives is within a tolerance of an accepted one, or rounds to it."""
-    rounding = max(tolerance, Fraction(max(accepted.place, read.place)) / 2) if rounds else tolerance
+    rounding = max(tolerance, accepted.rounding, read.rounding) if rounds else tolerance
     return any(
         abs(value - expected) <= (tolerance if expected.denominator == value.denominator == 1 else rounding)
-        for expected in accepted.values[accepted.scaled :]
+        for expected in accepted.exact
         for value in read.values
     )
 
