@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import UNIT, Claim
+from pytest_adaptive_eval.inference.betting import UNIT, Claim, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, standard_error, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Bools
 
@@ -103,6 +103,7 @@ def by_category(
                 variance=items_left**2 * accuracy * (1.0 - accuracy),
                 size=int(sizes[c]),
                 take_all=int(inside[: log.take_all].sum()),
+                horizon=len(category_log),
             )
             result = _with_interval(result, category_log, confidence)
         elif inside.any() and expected is not None:
@@ -114,7 +115,7 @@ def by_category(
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
     """Return the result with its interval, from a log of the category's scores over `log.size` items."""
     share = log.size / result.size
-    mean = merge_missing_bounds(*with_missing_bounded(log, confidence))
+    mean = interval_of_draws(log, confidence)
     total = float(np.nansum(log.scores))
     least, most = total / result.size, (total + result.size - result.scored) / result.size
     if log.noise:  # with decoding noise, the observed scores do not limit the accuracy

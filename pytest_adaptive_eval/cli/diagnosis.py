@@ -193,7 +193,7 @@ def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
         built = spec.build(Settings(root, root / ".adaptive-eval"))
     except AdaptiveEvalError as error:
         return Finding("fault", topic, str(error))
-    built = built.with_default_budget([gate.condition for gate in evaluation.gates], {})
+    built = built.for_gates([gate.condition for gate in evaluation.gates], {})
     state = "calibrated" if built.bank.calibrated else "uncalibrated"
     text = f"at most {built.budget} of {len(built.bank)} questions of the {state} bank {built.bank.name}, {gates}"
     if built.open_budget:

@@ -64,7 +64,7 @@ def test_accuracies_of_the_subjects_read_back_exactly(tmp_path):
         ([0.5, "0.7"], r"bank\.json: accuracies holds '0\.7', expected numbers"),
         ([0.5, True], r"bank\.json: accuracies holds True, expected numbers"),
         ([0.5], "expected 2 accuracies or none, got 1"),
-        ([0.5, 70], r"subject 'b' has accuracy 70, expected a number in \[0, 1\]"),
+        ([0.5, 70], r"subject 'b' has accuracy 70 in \[70, 70\], expected numbers in \[0, 1\]"),
         ([float("nan"), 0.5], "subject 'a' has accuracy nan"),
         ([10**400, 0.5], "subject 'a' has accuracy 10000"),
     ],
