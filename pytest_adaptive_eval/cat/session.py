@@ -110,6 +110,7 @@ class Session:
         self.horizon = self.budget
         #: Whether it is judged there alone, see `DesignLog`.
         self.fixed = not self.sequential
+        self.awaited: int | None = None  #: See `DesignLog`.
         self._paths: dict[tuple[float, ...], Array] = {}  #: See `DesignLog`.
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
@@ -152,7 +153,7 @@ class Session:
         """Return the ended session of one subject, by the policy's estimator and stopping rule."""
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
-        session.horizon, session.fixed = log.horizon, log.fixed
+        session.horizon, session.fixed, session.awaited = log.horizon, log.fixed, log.awaited
         if session.assistance is None or not session.assistance.design.uniform:
             session.block = policy.uniform_block(max(policy.budget_on(bank), len(log)), len(first))
         own = slice(*session.block)
@@ -684,8 +685,8 @@ class Session:
     def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
         first = min(len(self.take_all), items.shape[-1])
         columns: dict[str, Any] = {"items": items, "scores": scores, **design, "noise": noise}
-        plan: dict[str, Any] = {"horizon": self.horizon, "fixed": self.fixed, "paths": self._paths}
-        return DesignLog(**columns, size=len(self.bank), take_all=first, **plan)
+        plan: dict[str, Any] = {"horizon": self.horizon, "fixed": self.fixed, "awaited": self.awaited}
+        return DesignLog(**columns, size=len(self.bank), take_all=first, paths=self._paths, **plan)
 
     def _noise(self, scores: Array) -> Array:
         """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""

@@ -92,7 +92,7 @@ def by_category(
             str(names[c]), int(sizes[c]), int(inside.sum()), int((inside & ~np.isnan(log.scores)).sum())
         )
         if inside.any() and uniform:
-            category_log = log[inside]
+            category_log = replace(log[inside], awaited=int(inside[: log.awaited].sum()) if log.awaited else None)
             items_left = sizes[c] - np.arange(len(category_log), dtype=np.float64)
             accuracy = (float(np.nansum(category_log.scores)) + 1.0) / (result.scored + 2.0)
             category_log = replace(

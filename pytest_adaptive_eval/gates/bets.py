@@ -18,6 +18,7 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.inference.sampling import is_exact
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.text import counted, number
 
 _OUTCOMES = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}
@@ -138,9 +139,13 @@ def map_interval(interval: Interval, to_unit: Callable[[float], float]) -> Inter
 
 def missing_score_notes(result: SessionResult) -> list[str]:
     """Return a note on answers without a score, if there are any."""
+    unawaited = result.statuses.get(Status.NOT_AWAITED, 0)
     missing = result.asked - result.scored
     have = "answer has no score and is" if missing == 1 else "answers have no score and are"
-    return [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+    notes = [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+    if result.log.awaited:
+        notes.append(f"{unawaited} not awaited: the estimate is that of the {result.log.awaited} draws before")
+    return notes
 
 
 def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estimate: float, family: int) -> str:

@@ -605,7 +605,7 @@ class SessionResult(Result):
         """Return JSON data for another process: all but the bank and the plan; see `restored`."""
         data = Result.to_json(self)
         del data["bank"]
-        columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "fixed")
+        columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "fixed", "awaited")
         return {
             **data,
             "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},

@@ -21,6 +21,7 @@ _SCALARS = (
     "take_all",
     "horizon",
     "fixed",
+    "awaited",
     "paths",
 )  #: Fields of a `DesignLog` that are no columns.
 
@@ -36,9 +37,10 @@ class DesignLog:
     is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum. Their
     scores are known parts of the bank's sum and say nothing about other items, so bets and intervals rest on the draws
     after them. `horizon` is the number of administrations planned before the first one, at which some bets aim; 0 for
-    none. `fixed` says that the interview ends there whatever the answers, and is judged there alone. `paths` holds the
-    wealth that `inference.betting` found on earlier draws of the interview, where it starts from; no result depends on
-    it.
+    none. `fixed` says that the interview ends there whatever the answers, and is judged there alone. `awaited`
+    is the number of draws before the first one whose answer was not awaited, None if all were: estimates rest on these,
+    since slow answers differ from quick ones. `paths` holds the wealth that `inference.betting` found on earlier draws
+    of the interview, where it starts from; no result depends on it.
     """
 
     items: Ints
@@ -56,6 +58,7 @@ class DesignLog:
     take_all: int = 0
     horizon: int = 0
     fixed: bool = False
+    awaited: int | None = None
     paths: dict[tuple[float, ...], Array] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -81,6 +84,11 @@ class DesignLog:
         arrays = [*self.columns(), *(name for name in ("low", "high") if isinstance(getattr(self, name), np.ndarray))]
         columns: dict[str, Any] = {name: getattr(self, name)[..., k:] for name in arrays}
         return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
+
+    @property
+    def estimated(self) -> DesignLog:
+        """The draws that give estimates, see `awaited`."""
+        return replace(self[: self.awaited], awaited=None) if self.awaited else self
 
     @property
     def uniform(self) -> bool:

@@ -72,6 +72,7 @@ def standard_error(log: DesignLog) -> float:
     Args:
         log: At least one item, with propensities. Without a draw, the error of any other item is at most a half.
     """
+    log = log.estimated
     draws = log.draws
     spread = _spread(draws.with_missing_as(0.5)) if len(draws) else 0.5 * draws.size
     return math.hypot(spread, log.decoding_sd) / log.size
@@ -82,6 +83,7 @@ def mean_of_draws(log: DesignLog) -> float:
 
     It is the mean score for uniform draws from a bank with equal predictions, and where exact bounds hold.
     """
+    log = log.estimated
     if log.take_all:
         draws, known = log.draws, float(log.with_missing_as(0.5).scores[: log.take_all].sum())
         return (known + draws.size * (mean_of_draws(draws) if len(draws) else 0.5)) / log.size

@@ -316,7 +316,8 @@ class EvaluationRecord(Record, kw_only=True):
         columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
         fixed = self.policy.stop == "budget" and self.policy.horizon is None and self.stop in _PLANNED
         horizon = len(asked) if fixed else self.policy.horizon or 0
-        return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed)
+        awaited = next((n for n, a in enumerate(asked) if a.status == Status.NOT_AWAITED), None)
+        return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed, awaited=awaited)
 
     @property
     def projection(self) -> Interval | None:

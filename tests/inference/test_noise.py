@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made import made
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
 from benchmarks.decoding_noise import verdicts
@@ -32,6 +32,7 @@ from pytest_adaptive_eval.inference.noise import (
     allowed_variance,
     item_score,
     noise_margin,
+    one_way_changes,
     variance_bound,
 )
 from pytest_adaptive_eval.inference.sampling import standard_error
@@ -137,6 +138,20 @@ def test_a_record_by_item() -> None:
     assert noise.variance == pytest.approx(1 / 3)
     once = asked("a", 1.0)
     assert by_item(once, 1) is once
+
+
+@pytest.mark.parametrize(
+    ("fell", "rose", "same", "named"),
+    [(10, 0, 0, 10), (9, 0, 5, 0), (0, 10, 90, 10), (12, 1, 0, 0), (13, 1, 0, 13), (30, 20, 0, 0), (0, 0, 40, 0)],
+)
+def test_changes_one_way_are_told_from_noise_by_the_sign_test(fell: int, rose: int, same: int, named: int) -> None:
+    values = [-1.0] * fell + [0.5] * rose + [0.0] * same
+    changes = {f"q{n}": value for n, value in enumerate(values)}
+    way = range(fell) if fell >= rose else range(fell, fell + rose)
+    assert one_way_changes(changes) == ([f"q{n}" for n in way] if named else [])
+    assert len(one_way_changes(changes)) == named
+    p = binomtest(max(fell, rose), fell + rose, alternative="greater").pvalue if fell + rose else 1.0
+    assert (p <= 0.001) == bool(named)
 
 
 def test_bounds_move_by_the_quantile_of_the_error() -> None:

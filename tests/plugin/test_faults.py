@@ -130,7 +130,7 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.bank", policy="estimate", budget=9)
+        @pytest.mark.adaptive_eval("toy.bank", policy="estimate", budget=9, floor=0.0)
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         @pytest.mark.adaptive_gate("toy", at_least=0.5)
@@ -151,11 +151,27 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
+@pytest.mark.parametrize("gate", ["at_least = 0.5", "rank_within = 2", 'above = "weak"'])
+def test_a_gate_mixes_uniform_draws_into_a_policy_that_chooses_its_questions(lab: Any, gate: str) -> None:
+    lab.calibrated(subjects=("strong", "middle", "weak"), accuracies=(0.8, 0.6, 0.4))
+    lab.toy()
+    text = f'[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\nbudget = 30\n[[eval.gate]]\n{gate}\n'
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    assert lab.run().ret in (0, 1)
+    found, verdict = lab.record["interviews"][0], lab.record["gates"][0]["verdict"]
+    assert found["policy"]["floor"] == 0.5
+    assert "50% of the questions are drawn uniformly, since a gate is decided by the draws" in " ".join(
+        verdict["notes"]
+    )
+    assert verdict["outcome"] != "ERROR"
+    assert verdict["interval"]["method"] == "bets at the budget"
+
+
 @pytest.mark.slow
 def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
     lab.calibrated()
     lab.toy()
-    text = '[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\n[[eval.gate]]\nat_least = 0.5\n'
+    text = '[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\nfloor = 0.0\n[[eval.gate]]\nat_least = 0.5\n'
     (lab.path / "adaptive-eval.toml").write_text(text)
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
