@@ -271,3 +271,17 @@ def test_two_draws_are_unbiased_over_every_path():
         second = truth[i] + m.sum() - m[i] + (truth[j] - m[j]) / q2
         expected += q1 * q2 * (first + second) / 2
     assert expected == pytest.approx(truth.sum())
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_estimates_rest_on_the_draws_before_the_first_one_that_was_not_awaited(calibrated):
+    truth = np.ones(300)
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1) if calibrated else [uniform_log(truth[:40], 300)]
+    lacking = replace(log, scores=np.where(np.arange(40) == 30, np.nan, log.scores), fixed=False, awaited=30)
+    assert mean_of_draws(lacking) == pytest.approx(mean_of_draws(replace(log[:30], fixed=False)))
+    assert standard_error(lacking) == standard_error(log[:30])
+    interval = interval_of_draws(lacking)
+    unknown = interval_of_draws(replace(lacking, awaited=None))
+    assert (interval.low, interval.high) == (unknown.low, unknown.high), "the interval allows for either"
+    assert interval.estimate >= unknown.estimate
+    assert replace(lacking, awaited=0).estimated is not None, "without a draw before it all count"
