@@ -24,7 +24,7 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws
+from pytest_adaptive_eval.inference.betting import Claim, decide, excludes, interval_of_draws
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
@@ -702,8 +702,7 @@ class Session:
 
 def _is_refuted(scores: Array, start: int, size: int, accuracy: float) -> bool:
     """Return whether a projected accuracy lies outside the interval of a subject's uniform draws from `start` on."""
-    interval = interval_of_draws(uniform_draws(scores, size, chosen=start), CHECK_CONFIDENCE)
-    return not interval.low <= accuracy <= interval.high
+    return excludes(uniform_draws(scores, size, chosen=start), accuracy, CHECK_CONFIDENCE)
 
 
 def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Array:

@@ -322,29 +322,33 @@ def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UN
         low, high = exact_bounds(wrong, confidence)[0], exact_bounds(right, confidence)[1]
         method = "exact uniform"
     else:
-        low, high = _unrefuted(wrong, right, confidence, unit)
+        least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
+        ends = (
+            _edge(_refuted_by(wrong, 1, confidence, unit), least, most) / log.size,
+            _edge(_refuted_by(right, -1, confidence, unit), most, least) / log.size,
+        )
+        low, high = min(ends), max(ends)  # contradicting draws refute both ends; the values between remain
         method = "bets at the budget" if log.fixed else "anytime-valid"
     middle = min(max(mean_of_draws(log), low), high)
     return widen_for_noise(Interval(middle, low, high, confidence, method), log)
 
 
-def _unrefuted(wrong: DesignLog, right: DesignLog, confidence: float, unit: float) -> tuple[float, float]:
-    """Return the ends of the accuracies that no bet has refuted.
+def excludes(log: DesignLog, accuracy: float, confidence: float = 0.95) -> bool:
+    """Return whether an accuracy lies outside of `interval_of_draws`, which takes a tenth of its time."""
+    if is_exact(log):
+        interval = interval_of_draws(log, confidence)
+        return not interval.low <= accuracy <= interval.high
+    total = accuracy * log.size
+    below = _refuted_by(log.with_missing_as(0.0), 1, confidence, UNIT)
+    above = _refuted_by(log.with_missing_as(1.0), -1, confidence, UNIT)
+    return below(total) or above(total)
 
-    Args:
-        wrong, right: Logs with missing scores at their least and at their most.
-    """
-    size = wrong.size
-    least, most = float(wrong.scores.sum()), float(right.scores.sum()) + size - len(right)
 
-    def refuted(missing: DesignLog, side: Literal[1, -1]) -> Callable[[float], bool]:
-        claim = Claim(0.0, confidence, unit)
-        wealth = _wealth(missing, claim, side)
-        return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
-
-    low = _edge(refuted(wrong, 1), least, most) / size
-    high = _edge(refuted(right, -1), most, least) / size
-    return min(low, high), max(low, high)  # contradicting draws refute both ends; the values between remain
+def _refuted_by(log: DesignLog, side: Literal[1, -1], confidence: float, unit: float) -> Callable[[float], bool]:
+    """Return the function that says whether the bets for a sum above (1) or below (-1) another one refute that."""
+    claim = Claim(0.0, confidence, unit)
+    wealth = _wealth(log, claim, side)
+    return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
 
 
 def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:

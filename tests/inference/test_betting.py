@@ -25,10 +25,11 @@ from pytest_adaptive_eval.inference.betting import (
     TWO_OUTCOMES,
     Claim,
     decide,
+    excludes,
     interval_of_draws,
     log_wealth,
 )
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.items.bank import ItemBank
 
@@ -585,6 +586,17 @@ def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractio
         for total, outcome in ((low - 0.01, 1), (low + 0.01, 0), (high - 0.01, 0), (high + 0.01, -1)):
             if 0 < total < 60 and (outcome or low + 0.02 < high):
                 assert decide(log, [Claim(total, confidence)]).outcome[0] == outcome
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.booleans(), st.floats(0.0, 1.0))
+def test_an_accuracy_outside_the_interval_is_excluded(seed, fractions, accuracy):
+    rng = np.random.default_rng(seed)
+    log = uniform_draws(rng.random(20) if fractions else (rng.random(20) < 0.6) * 1.0, 80)
+    interval = interval_of_draws(log, 0.9)
+    inside = interval.low <= accuracy <= interval.high
+    if min(abs(accuracy - interval.low), abs(accuracy - interval.high)) > 1e-4 and not contradicted(log, interval, 0.9):
+        assert excludes(log, accuracy, 0.9) != inside
 
 
 @settings(max_examples=25)

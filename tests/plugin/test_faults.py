@@ -167,6 +167,34 @@ def test_a_gate_mixes_uniform_draws_into_a_policy_that_chooses_its_questions(lab
     assert verdict["interval"]["method"] == "bets at the budget"
 
 
+@pytest.mark.parametrize(
+    ("settings", "gate", "why"),
+    [
+        ("floor = 0.0", "rank_within = 2", "toy: this interview cannot feed a gate: *floor is 0, expected at least*"),
+        (
+            "",
+            'above = "weak"',
+            "'weak' has no score on 10.0% of the bank 'toy', and a subject that lacks more than 5%*",
+        ),
+        ("", "rank_within = 3", "'weak' has no score on 10.0% of the bank 'toy'*"),
+        ("", "at_least = 1e-300", "*has 60 items, and thresholds below 0.0083333 do not differ from 0*"),
+    ],
+)
+def test_thresholds_that_mean_nothing_are_refused_before_the_first_question(
+    lab: Any, settings: str, gate: str, why: str
+) -> None:
+    ranges = ((0.8, 0.8), (0.6, 0.65), (0.35, 0.45))
+    more = {"subjects": ("strong", "middle", "weak"), "accuracies": (0.8, 0.63, 0.4), "accuracy_ranges": ranges}
+    lab.calibrated(**more)
+    lab.toy()
+    text = f'[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\n{settings}\n[[eval.gate]]\n{gate}\n'
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: *adaptive-eval.toml:*: {why}"])
+    assert lab.asked == []
+
+
 @pytest.mark.slow
 def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
     lab.calibrated()
