@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import UNIT, Claim, interval_of_draws
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -92,18 +92,14 @@ def by_category(
             str(names[c]), int(sizes[c]), int(inside.sum()), int((inside & ~np.isnan(log.scores)).sum())
         )
         if inside.any() and uniform:
-            category_log = replace(log[inside], awaited=int(inside[: log.awaited].sum()) if log.awaited else None)
-            items_left = sizes[c] - np.arange(len(category_log), dtype=np.float64)
-            accuracy = (float(np.nansum(category_log.scores)) + 1.0) / (result.scored + 2.0)
+            chosen = int(inside[: log.take_all].sum())
+            drawn_inside = uniform_draws(log.scores[inside], int(sizes[c]), chosen)
             category_log = replace(
-                category_log,
-                propensities=1.0 / items_left,
-                predictions=np.full(len(category_log), 0.5),
-                rest=0.5 * items_left,
-                variance=items_left**2 * accuracy * (1.0 - accuracy),
-                size=int(sizes[c]),
-                take_all=int(inside[: log.take_all].sum()),
-                horizon=len(category_log),
+                drawn_inside,
+                noise=log.noise,
+                awaited=int(inside[: log.awaited].sum()) if log.awaited else None,
+                horizon=len(drawn_inside) if log.fixed else 0,
+                fixed=log.fixed,
             )
             result = _with_interval(result, category_log, confidence)
         elif inside.any() and expected is not None:
@@ -153,12 +149,15 @@ class _Expected:
         before = np.concatenate([np.zeros((len(drawn_inside), 1)), drawn_inside.cumsum(axis=1)[:, :-1]], axis=1)
         steps = np.arange(len(items))
         rest = self.p[:, members].sum(axis=1)[self.row] - before[self.row, steps]
+        reach = outer.down + outer.up  # no propensity is below its inverse
         return replace(
             outer,
             scores=np.where(inside, outer.scores, 0.0),
             predictions=np.where(inside, self.drawn, 0.0),
             rest=rest,
             variance=outer.variance * share[self.row],
+            down=reach,
+            up=reach,
             noise=outer.noise * inside.mean(),
             high=inside.astype(np.float64),
         )
