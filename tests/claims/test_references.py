@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ def bank_of(*ranges):
     names = tuple(f"m{n}" for n in range(len(ranges)))
     ids = [f"q{n}" for n in range(SIZE)]
     accuracies = tuple((low + high) / 2 for low, high in ranges)
-    more = {"subjects": names, "accuracies": accuracies, "accuracy_ranges": ranges}
+    more: dict[str, Any] = {"subjects": names, "accuracies": accuracies, "accuracy_ranges": ranges}
     return ItemBank("b", ids, (), np.ones(SIZE), np.zeros(SIZE), **more)
 
 
@@ -63,6 +65,6 @@ def test_a_threshold_that_every_model_reaches_is_refused():
 )
 def test_ranges_that_hold_no_accuracy_are_refused(ranges):
     ids = [f"q{n}" for n in range(SIZE)]
-    more = {"subjects": ("a", "b"), "accuracies": (0.4, 0.2), "accuracy_ranges": ranges}
+    more: dict[str, Any] = {"subjects": ("a", "b"), "accuracies": (0.4, 0.2), "accuracy_ranges": ranges}
     with pytest.raises(BankError, match="alibrate the bank again"):
         ItemBank("b", ids, (), np.ones(SIZE), np.zeros(SIZE), **more)

@@ -196,7 +196,8 @@ def test_bets_at_a_budget_are_narrower_than_bets_that_may_stop():
 
 def test_a_threshold_in_a_range_is_granted_above_it_and_denied_below_it():
     log = uniform_log(np.r_[np.ones(60), np.zeros(20)], 100)
-    for total, side in ((70.0, 1), (85.0, -1)):
+    sides: tuple[tuple[float, Literal[1, -1]], ...] = ((70.0, 1), (85.0, -1))
+    for total, side in sides:
         sure = log_wealth(log, Claim(total), side)
         ranged = log_wealth(log, Claim(total - 2.0 * side, slack=2.0), side)
         np.testing.assert_array_equal(ranged, sure)
@@ -592,7 +593,7 @@ def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractio
 @given(st.integers(0, 10_000), st.booleans(), st.floats(0.0, 1.0))
 def test_an_accuracy_outside_the_interval_is_excluded(seed, fractions, accuracy):
     rng = np.random.default_rng(seed)
-    log = uniform_draws(rng.random(20) if fractions else (rng.random(20) < 0.6) * 1.0, 80)
+    log = uniform_draws(rng.random(20) if fractions else (rng.random(20) < 0.6).astype(float), 80)
     interval = interval_of_draws(log, 0.9)
     inside = interval.low <= accuracy <= interval.high
     if min(abs(accuracy - interval.low), abs(accuracy - interval.high)) > 1e-4 and not contradicted(log, interval, 0.9):
