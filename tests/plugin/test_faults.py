@@ -204,7 +204,7 @@ def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["ERROR: *adaptive-eval.toml:4: toy: this interview cannot feed a gate: *floor is 0, expected at least*"]
+        ["ERROR: *adaptive-eval.toml:5: toy: this interview cannot feed a gate: *floor is 0, expected at least*"]
     )
     assert lab.asked == []
 
