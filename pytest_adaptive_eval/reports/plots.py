@@ -10,13 +10,13 @@ import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.condition import find_metric
-from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Series
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord
@@ -318,7 +318,8 @@ def accuracy_funnel(interview: EvaluationRecord) -> Funnel | None:
         log = interview.draws()
         with np.errstate(all="ignore"):
             for n in sorted({round(n) for n in np.linspace(1, len(log), _POINTS)} - {0}):
-                interval = merge_missing_bounds(*with_missing_bounded(log[:n], confidence))
+                part = replace(log[:n], horizon=n if log.fixed else log.horizon)
+                interval = interval_of_draws(part, confidence)
                 rows.append((n, interval.estimate, interval.low, interval.high))
     except (AdaptiveEvalError, ValueError, TypeError, ArithmeticError):
         return None
@@ -333,7 +334,7 @@ def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Thres
     required: dict[Threshold, None] = {}
     for gate in gates:
         recorded = gate.verdict.condition
-        if recorded is None or recorded.kind != "at_least":
+        if recorded is None or recorded.kind == "not_worse_than":
             continue
         try:
             condition = recorded.condition()

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made import made
 
-from pytest_adaptive_eval.inference.sampling import design_based
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import ConditionRecord
@@ -159,7 +159,7 @@ def test_the_funnel_ends_at_the_interval_by_the_draws() -> None:
     assert funnel is not None
     assert funnel.asked == list(range(1, 31))
     for n in (5, 30):
-        part = design_based(interview.draws()[:n])
+        part = interval_of_draws(interview.draws()[:n])
         at = funnel.asked.index(n)
         assert (funnel.estimate[at], funnel.low[at], funnel.high[at]) == pytest.approx(
             (part.estimate, part.low, part.high)
