@@ -45,7 +45,7 @@ def shorten_help(parser: Any, name: str, places: dict[str, str]) -> str:
     usage = parser._get_formatter()
     usage.add_usage(None, [action for action in parser._actions if not action.option_strings], [])
     sections = [usage.format_help().strip().replace(parser.prog, f"{parser.prog} [OPTIONS]")]
-    for section in parser.format_help().rstrip().split("\n\n")[1:]:
+    for section in parser.format_help(meanings=True).rstrip().split("\n\n")[1:]:
         section = re.sub(r"\n  -h, --help .*", "", section)
         first = places.setdefault(section, name)
         long_and_repeated = first != name and section.count("\n") > 4

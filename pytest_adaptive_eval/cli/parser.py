@@ -13,6 +13,8 @@ from pytest_adaptive_eval.registry import lacking
 
 #: Columns of a name in a list of settings.
 _NAME = 22
+#: End of a list of names, whose meanings are on that page.
+_PAGE = "docs/reference/command.md explains them"
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -20,7 +22,8 @@ class VerbParser(argparse.ArgumentParser):
 
     Attributes:
         examples: Commands at the end of the help, without ``adaptive-eval``.
-        details: Functions that return a title and its lines for the help, as names with meanings.
+        details: Functions that return the title of a list of names with meanings, such as keys of ``--set``. The help
+            lists the names, and the page of the command has the meanings.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -41,12 +44,17 @@ class VerbParser(argparse.ArgumentParser):
         """Raise a UsageError that names the verb's help."""
         raise UsageError(f"{message}{lacking()}; {self.prog} --help lists the options")
 
-    def format_help(self) -> str:
-        """Return the help with the details and examples, which are only looked up for it."""
+    def format_help(self, *, meanings: bool = False) -> str:
+        """Return the help with the names of the details, or their meanings too, and with the examples."""
         parts = []
         for detail in self.details:
             title, rows = detail()
-            parts.append("\n".join([f"{title}:", *(f"{name}\t{meaning}" for name, meaning in rows)]))
+            if meanings:
+                lines = [f"{name}\t{meaning}" for name, meaning in rows]
+                parts.append("\n".join([f"{title}:", *lines]))
+            else:
+                names = ", ".join(name for name, _ in rows)
+                parts.append(f"{title}:\n\t{names}; {_PAGE}")
         if self.examples:
             parts.append("\n".join(["examples:", *(f"  adaptive-eval {example}" for example in self.examples)]))
         self.epilog = "\n\n".join(parts) or None
@@ -109,6 +117,8 @@ class _HelpFormatter(argparse.HelpFormatter):
     def _row(self, name: str, meaning: str = "", *, width: int) -> str:
         if not meaning:
             return name
+        if not name:
+            return textwrap.fill(meaning, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
         indent = " " * (_NAME + 2)
         text = textwrap.fill(meaning, width, initial_indent=indent, subsequent_indent=indent)
         return f"  {name}\n{text}" if len(name) >= _NAME else f"  {name:{_NAME}}{text[_NAME + 2 :]}"
