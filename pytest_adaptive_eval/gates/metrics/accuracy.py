@@ -70,9 +70,5 @@ class Accuracy(Metric[SessionResult]):
             return paired_outlooks(condition, bank, policy, baseline, margin)
         return threshold_outlooks(condition, bank, policy, condition.value, baseline, margin)
 
-    def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
-        """Return the required accuracy."""
-        return condition.value, condition.requirement
-
 
 METRIC = Accuracy()
