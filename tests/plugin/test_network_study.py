@@ -102,7 +102,12 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     page = (lab.path / "page.html").read_text()
     assert "At which level of second does accuracy fall?" in page
     assert page.count("Share right by level") == 2
-    for part in ("The network", "Nodes", "area under the accuracies", "From the interviewee to the last nodes"):
+    for part in (
+        "Which nodes did the interviewee reach?",
+        "Nodes",
+        "area under the accuracies",
+        "From the interviewee to the last nodes",
+    ):
         assert part in page
     assert "pupil in web (network)" in (lab.path / "gates.xml").read_text()
     assert not lab.journals
