@@ -27,8 +27,6 @@ _COUNTS = {
     "directives": "directives", "fallbacks": "by code", "wrong_claims": "untrue", "faults": "faults",
 }  # fmt: skip
 
-#: Fields of the agreement with labels, and their digits.
-_AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "unread": 0}
 #: Most nodes whose accuracies by level are drawn.
 _CURVES = 12
 
@@ -70,15 +68,6 @@ class _Reviews(msgspec.Struct):
     ratings: list[int] = []
 
 
-class _Agreement(msgspec.Struct):
-    judged: int = 0
-    accuracy: float | None = None
-    f1: float | None = None
-    rated: int = 0
-    spearman: float | None = None
-    unread: int = 0
-
-
 class NetworkAccount(msgspec.Struct):
     """Account of a network, see `extensions.studies.network.result.NetworkResult.to_json`.
 
@@ -94,7 +83,7 @@ class NetworkAccount(msgspec.Struct):
     opinions: dict[str, Interval | float | None] = {}
     interviewers: list[_Interviewer] = []
     reviews: dict[str, _Reviews] = {}
-    agreement: _Agreement | None = None
+    agreement: dict[str, float | None] | None = None
 
 
 def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
@@ -172,10 +161,9 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
     tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
     if agreement := account.agreement:
-        cells = [number_or_dash(getattr(agreement, name), digits) for name, digits in _AGREEMENT.items()]
-        fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
+        cells = [number_or_dash(value, 2) for value in agreement.values()]
         note = "Agreement of the supervisor's reviews with the labels of the file."
-        tables.append(Table("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
+        tables.append(Table("Agreement with labels", ("supervisor", *agreement), [(account.supervisor, *cells)], note))
     return tables
 
 
