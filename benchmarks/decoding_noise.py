@@ -30,9 +30,9 @@ import pytest
 
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws
 from pytest_adaptive_eval.inference.noise import DecodingNoise
-from pytest_adaptive_eval.inference.sampling import with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import is_exact
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
@@ -102,11 +102,11 @@ def verdicts(
             for k in rng.choice(len(log), round(repeat * len(log)), replace=False):
                 given[k].append(float(rng.random() < expected[log.items[k]]))
             log = replace(log, noise=DecodingNoise.of(given, log.scores.tolist(), samples, n).allowed)
-        if stop == "decision":
-            outcomes[s] = decide(log, [claim]).outcome[0]
+        if is_exact(log):
+            interval = interval_of_draws(log, claim.confidence)
+            outcomes[s] = int(interval.low * n >= claim.total) - int(interval.high * n < claim.total)
         else:
-            wrong, right = with_missing_bounded(log, claim.confidence)
-            outcomes[s] = int(wrong.low * n >= claim.total) - int(right.high * n < claim.total)
+            outcomes[s] = decide(log, [claim]).outcome[0]
     return outcomes, asked / seeds
 
 

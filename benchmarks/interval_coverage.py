@@ -26,8 +26,8 @@ from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.projection import model_based
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
-from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.items.bank import ItemBank
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
@@ -54,7 +54,7 @@ def cell(logs: list[DesignLog], truth: NDArray[np.float64], share: float, confid
     """Misses below and above, coverage of the worst fifth, and width, after a share of the items."""
     n = logs[0].size
     t = round(share * n)
-    found = [design_based(log[:t], confidence) for log in logs]
+    found = [interval_of_draws(replace(log[:t], horizon=t), confidence) for log in logs]
     low, high = (np.array([getattr(interval, end) for interval in found]) for end in ("low", "high"))
     below, above = low > truth + 1e-12, high < truth - 1e-12
     fifth = np.searchsorted(np.quantile(truth, [0.2, 0.4, 0.6, 0.8]), truth, side="right")

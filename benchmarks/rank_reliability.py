@@ -8,10 +8,9 @@ standard error over splits of their difference, and the number of statements; an
 each kind of statement: 0 is to know the base rates only, 1 is to know all.
 
 The predictive distributions: ``replayed`` errors of the policy, the same ``level``, without regard to the projections
-they are of, and a ``normal`` of the design-based estimate or, where the policy ``estimate`` leaves none, of the
-projection with the bank's own error; that one is also placed ``among`` the calibration models. ``--pool others`` (the
-default) leaves out the 17 test models of the AutoJudger paper, ``--pool paper`` takes its 77 models. The matrices are
-looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
+they are of, and a ``normal`` of the projection with the bank's own error. ``--pool others`` (the default) leaves out
+the 17 test models of the AutoJudger paper, ``--pool paper`` takes its 77 models. The matrices are looked for in
+``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import NormalDist
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -36,8 +34,7 @@ from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
-from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_probability
-from pytest_adaptive_eval.inference.sampling import design_based
+from pytest_adaptive_eval.inference.ranks import Predictive, rank_probability
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -45,28 +42,20 @@ POLICY_NAMES = ("estimate", "decide")
 FIRST = (3, 10, 20, 30)
 #: Places of the named calibration models, by the share of the others that they are above.
 PLACES = (0.25, 0.5, 0.75, 0.9)
-CONFIDENCE = 0.95
 
 #: By (policy, method): the kind of a statement, what is stated, whether it was so, and the split.
 Statements = dict[tuple[str, str], list[tuple[str, float, float, int]]]
 
 
-def predictives(session: Session, table: Conformal, known: NDArray[np.float64]) -> Iterator[dict[str, Predictive]]:
-    """Of each subject of an ended session among models of known accuracy, by method."""
+def predictives(session: Session, table: Conformal) -> Iterator[dict[str, Predictive]]:
+    """Of each subject of an ended session, by method."""
     accuracy, error = session.projection()
     scale = conformal_scale(accuracy, error, session.stopped_at, len(session.bank))
     for s in range(session.subjects):
-        estimate, standard_error = float(accuracy[s]), float(error[s])
-        if not session.policy.design_based:
-            found = design_based(session.log(s), CONFIDENCE)
-            estimate = found.estimate
-            standard_error = (found.high - found.low) / (2.0 * NormalDist().inv_cdf(CONFIDENCE))
-        normal = Predictive.normal(estimate, standard_error)
         yield {
             "replayed": Predictive.replayed(table, float(accuracy[s]), float(scale[s])),
             "replayed, level": Predictive.replayed(replace(table, projected=()), float(accuracy[s]), float(scale[s])),
-            "normal": normal,
-            "normal, among": normal.among(known),
+            "normal": Predictive.normal(float(accuracy[s]), float(error[s])),
         }
 
 
@@ -85,7 +74,7 @@ def state(responses: Responses, seed: int, budget: str, out: Statements) -> None
     tables = conformal_tables(train, lambda part: made(part.scores), policies, bank=bank, seed=seed)
     for policy_name, policy, table in zip(POLICY_NAMES, policies, tables, strict=True):
         session = replay(bank, policy, scores, seed=[1000 * seed + int(s) for s in split.test])
-        for true, methods in zip(truth, predictives(session, table, known), strict=True):
+        for true, methods in zip(truth, predictives(session, table), strict=True):
             better = ((known > true) + 0.5 * (known == true)).sum()
             for method, some in methods.items():
                 statements = out[policy_name, method]
@@ -94,7 +83,7 @@ def state(responses: Responses, seed: int, budget: str, out: Statements) -> None
                     statements.append((f"among the first {k}", stated, float(better < k), seed))
                 for place, other in zip(PLACES, named, strict=True):
                     seen = 0.5 * (float(true > other) + float(true >= other))
-                    statements.append((f"above the {place:.0%} model", above_probability(some, other), seen, seed))
+                    statements.append((f"above the {place:.0%} model", rank_probability(some, [other], 1), seen, seed))
 
 
 def show(label: str, statements: list[tuple[str, float, float, int]]) -> None:

@@ -266,6 +266,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         categories=list(map([*names, ""].__getitem__, np.where(in_range, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
         accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
+        accuracy_ranges=_accuracy_ranges(path / "bank.json", about.get("accuracy_ranges", [])),
         report=MappingProxyType(about.get("report", {})),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
         in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
@@ -308,6 +309,14 @@ def _accuracies(path: Path, values: Any) -> tuple[float, ...]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BankError(f"{path}: accuracies holds {value!r:.80}, expected numbers; calibrate the bank again")
     return tuple(values)
+
+
+def _accuracy_ranges(path: Path, pairs: Any) -> tuple[tuple[float, float], ...]:
+    """Return the least and largest accuracies of the calibration subjects; empty where no score is missing."""
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise BankError(f"{path}: accuracy_ranges is {pairs!r:.80}, expected pairs; calibrate the bank again")
+    low, high = (_accuracies(path, [pair[end] for pair in pairs]) for end in (0, 1))
+    return tuple(zip(low, high, strict=True))
 
 
 def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:

@@ -47,6 +47,7 @@ def write_bank(
     model: str = "2pl",
     subjects: Sequence[str] = (),
     accuracies: Sequence[float] = (),
+    accuracy_ranges: Sequence[tuple[float, float]] = (),
     report: Mapping[str, Any] | None = None,
     conformal: Iterable[Conformal] = (),
     in_formats: FormatScale | None = None,
@@ -65,6 +66,7 @@ def write_bank(
         intercept, guess: Shape (n,).
         model: ``1pl``, ``2pl``, ``3pl`` or ``mirt``; ``none`` for items without parameters, see `write_uncalibrated`.
         accuracies: Accuracy of each calibration subject over the whole bank, or empty.
+        accuracy_ranges: Its least and largest value by the missing scores; empty if no score is missing.
         conformal: Errors in replayed interviews, one table per policy and budget.
 
     Raises:
@@ -108,6 +110,8 @@ def write_bank(
             "report": dict(report or {}),
             "conformal": [table.to_json() for table in conformal],
         }
+        if any(low < high for low, high in accuracy_ranges):
+            about["accuracy_ranges"] = [[float(low), float(high)] for low, high in accuracy_ranges]
         if in_formats is not None:
             about["in_formats"] = _in_formats(staged / "formats.npz", in_formats)
         if predictor is not None:

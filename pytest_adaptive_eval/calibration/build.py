@@ -57,6 +57,7 @@ class Built:
     quality: Quality
     conformal: list[Conformal]
     accuracies: tuple[float, ...]
+    accuracy_ranges: tuple[tuple[float, float], ...]
     in_formats: FormatScale | None = None
     predictor: Predictor | None = None
 
@@ -82,6 +83,7 @@ class Built:
             model=self.fit.model,
             subjects=self.responses.subjects,
             accuracies=self.accuracies,
+            accuracy_ranges=self.accuracy_ranges,
             report=report,
             conformal=self.conformal,
             in_formats=self.in_formats,
@@ -235,10 +237,13 @@ def calibrate(
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
         tables = conformal_tables(grouped_responses, refit, policies, bank=whole, seed=seed, progress=progress)
-    if (missing := np.isnan(scores)).any():
+    missing = np.isnan(scores)
+    least, most = (np.where(missing, value, scores).mean(axis=1).tolist() for value in (0.0, 1.0))
+    ranges = tuple(zip(least, most, strict=True))
+    if missing.any():
         scores = np.where(missing, predicted(scores, fit, prior_sd(given_parameters is not None)), scores)
     accuracies = tuple(scores.mean(axis=1).tolist())
-    return Built(grouped_responses, texts, fit, quality, tables, accuracies, scale, whole.predictor)
+    return Built(grouped_responses, texts, fit, quality, tables, accuracies, ranges, scale, whole.predictor)
 
 
 def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None, most: int | None = None) -> ItemBank:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pytest_adaptive_eval.cat.assisted import Assistance
@@ -18,6 +18,7 @@ from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
 from pytest_adaptive_eval.items.bank import ItemBank
 
 SHARE = 0.2  #: Share of uniform draws in interviews that choose their items.
+MIXED = 0.5  #: The same where a gate is decided by the draws.
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,15 @@ class Policy:
                 f"expected at least {GATE_FLOOR}; raise it or use the policy 'decide'"
             )
         return ""
+
+    def feeding_gates(self) -> Policy:
+        """Return the policy with uniform draws mixed in, if its selector gives items no certain chance.
+
+        Forms and ladders stay as they are.
+        """
+        if isinstance(self.selector, Random | Form) or self.floor >= GATE_FLOOR or self.stop == "level":
+            return self
+        return replace(self, floor=MIXED, assisted=False)
 
     @property
     def checks(self) -> bool:

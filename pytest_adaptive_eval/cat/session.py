@@ -24,10 +24,10 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, decide
-from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
+from pytest_adaptive_eval.inference.betting import Claim, decide, excludes, interval_of_draws
+from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal, uniform_draws
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
-from pytest_adaptive_eval.inference.sampling import uniform_block
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.irt.person_fit import refitted
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -107,7 +107,10 @@ class Session:
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
         #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
-        self.horizon = self.budget if baseline is not None or policy.stop == "decision" else 0
+        self.horizon = self.budget
+        #: Whether it is judged there alone, see `DesignLog`.
+        self.fixed = not self.sequential
+        self.awaited: int | None = None  #: See `DesignLog`.
         self._paths: dict[tuple[float, ...], Array] = {}  #: See `DesignLog`.
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
@@ -150,7 +153,7 @@ class Session:
         """Return the ended session of one subject, by the policy's estimator and stopping rule."""
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
-        session.horizon = log.horizon
+        session.horizon, session.fixed, session.awaited = log.horizon, log.fixed, log.awaited
         if session.assistance is None or not session.assistance.design.uniform:
             session.block = policy.uniform_block(max(policy.budget_on(bank), len(log)), len(first))
         own = slice(*session.block)
@@ -577,7 +580,7 @@ class Session:
         accuracy, error = self._model_projection()
         for s, block in enumerate(self._own_blocks(accuracy)):
             if block is not None:
-                own = uniform_block(*self._scores_of(s, block), ONE_STANDARD_ERROR)
+                own = self._interval_of_block(s, block, ONE_STANDARD_ERROR)
                 accuracy[s], error[s] = own.estimate, (own.high - own.low) / 2
         return accuracy, error
 
@@ -599,7 +602,7 @@ class Session:
         if (block := self.own_blocks()[subject]) is None:
             return ""
         projected = (self._projected_then if self.unlike[subject] else self._model_projection()[0])[subject]
-        interval = uniform_block(*self._scores_of(subject, self.block), CHECK_CONFIDENCE)
+        interval = self._interval_of_block(subject, self.block, CHECK_CONFIDENCE)
         return (
             f"the bank's model projected an accuracy of {number(float(projected))}, and the "
             f"{self.block[1] - self.block[0]} questions drawn uniformly to check it show [{number(interval.low)}, "
@@ -649,9 +652,10 @@ class Session:
                 blocks.append(None)
         return blocks
 
-    def _scores_of(self, subject: int, block: tuple[int, int]) -> tuple[Array, int, int]:
-        """Return the arguments of `uniform_block` for a subject's draws."""
-        return self._scores[subject, : block[1]], block[0], len(self.bank)
+    def _interval_of_block(self, subject: int, block: tuple[int, int], confidence: float) -> Interval:
+        """Return the interval of a subject's accuracy by the uniform draws of a block."""
+        log = uniform_draws(self._scores[subject, : block[1]], len(self.bank), chosen=block[0])
+        return interval_of_draws(log, confidence)
 
     @property
     def stopped(self) -> Bools:
@@ -681,7 +685,8 @@ class Session:
     def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
         first = min(len(self.take_all), items.shape[-1])
         columns: dict[str, Any] = {"items": items, "scores": scores, **design, "noise": noise}
-        return DesignLog(**columns, size=len(self.bank), take_all=first, horizon=self.horizon, paths=self._paths)
+        plan: dict[str, Any] = {"horizon": self.horizon, "fixed": self.fixed, "awaited": self.awaited}
+        return DesignLog(**columns, size=len(self.bank), take_all=first, paths=self._paths, **plan)
 
     def _noise(self, scores: Array) -> Array:
         """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""
@@ -697,8 +702,7 @@ class Session:
 
 def _is_refuted(scores: Array, start: int, size: int, accuracy: float) -> bool:
     """Return whether a projected accuracy lies outside the interval of a subject's uniform draws from `start` on."""
-    interval = uniform_block(scores, start, size, CHECK_CONFIDENCE)
-    return not interval.low <= accuracy <= interval.high
+    return excludes(uniform_draws(scores, size, chosen=start), accuracy, CHECK_CONFIDENCE)
 
 
 def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Array:

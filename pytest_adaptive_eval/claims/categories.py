@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import UNIT, Claim
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.betting import UNIT, Claim, interval_of_draws
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, standard_error, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import mean_of_draws, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Bools
 
@@ -92,17 +93,14 @@ def by_category(
             str(names[c]), int(sizes[c]), int(inside.sum()), int((inside & ~np.isnan(log.scores)).sum())
         )
         if inside.any() and uniform:
-            category_log = log[inside]
-            items_left = sizes[c] - np.arange(len(category_log), dtype=np.float64)
-            accuracy = (float(np.nansum(category_log.scores)) + 1.0) / (result.scored + 2.0)
+            chosen = int(inside[: log.take_all].sum())
+            drawn_inside = uniform_draws(log.scores[inside], int(sizes[c]), chosen)
             category_log = replace(
-                category_log,
-                propensities=1.0 / items_left,
-                predictions=np.full(len(category_log), 0.5),
-                rest=0.5 * items_left,
-                variance=items_left**2 * accuracy * (1.0 - accuracy),
-                size=int(sizes[c]),
-                take_all=int(inside[: log.take_all].sum()),
+                drawn_inside,
+                noise=log.noise,
+                awaited=int(inside[: log.awaited].sum()) if log.awaited else None,
+                horizon=len(drawn_inside) if log.fixed else 0,
+                fixed=log.fixed,
             )
             result = _with_interval(result, category_log, confidence)
         elif inside.any() and expected is not None:
@@ -114,7 +112,7 @@ def by_category(
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
     """Return the result with its interval, from a log of the category's scores over `log.size` items."""
     share = log.size / result.size
-    mean = merge_missing_bounds(*with_missing_bounded(log, confidence))
+    mean = interval_of_draws(log, confidence) if log.uniform else _normal_interval(log, confidence)
     total = float(np.nansum(log.scores))
     least, most = total / result.size, (total + result.size - result.scored) / result.size
     if log.noise:  # with decoding noise, the observed scores do not limit the accuracy
@@ -125,6 +123,13 @@ def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) ->
 
     interval = Interval(within(mean.estimate), within(mean.low), within(mean.high), confidence, mean.method)
     return replace(result, accuracy=interval, standard_error=share * standard_error(log))
+
+
+def _normal_interval(log: DesignLog, confidence: float) -> Interval:
+    """Return the mean of the draws with normal bounds, which no gate uses; missing scores widen it."""
+    half = NormalDist().inv_cdf(confidence) * standard_error(log)
+    low, high = (mean_of_draws(log.with_missing_as(score)) for score in (0.0, 1.0))
+    return Interval(mean_of_draws(log), low - half, high + half, confidence, "normal")
 
 
 class _Expected:

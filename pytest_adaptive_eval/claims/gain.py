@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, anytime_valid
+from pytest_adaptive_eval.inference.betting import Claim, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array
 
@@ -86,13 +85,9 @@ class GapClaim(Claim):
             high=0.5 + 0.5 * np.maximum(signs, 0.0),
         )
 
-    def gap(self, log: DesignLog, confidence: float, *, sequential: bool) -> Interval:
+    def gap(self, log: DesignLog, confidence: float) -> Interval:
         """Return the difference of the two accuracies, with the interval that gates use."""
-        signed = self.view(log)
-        if sequential:
-            interval = anytime_valid(signed, mean_of_draws(signed), confidence, self.unit)
-        else:
-            interval = merge_missing_bounds(*with_missing_bounded(signed, confidence))
+        interval = interval_of_draws(self.view(log), confidence, self.unit)
 
         def difference(mean: float) -> float:
             return (2.0 * mean - 1.0) * log.size / self.items

@@ -40,9 +40,17 @@ def faults(bank: ItemBank) -> Iterator[str]:
 
 def warnings(bank: ItemBank) -> Iterator[str]:
     """Yield warnings about a bank."""
+    from pytest_adaptive_eval.items.graders.kinds.words import shows_answer
+
     refused = [item.id for item in bank.items if item.grader in _OWN_KEY and not _accepts_own_key(item)]
     if refused:
         yield f"{counted(len(refused), 'item')} whose grader does not accept the key, such as {refused[0]!r}"
+    shown = [item.id for item in bank.items if item.grader == "contains" and shows_answer(item)]
+    if shown:
+        yield (
+            f"{counted(len(shown), 'prompt')} with the expected answer of 'contains' in it, such as {shown[0]!r}: "
+            "use 'choice' with choices, or 'exact_match'"
+        )
     first: dict[tuple[object, ...], str] = {}
     repeated = []
     for item in bank.items:

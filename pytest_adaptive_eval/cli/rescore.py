@@ -356,13 +356,13 @@ def _result(interview: _Rescored, family: int) -> SessionResult:
     old, bank = interview.old, interview.bank
     log = interview.regraded.draws({str(item): n for n, item in enumerate(bank.ids)})
     climbed = old.policy.stop == "level"
-    partial = any(not baseline.complete for baseline in interview.baselines.values())
-    sequential = old.policy.stop == "decision" or partial
+    if any(not baseline.complete for baseline in interview.baselines.values()):
+        log = replace(log, fixed=False, horizon=old.policy.horizon or 0)  # it had as many draws as the baseline
     estimator = ESTIMATORS.get(old.policy.estimator, ESTIMATORS["map"])()
     like = FIXED_FORM
     if bank.predictor is not None and old.policy.predictor == bank.predictor.hash:
         like = "form" if old.policy.selector == "form" else "estimate"
-    policy = replace(POLICIES[like], estimator=estimator, stop="decision" if sequential else "budget")
+    policy = replace(POLICIES[like], estimator=estimator, stop="budget" if log.fixed else "decision")
     stop = StopReason[old.stop] if old.stop in StopReason.__members__ else None
     noise = _noise(interview)
     result = SessionResult.of(

@@ -243,9 +243,17 @@ class Evaluation:
     spending: Spending = field(default_factory=Spending)
     wrong_answer: str | None = None
     unanswered: str = WRONG
+    written: frozenset[str] = frozenset()
 
-    def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
-        """Return the evaluation with the budget that its gates need, if nobody has written one."""
+    def for_gates(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
+        """Return the evaluation with the uniform draws and the budget that its gates need, where neither is written."""
+        if any(condition.by_draws for condition in conditions) and self._for_gates != self.policy:
+            note = (
+                f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
+                "draws; floor sets this share"
+            )
+            repeat = self.repeat if "repeat" in self.written or self.samples > 1 else None
+            return replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
         if not self.open_budget:
             return self
         needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
@@ -253,6 +261,11 @@ class Evaluation:
         if budget <= self.budget:
             return self
         return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
+
+    @property
+    def _for_gates(self) -> Policy:
+        """Policy of an interview that feeds a gate."""
+        return self.policy if "floor" in self.written else self.policy.feeding_gates()
 
     @property
     def kind(self) -> str:
@@ -278,8 +291,8 @@ class Evaluation:
             if condition.measure.by_levels and condition.kind == "at_least" and condition.value > levels:
                 call = condition.measure.call(condition)
                 raise ConfigError(f"{call}: the task has {levels} levels here, so the gate cannot pass: ask for fewer")
-        reason = self.policy.design_based
-        if reason and not condition.measure.by_levels and not condition.by_rank:
+        reason = self._for_gates.design_based
+        if reason and not condition.measure.by_levels:
             raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")
 
     def denials(self, condition: Condition) -> int:
@@ -500,6 +513,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Evaluation:
         spending_of(table, policy.stop),
         table.wrong_answer,
         table.unanswered,
+        frozenset(spec.data),
     )
 
 

@@ -75,10 +75,16 @@ class GateTable(Table, frozen=True, kw_only=True):
     ] = None
     not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
     margin: Annotated[Number | str | None, described('allowed loss against the baseline, such as 0.02 or "2%"')] = None
-    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
-    above: Annotated[str | None, described("condition: above this subject")] = None
+    rank_within: Annotated[
+        int | None, described("condition: a rank among the first so many subjects, on a bank by their accuracies")
+    ] = None
+    above: Annotated[
+        str | None, described("condition: above this subject, on a bank at least as accurate as this recorded one")
+    ] = None
     confidence: Annotated[Number | None, described("confidence of each one-sided bound, .95 by default")] = None
-    probability: Annotated[Number | None, described("probability of the rank or order, .95 by default")] = None
+    probability: Annotated[Number | None, described("probability of a rank in a panel or network, .95 by default")] = (
+        None
+    )
     on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
         None
     )

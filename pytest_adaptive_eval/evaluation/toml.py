@@ -11,7 +11,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.lines import Lines, at_key, read_lines
 from pytest_adaptive_eval.evaluation.spec import EvalSpec, Loaders, evaluation_kinds
 from pytest_adaptive_eval.evaluation.tables import GateTable, RunTable, SuiteTable
-from pytest_adaptive_eval.gates.condition import KINDS, Condition, registered_metric
+from pytest_adaptive_eval.gates.condition import KINDS, RANKS, Condition, registered_metric
 from pytest_adaptive_eval.gates.suite import Suite
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import lacking
@@ -46,7 +46,7 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
     with located(where):
         if not isinstance(data, dict):
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
-        table, kind = read_table(GateTable, data, where), _only_kind(data)
+        table, kind = read_table(GateTable, data, where), _only_kind(data, interview=metrics is None)
         if metrics is None:
             refuse_keys(data, ("subject",), "is for several subjects, and an interview has one: remove it")
             metric = table.metric or DEFAULT_METRIC
@@ -77,7 +77,7 @@ def _named_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
     return metric
 
 
-def _only_kind(data: Mapping[str, Any]) -> str:
+def _only_kind(data: Mapping[str, Any], *, interview: bool) -> str:
     """Return the kind of a gate's only condition; refuse options that do not apply to it."""
     written = [kind for kind in KINDS if kind in data]
     if len(written) != 1:
@@ -85,10 +85,9 @@ def _only_kind(data: Mapping[str, Any]) -> str:
             f"a gate has one condition of {', '.join(KINDS)}; found {' and '.join(written) or 'none'}: write "
             "at_least = 0.6"
         )
-    if written[0] in ("at_least", "not_worse_than"):
-        refuse_keys(data, ("probability",), f"does not go with {written[0]}; it goes with rank_within and above")
-    else:
-        refuse_keys(data, ("confidence",), f"does not go with {written[0]}; it goes with at_least and not_worse_than")
+    by_rank = written[0] in RANKS and not interview
+    other, right = ("confidence", "probability") if by_rank else ("probability", "confidence")
+    refuse_keys(data, (other,), f"does not go with {written[0]} here: write {right}")
     return written[0]
 
 

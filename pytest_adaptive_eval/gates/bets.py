@@ -13,11 +13,12 @@ from pytest_adaptive_eval.gates.condition import Condition, corrected_confidence
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
-from pytest_adaptive_eval.inference.betting import ROUNDING, Claim, decide, log_wealth
+from pytest_adaptive_eval.inference.betting import ROUNDING, UNIT, Claim, decide, interval_of_draws, log_wealth
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin
-from pytest_adaptive_eval.inference.sampling import with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import is_exact
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.text import counted, number
 
 _OUTCOMES = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}
@@ -30,33 +31,30 @@ def judge_claim(
     to_unit: Callable[[float], float] = float,
     *,
     guessing: float | None = None,
-    interval_of: Callable[[DesignLog, float], Interval] | None = None,
+    notes: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict of a condition with one claim.
 
     Args:
         to_unit: Increasing function from the mean of the claim's view to the metric's unit.
         guessing: Mean of the claim's view by guessing alone, from which a PASS must be distinguishable.
-        interval_of: Returns the mean of the claim's view with bounds of a confidence; `SessionResult.interval_of` when
-            omitted.
+        notes: Further notes, shown last.
     """
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
-    sequential = interval_of is not None
-    (outcome,), (at,) = decide_claims(result, condition, [claim], sequential=sequential)
-    required, family = claim.total / log.size, claim_family(result, condition)
+    (outcome,), (at,) = decide_claims(result, condition, [claim])
+    family = claim_family(result, condition)
+    required = claim.required(-1 if outcome is Outcome.FAIL else 1) / log.size
 
     def interval_at(confidence: float) -> Interval:
-        return (interval_of or result.interval_of)(log, confidence)
+        return interval_of_draws(log, confidence, UNIT if claim.rare else claim.unit)
 
     interval = cut_to_outcome(interval_at(condition.confidence), outcome, required, (0.0, 1.0))
     if outcome is Outcome.INCONCLUSIVE:
-        interval = undecided_interval(interval, family, interval_at, required)
-    all_notes = [*verdict.notes, *missing_score_notes(result)]
+        interval = undecided_interval(interval, family, interval_at, claim.required(-1) / log.size)
+    all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
-        (outcome,), (at,) = decide_claims(
-            result, condition, [above_guessing(claim, guessing * log.size)], sequential=sequential
-        )
+        (outcome,), (at,) = decide_claims(result, condition, [above_guessing(claim, guessing * log.size)])
         if outcome is Outcome.PASS:
             interval = cut_to_outcome(interval, outcome, guessing, (0.0, 1.0))
         else:
@@ -76,24 +74,28 @@ def judge_claim(
 
 def above_guessing(claim: Claim, total: float) -> Claim:
     """Return the claim of a sum of scores above that of guessing, which a PASS needs too."""
-    return replace(claim, total=total + 2.0 * ROUNDING)
+    return replace(claim, total=total + 2.0 * ROUNDING, slack=0.0)
 
 
 def decide_claims(
-    result: SessionResult, condition: Condition, claims: Sequence[Claim], *, sequential: bool = False
+    result: SessionResult, condition: Condition, claims: Sequence[Claim]
 ) -> tuple[list[Outcome], list[int]]:
-    """Return the outcome of each of a condition's claims, corrected for all others; by bets if `sequential`.
+    """Return the outcome of each of a condition's claims, corrected for all others.
 
-    The second list has the number of draws at each decision, 0 where it is undecided or was made at the end.
+    Exact bounds decide where they hold, and bets elsewhere. The second list has the number of draws at each decision, 0
+    where it is undecided or was made at the end.
     """
     others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
-    # rare large losses make a t interval unreliable
-    if sequential or result.sequential or any(claim.rare for claim in claims):
-        decisions = decide(result.log, [*claims, *others], family)
-        signs, at = decisions.outcome[: len(claims)], decisions.at[: len(claims)]
-        return [_OUTCOMES[int(sign)] for sign in signs], at.tolist()
-    corrected = corrected_confidence(condition.confidence, family)
-    return [_decide_at_end(result.log, claim, corrected) for claim in claims], [0] * len(claims)
+    if all(_decided_exactly(result.log, claim) for claim in claims):
+        corrected = corrected_confidence(condition.confidence, family)
+        return [_decide_at_end(result.log, claim, corrected) for claim in claims], [0] * len(claims)
+    decisions = decide(result.log, [*claims, *others], family)
+    signs, at = decisions.outcome[: len(claims)], decisions.at[: len(claims)]
+    return [_OUTCOMES[int(sign)] for sign in signs], [0] * len(claims) if result.log.fixed else at.tolist()
+
+
+def _decided_exactly(log: DesignLog, claim: Claim) -> bool:
+    return not claim.rare and is_exact(claim.view(log))
 
 
 def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:
@@ -107,12 +109,13 @@ def claim_family(result: SessionResult, condition: Condition, claims: int = 1) -
 
 
 def _decide_at_end(log: DesignLog, claim: Claim, corrected: float) -> Outcome:
-    """Return the outcome by the interval of all draws; a FAIL has the corrected confidence."""
+    """Return the outcome by the exact bounds of all draws; a FAIL has the corrected confidence."""
     view = claim.view(log)
-    required = (claim.total - ROUNDING) / view.size
-    if with_missing_bounded(view, claim.confidence)[0].low >= required:
+    low, high = interval_of_draws(view, claim.confidence).low, interval_of_draws(view, corrected).high
+    if low >= (claim.required(1) - ROUNDING) / view.size:
         return Outcome.PASS
-    return Outcome.FAIL if with_missing_bounded(view, corrected)[1].high < required else Outcome.INCONCLUSIVE
+    denied = high < (claim.required(-1) - ROUNDING) / view.size
+    return Outcome.FAIL if denied else Outcome.INCONCLUSIVE
 
 
 def cut_to_outcome(interval: Interval, outcome: Outcome, required: float, limits: tuple[float, float]) -> Interval:
@@ -136,9 +139,13 @@ def map_interval(interval: Interval, to_unit: Callable[[float], float]) -> Inter
 
 def missing_score_notes(result: SessionResult) -> list[str]:
     """Return a note on answers without a score, if there are any."""
+    unawaited = result.statuses.get(Status.NOT_AWAITED, 0)
     missing = result.asked - result.scored
     have = "answer has no score and is" if missing == 1 else "answers have no score and are"
-    return [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+    notes = [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+    if result.log.awaited:
+        notes.append(f"{unawaited} not awaited: the estimate is that of the {result.log.awaited} draws before")
+    return notes
 
 
 def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estimate: float, family: int) -> str:
@@ -161,7 +168,7 @@ def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estima
         float(filled.variance[-1]) / remaining**2,
         confidence,
         len(log),
-        float(log_wealth(filled, claim, side, margin)[-1]) if result.sequential else 0.0,
+        0.0 if log.fixed else float(log_wealth(filled, claim, side, margin)[-1]),
         assumed=claim.assumed,
     )
     more = outlook.quantile(0.5) - len(log)

@@ -36,6 +36,7 @@ Result_contra = TypeVar("Result_contra", bound=_Judged, contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
 KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
+RANKS = ("rank_within", "above")  #: Kinds that compare with other subjects.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 METHODS = ("draws", "likelihood-ratio")  #: Tests that may decide a condition.
@@ -230,7 +231,7 @@ class Condition:
 
     def _share(self, text: str) -> float:
         """Return the number of a text such as ``"60%"``."""
-        if (match := _SHARE.fullmatch(text)) is None or self.by_rank:
+        if (match := _SHARE.fullmatch(text)) is None or self.kind in RANKS:
             raise ConfigError(f'{self.measure.call(self)}: expected a number such as 0.6, or a share such as "60%"')
         if self.measure.maximum != 1.0:
             raise ConfigError(f"{self.measure.call(self)}: {self.metric} is not a share: write a number without %")
@@ -254,6 +255,11 @@ class Condition:
             raise ConfigError(f"confidence is {self.confidence!r}, expected a number in [0.5, 1) such as 0.95")
         if not isinstance(self.probability, float) or not 0.5 < self.probability < 1:
             raise ConfigError(f"probability is {self.probability!r}, expected a number in (0.5, 1) such as 0.95")
+        if self.probability != 0.95 and not self.by_rank:
+            raise ConfigError(
+                f"probability is {self.probability!r}, and it goes with ranks of panels and networks alone: write "
+                "confidence"
+            )
         if self.on_inconclusive not in ON_INCONCLUSIVE:
             raise ConfigError(
                 f"on_inconclusive is {self.on_inconclusive!r}, expected {', '.join(ON_INCONCLUSIVE[:-1])} or "
@@ -300,8 +306,8 @@ class Condition:
 
     @property
     def by_rank(self) -> bool:
-        """True if the condition requires a probability of ranks."""
-        return self.kind in ("rank_within", "above")
+        """True if the condition requires a probability of ranks; on banks it requires an accuracy."""
+        return self.kind in RANKS and not self.measure.by_bets
 
     @property
     def whole(self) -> bool:

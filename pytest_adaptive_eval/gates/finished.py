@@ -13,14 +13,13 @@ from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import map_interval, missing_score_notes
-from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.condition import RANKS, Condition
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, with_must_pass
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
-from pytest_adaptive_eval.inference.betting import ROUNDING
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.betting import ROUNDING, interval_of_draws
+from pytest_adaptive_eval.inference.design import uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.text import counted
@@ -56,7 +55,7 @@ class FinishedRun(NamedTuple):
         Raises:
             ConfigError: Another condition, or a value out of range.
         """
-        if condition.metric != "accuracy" or condition.by_rank:
+        if condition.metric != "accuracy" or condition.kind in RANKS:
             raise ConfigError(
                 f"{condition.metric} {condition.requirement}: finished runs are judged on their accuracy alone; "
                 "gate on accuracy"
@@ -91,7 +90,7 @@ class FinishedRun(NamedTuple):
         return SessionResult(
             name=self.name,
             bank=ItemBank.uncalibrated(self.name, [Item(id=item, meta=_TEXTLESS) for item in self.items]),
-            log=_uniform_draws(self.scores, len(self.items)),
+            log=uniform_draws(self.scores, len(self.items)),
             theta=None,
             standard_error=None,
             stop=StopReason.EXHAUSTED,
@@ -111,7 +110,7 @@ def interval_on_like_questions(scores: Array, baseline: Array | None = None, con
     """Return the interval of the accuracy, or of the paired difference, on questions like those asked.
 
     The questions count as drawn at random from many more. Bounds of an accuracy by scores of 0 and 1 are exact (Clopper
-    and Pearson 1934); others are Student's with one added extreme draw, see `inference.sampling.design_based`.
+    and Pearson 1934); others are those of bets, see `inference.betting`.
 
     Args:
         scores: Shape (n,). In [0, 1]; a missing score widens the interval.
@@ -119,24 +118,5 @@ def interval_on_like_questions(scores: Array, baseline: Array | None = None, con
         confidence: Of each one-sided bound.
     """
     values = scores if baseline is None else (1.0 + scores - baseline) / 2.0
-    log = _uniform_draws(values, _LIKE * len(values))
-    log = replace(log, variance=np.zeros(len(values)))  # no model predicts these scores: the draws tell their variance
-    interval = merge_missing_bounds(*with_missing_bounded(log, confidence))
+    interval = interval_of_draws(uniform_draws(values, _LIKE * len(values)), confidence)
     return interval if baseline is None else map_interval(interval, lambda half: 2.0 * half - 1.0)
-
-
-def _uniform_draws(scores: Array, size: int) -> DesignLog:
-    """Return scores in their order as uniform draws without replacement from `size` items."""
-    remaining = size - np.arange(len(scores), dtype=np.float64)
-    half = np.full(len(scores), 0.5)
-    return DesignLog(
-        items=np.arange(len(scores)),
-        scores=scores,
-        propensities=1.0 / remaining,
-        predictions=half,
-        rest=half * remaining,
-        variance=0.25 * remaining**2,
-        down=half * remaining,
-        up=half * remaining,
-        size=size,
-    )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star
 from pytest_adaptive_eval.text import number
@@ -18,7 +19,7 @@ def misfit_reason(result: SessionResult) -> str:
     """Return why the bank's model does not describe this subject; empty if nothing contradicts it."""
     if result.projected is None or not result.asked:
         return ""
-    interval = None if result.invalid else result.interval_of(result.log, CONFIDENCE)
+    interval = None if result.invalid else interval_of_draws(result.log, CONFIDENCE)
     if interval is not None and not interval.low <= result.projected[0] <= interval.high:
         low, high = number(interval.low), number(interval.high)
         return f"the bank projects an accuracy of {number(result.projected[0])}, and the draws show [{low}, {high}]"

@@ -29,16 +29,10 @@ from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, must_pass_sentence, with_must_pass
 from pytest_adaptive_eval.gates.quantities import Bounded, Measured
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
-from pytest_adaptive_eval.inference.betting import anytime_valid
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import (
-    mean_of_draws,
-    merge_missing_bounds,
-    uniform_block,
-    with_missing_bounded,
-)
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
@@ -46,8 +40,6 @@ from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.text import number
 
 UNREADABLE_SHARE = 0.5  #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
-#: Fewest uniform draws on which a rank among chosen items may rest: of fewer, no scores refute a projection near 1.
-FEWEST_CHECKED = 5
 #: Stops after which an interview has no usable result; None is an interview that did not end.
 _VOID_STOPS = (None, StopReason.ERRORS, StopReason.UNASKED, StopReason.GIVEN_UP, StopReason.INTERRUPTED)
 
@@ -118,23 +110,38 @@ class BoundMetric(NoVerdict):
         )
 
     def rank_within(
-        self, k: int, *, subject: str = "", probability: float = 0.95, on_inconclusive: OnInconclusive = "fail"
+        self,
+        k: int,
+        *,
+        subject: str = "",
+        confidence: float = 0.95,
+        probability: float = 0.95,
+        on_inconclusive: OnInconclusive = "fail",
     ) -> Verdict:
-        """Judge the rank among the reference subjects, or among the subjects of the evaluation.
+        """Judge the rank among the bank's recorded subjects, or among the subjects of the evaluation.
 
-        PASS if the subject is among the first `k` with this probability, FAIL if it is not, with the same probability.
+        On a bank, `at_least` the accuracy of the `k`-th best recorded subject. In panels and networks, PASS if the
+        subject is among the first `k` with this probability, FAIL if it is not, with the same probability.
         """
-        return self._verdict(
-            "rank_within", value=k, subject=subject, probability=probability, on_inconclusive=on_inconclusive
-        )
+        settings: dict[str, Any] = {"confidence": confidence, "probability": probability}
+        return self._verdict("rank_within", value=k, subject=subject, on_inconclusive=on_inconclusive, **settings)
 
     def above(
-        self, name: str, *, subject: str = "", probability: float = 0.95, on_inconclusive: OnInconclusive = "fail"
+        self,
+        name: str,
+        *,
+        subject: str = "",
+        confidence: float = 0.95,
+        probability: float = 0.95,
+        on_inconclusive: OnInconclusive = "fail",
     ) -> Verdict:
-        """Judge the comparison with another subject: PASS if the value is higher with this probability."""
-        return self._verdict(
-            "above", name=str(name), subject=subject, probability=probability, on_inconclusive=on_inconclusive
-        )
+        """Judge the comparison with another subject.
+
+        On a bank, `at_least` the accuracy of that recorded subject. In panels and networks, PASS if the value is higher
+        with this probability.
+        """
+        settings: dict[str, Any] = {"confidence": confidence, "probability": probability}
+        return self._verdict("above", name=str(name), subject=subject, on_inconclusive=on_inconclusive, **settings)
 
     def _verdict(self, kind: str, **settings: Any) -> Verdict:
         for name in ("confidence", "probability"):  # a whole number is a float here; the check refuses anything else
@@ -418,13 +425,9 @@ class SessionResult(Result):
             `claims.weighted_ability.weighted_ability`.
         statuses: Number of administrations by `Status`, which every verdict names.
         climb: Policy by which the levels of a task were administered, if they were.
-        sequential: True if gates use tests that hold at any moment, since the interview may have ended when they
-            decided.
         invalid: Reason why the draws decide nothing; empty if they do.
         projected: The bank's projection of the accuracy and its standard error, see `claims.projection.project`; shown,
             never decided on.
-        checked: Number of uniform draws that checked the projection, see `Session`; all are, and 0 is stated, where the
-            draws decide.
         own: Places, from and before which, of the uniform draws that give the estimate of a subject that is unlike the
             bank's population; None for any other.
         policy: `Policy.key` if the length did not depend on the answers, and the bank's table of replayed interviews
@@ -441,10 +444,8 @@ class SessionResult(Result):
     stop: StopReason | None
     statuses: Mapping[str, int]
     climb: Climb | AdaptiveClimb | None = None
-    sequential: bool = False
     invalid: str = ""
     projected: tuple[float, float] | None = None
-    checked: int = 0
     own: tuple[int, int] | None = None
     policy: str = ""
     subject: Mapping[str, str] = field(default_factory=dict)
@@ -499,10 +500,8 @@ class SessionResult(Result):
             stop=session.stop[0],
             statuses=dict(statuses),
             climb=ladder_policy if isinstance(ladder_policy, Climb | AdaptiveClimb) else None,
-            sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,
-            checked=max(0, min(session.block[1], len(log)) - session.block[0]),
             own=own,
             policy="" if session.adapts_length or len(session.take_all) or own else session.policy.key(session.bank),
             **{**more, "notes": (*more.get("notes", ()), *([strays] if strays else []))},
@@ -577,21 +576,16 @@ class SessionResult(Result):
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Return the accuracy interval that gates use, or None if there is none; missing scores widen it.
 
-        The draws of a subject that is unlike the bank's population give one that only rank gates use.
+        The draws of a subject that is unlike the bank's population give one that no gate uses.
         """
         if self.fault or not self.asked:
             return None
         if self.own is not None:
-            return uniform_block(self.log.scores[: self.own[1]], self.own[0], len(self.bank), confidence)
+            start, stop = self.own
+            return interval_of_draws(uniform_draws(self.log.scores[:stop], len(self.bank), chosen=start), confidence)
         if self.invalid:
             return None
-        return self.interval_of(self.log, confidence)
-
-    def interval_of(self, log: DesignLog, confidence: float) -> Interval:
-        """Return the accuracy interval of a log of this interview's draws, or of a view of it."""
-        if self.sequential:
-            return anytime_valid(log, mean_of_draws(log), confidence)
-        return merge_missing_bounds(*with_missing_bounded(log, confidence))
+        return interval_of_draws(self.log, confidence)
 
     def _quantity(self, condition: Condition) -> str:
         return condition.measure.quantity(condition)
@@ -604,20 +598,14 @@ class SessionResult(Result):
 
     def _check(self, condition: Condition) -> None:
         condition.check(self.bank, climbed=self.climb is not None)
-        if self.invalid and not condition.measure.by_levels and not (condition.by_rank and (self.table or self.own)):
+        if self.invalid and not condition.measure.by_levels:
             raise ConfigError(f"this interview cannot feed a gate: {self.invalid}")
-        if self.invalid and condition.by_rank and self.checked < FEWEST_CHECKED:
-            raise ConfigError(
-                f"the rank would rest on chosen items alone: {self.checked} of {self.asked} were drawn uniformly, "
-                f"which cannot show a subject unlike the bank's population; expected at least {FEWEST_CHECKED}. Raise "
-                "the budget, run an older record's interview again, or use the policy 'decide'"
-            )
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process: all but the bank and the plan; see `restored`."""
         data = Result.to_json(self)
         del data["bank"]
-        columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon")
+        columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "fixed", "awaited")
         return {
             **data,
             "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},

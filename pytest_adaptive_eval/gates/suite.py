@@ -63,7 +63,7 @@ class Suite:
         """Return a gate's condition at the suite's confidence for it.
 
         Raises:
-            ConfigError: The condition is on ranks, whose probabilities are not error rates.
+            ConfigError: The condition is on ranks of a panel or network, whose probabilities are not error rates.
         """
         if condition.by_rank:
             raise ConfigError(

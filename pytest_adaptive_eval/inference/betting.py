@@ -30,6 +30,7 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
+from pytest_adaptive_eval.inference.sampling import exact_bounds, is_exact, mean_of_draws
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 UNIT = 0.05  #: Distance from the threshold, as a share of the bank, that the middle bets assume.
@@ -58,6 +59,7 @@ class Claim:
         distances: Distance that each bet assumes, in units.
         rare: Whether most scores are predicted with near certainty, as from a baseline. A draw then brings a small gain
             or, rarely, a large loss, and the stake is the best one for two such outcomes.
+        slack: Distance, in items, by which `total` may be off: a grant needs so much more, and a denial so much less.
     """
 
     total: float
@@ -65,6 +67,7 @@ class Claim:
     unit: float = UNIT
     distances: tuple[float, ...] = DISTANCES
     rare: bool = False
+    slack: float = 0.0
 
     @property
     def log_alpha(self) -> float:
@@ -85,6 +88,10 @@ class Claim:
         """Return the draws that the claim is about."""
         return log
 
+    def required(self, side: int) -> float:
+        """Return the sum that a grant (side 1) or a denial (side -1) has to clear."""
+        return self.total + side * self.slack
+
 
 def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float | Array = 0.0) -> Array:
     """Return the logarithm of the running wealth of the bets for one decision.
@@ -100,7 +107,7 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float
     Raises:
         EstimationError: No propensities, or a missing score.
     """
-    return _wealth(log, claim, side)(claim.total + side * margin)
+    return _wealth(log, claim, side)(claim.required(side) + side * margin)
 
 
 def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[float | Array], Array]:
@@ -113,7 +120,6 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
     expected, certain = before + log.rest, before + log.scores
     if side < 0:
         certain += size - np.arange(1, len(log) + 1)  # all remaining items may be right
-    gaps = [distance * size for distance in claim.assumed]
 
     def wealth(total: float | Array) -> Array:
         gain = side * (totals - total)
@@ -121,23 +127,36 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
         loss, best = total - expected + log.down, expected + log.up - total
         loss, best = (np.maximum(end, ROUNDING) for end in ((loss, best) if side > 0 else (best, loss)))
         limit = LIMIT / loss
-        logs = np.empty((len(gaps), *gain.shape))
-        for gap, log_of_bet in zip(gaps, logs, strict=True):
-            if claim.rare:  # Kelly's stake for two outcomes of mean `gap`, this variance and this largest loss
-                stake = np.minimum(gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)), limit)
-            else:  # the best one for many small outcomes, or Kelly's for the two largest if that is more
-                stake = np.maximum(
-                    np.minimum(gap / (log.variance + gap * gap), limit),
-                    np.minimum(gap / best, TWO_OUTCOMES) / loss,
-                )
-            np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
-        mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
+        running = np.zeros(gain.shape)
+        if not log.fixed:
+            running = _assuming_distances(log, claim, gain, loss, best)
         if log.take_all < min(len(log), log.horizon):
-            mean_wealth = _aimed(log, claim, side, gain, limit, mean_wealth)
+            running = _aimed(log, claim, side, gain, limit, running)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
-        return np.asarray(np.where(settled, np.inf, mean_wealth))
+        return np.asarray(np.where(settled, np.inf, running))
 
     return wealth
+
+
+def _assuming_distances(log: DesignLog, claim: Claim, gain: Array, loss: Array, best: Array) -> Array:
+    """Return the logarithm of the mean wealth of bets that each assume one distance.
+
+    Args:
+        gain, loss, best: Shape (..., t). Gain of a draw per stake, and the largest possible loss and gain.
+    """
+    gaps = [distance * log.size for distance in claim.assumed]
+    limit = LIMIT / loss
+    logs = np.empty((len(gaps), *gain.shape))
+    for gap, log_of_bet in zip(gaps, logs, strict=True):
+        if claim.rare:  # Kelly's stake for two outcomes of mean `gap`, this variance and this largest loss
+            stake = np.minimum(gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)), limit)
+        else:  # the best one for many small outcomes, or Kelly's for the two largest if that is more
+            stake = np.maximum(
+                np.minimum(gap / (log.variance + gap * gap), limit),
+                np.minimum(gap / best, TWO_OUTCOMES) / loss,
+            )
+        np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
+    return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps)))
 
 
 def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, others: Array) -> Array:
@@ -147,6 +166,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     at which m draws are likely to bring the x nats of wealth that it still lacks for a decision of its own. So it risks
     more when it is behind than when it is ahead, like a test of that fixed size with looks (O'Brien and Fleming 1979).
     Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and there is no such bet.
+    In an interview that ends at its horizon whatever the answers (`DesignLog.fixed`), all of the wealth aims at it.
 
     The wealth is a nonnegative supermartingale like that of the others: the stake follows from the horizon, the
     variance of the draw and the wealth before it, all fixed before the draw, and `limit` bounds it. It grows with every
@@ -163,8 +183,10 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     inside = draws < log.horizon
     # draws from an endless bank that inform as much as those left to the horizon
     ahead = np.where(inside, items_left * (items_left - end) / max(end, ROUNDING), np.inf)
-    nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
-    lacking = np.log(1.0 / AIMED) - claim.log_alpha
+    part, nearest = 1.0, 0.0
+    if not log.fixed:
+        part, nearest = AIMED, (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
+    lacking = np.log(1.0 / part) - claim.log_alpha
     sd, first = np.sqrt(np.maximum(log.variance, ROUNDING)), log.take_all
     share = HAZARD / ahead
     near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
@@ -185,6 +207,8 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
         if change < SAME:
             break
     log.paths[key] = wealth
+    if log.fixed:
+        return wealth
     both = np.logaddexp(np.log1p(-AIMED) + others, np.log(AIMED) + wealth)
     return np.asarray(np.where(near, both, others))
 
@@ -277,31 +301,54 @@ def _first(reached: Bools) -> Ints:
     return np.asarray(np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, reached.shape[-1] + 1))
 
 
-def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, unit: float = UNIT) -> Interval:
-    """Return the accuracies that no bet has refuted: an interval that holds at every moment at once.
+def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UNIT) -> Interval:
+    """Return the interval of the accuracy by the draws, as gates have it.
+
+    It is exact after a planned number of uniform draws, see `sampling.is_exact`. Otherwise it holds the accuracies that
+    no bet has refuted: at every moment at once, or at the horizon alone if the log is `DesignLog.fixed`.
 
     Args:
         log: Draws of one subject; missing scores, NaN, widen the interval.
-        estimate: Reported estimate; moved into the interval.
         confidence: Confidence of each one-sided bound.
         unit: See `Claim`.
+
+    Raises:
+        EstimationError: No item, or no propensities.
     """
-    size = log.size
+    if not len(log):
+        raise EstimationError("no item was administered, expected at least one")
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
-    least = float(wrong.scores.sum())
-    most = float(right.scores.sum()) + size - len(log)
+    if is_exact(log):
+        low, high = exact_bounds(wrong, confidence)[0], exact_bounds(right, confidence)[1]
+        method = "exact uniform"
+    else:
+        least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
+        ends = (
+            _edge(_refuted_by(wrong, 1, confidence, unit), least, most) / log.size,
+            _edge(_refuted_by(right, -1, confidence, unit), most, least) / log.size,
+        )
+        low, high = min(ends), max(ends)  # contradicting draws refute both ends; the values between remain
+        method = "bets at the budget" if log.fixed else "anytime-valid"
+    middle = min(max(mean_of_draws(log), low), high)
+    return widen_for_noise(Interval(middle, low, high, confidence, method), log)
 
-    def refuted(missing: DesignLog, side: Literal[1, -1]) -> Callable[[float], bool]:
-        claim = Claim(0.0, confidence, unit)
-        wealth = _wealth(missing, claim, side)
-        return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
 
-    low = _edge(refuted(wrong, 1), least, most)
-    high = _edge(refuted(right, -1), most, least)
-    if low > high:  # contradicting draws refuted both ends; the values between remain
-        low, high = high, low
-    middle = min(max(estimate, low / size), high / size)
-    return widen_for_noise(Interval(middle, low / size, high / size, confidence, "anytime-valid"), log)
+def excludes(log: DesignLog, accuracy: float, confidence: float = 0.95) -> bool:
+    """Return whether an accuracy lies outside of `interval_of_draws`, which takes a tenth of its time."""
+    if is_exact(log):
+        interval = interval_of_draws(log, confidence)
+        return not interval.low <= accuracy <= interval.high
+    total = accuracy * log.size
+    below = _refuted_by(log.with_missing_as(0.0), 1, confidence, UNIT)
+    above = _refuted_by(log.with_missing_as(1.0), -1, confidence, UNIT)
+    return below(total) or above(total)
+
+
+def _refuted_by(log: DesignLog, side: Literal[1, -1], confidence: float, unit: float) -> Callable[[float], bool]:
+    """Return the function that says whether the bets for a sum above (1) or below (-1) another one refute that."""
+    claim = Claim(0.0, confidence, unit)
+    wealth = _wealth(log, claim, side)
+    return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
 
 
 def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:

@@ -20,6 +20,8 @@ _SCALARS = (
     "high",
     "take_all",
     "horizon",
+    "fixed",
+    "awaited",
     "paths",
 )  #: Fields of a `DesignLog` that are no columns.
 
@@ -35,8 +37,10 @@ class DesignLog:
     is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum. Their
     scores are known parts of the bank's sum and say nothing about other items, so bets and intervals rest on the draws
     after them. `horizon` is the number of administrations planned before the first one, at which some bets aim; 0 for
-    none. `paths` holds the wealth that `inference.betting` found on earlier draws of the interview, where it starts
-    from; no result depends on it.
+    none. `fixed` says that the interview ends there whatever the answers, and is judged there alone. `awaited`
+    is the number of draws before the first one whose answer was not awaited, None if all were: estimates rest on these,
+    since slow answers differ from quick ones. `paths` holds the wealth that `inference.betting` found on earlier draws
+    of the interview, where it starts from; no result depends on it.
     """
 
     items: Ints
@@ -53,6 +57,8 @@ class DesignLog:
     high: float | Array = 1.0
     take_all: int = 0
     horizon: int = 0
+    fixed: bool = False
+    awaited: int | None = None
     paths: dict[tuple[float, ...], Array] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -80,6 +86,11 @@ class DesignLog:
         return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
 
     @property
+    def estimated(self) -> DesignLog:
+        """The draws that give estimates, see `awaited`."""
+        return replace(self[: self.awaited], awaited=None) if self.awaited else self
+
+    @property
     def uniform(self) -> bool:
         """Whether all draws were uniform; NaN propensities are not."""
         draws = self.draws
@@ -104,6 +115,37 @@ class DesignLog:
         """Return the log with every missing score replaced; 0 and 1 give the limits of the missing scores."""
         value = self.low + score * (self.high - self.low)
         return replace(self, scores=np.where(np.isnan(self.scores), value, self.scores))
+
+
+def uniform_draws(scores: Array, size: int, chosen: int = 0) -> DesignLog:
+    """Return a planned number of uniform draws without replacement, with the mean score so far as prediction.
+
+    The mean and the variance have one right and one wrong answer added.
+
+    Args:
+        scores: Shape (t,). In [0, 1], in the order of the draws; NaN marks a missing score.
+        size: Items in the bank.
+        chosen: Number of first items that were not drawn, however they were chosen.
+    """
+    t = len(scores)
+    before, filled = np.arange(t, dtype=np.float64), np.where(np.isnan(scores), 0.5, scores)
+    left = np.maximum(size - before, 1.0)
+    mean = (filled.cumsum() - filled + 1.0) / (before + 2.0)
+    squares = ((filled**2).cumsum() - filled**2 + 1.0) / (before + 2.0)
+    return DesignLog(
+        items=np.arange(t),
+        scores=scores,
+        propensities=1.0 / left,
+        predictions=mean,
+        rest=mean * left,
+        variance=(squares - mean**2) * left**2,
+        down=mean * left,
+        up=(1.0 - mean) * left,
+        size=size,
+        take_all=chosen,
+        horizon=t,
+        fixed=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ score, and as *repeats* after the interview, which serve this measurement alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -23,6 +23,7 @@ from pytest_adaptive_eval.types import Array
 
 LARGEST = 0.25  #: Largest variance of a score in [0, 1].
 SURE = 0.95  #: Confidence at which few measurements count as uncertain.
+ONE_WAY = 0.001  #: Level of the sign test of `one_way_changes`.
 
 
 def item_score(scores: Sequence[float | None]) -> float | None:
@@ -111,6 +112,24 @@ class DecodingNoise:
             f"decoding noise {number(self.error, 4)} of the accuracy (standard error, by {by}): bounds and thresholds "
             "allow for it"
         )
+
+
+def one_way_changes(changes: Mapping[str, float]) -> list[str]:
+    """Return the items whose score changed the way that most changes go, if noise hardly goes one way so often.
+
+    Of n changed scores as many or more go one way with a probability of at most `ONE_WAY` if the first and the second
+    answer come from the same subject, in which case either order of the two is equally likely (sign test).
+
+    Args:
+        changes: Score of an item's repeated answer less that of its first one.
+
+    Returns:
+        The items; empty where the changes may be noise.
+    """
+    fell, rose = ([item for item, change in changes.items() if side * change > 0.0] for side in (-1, 1))
+    most, n = max(fell, rose, key=len), len(fell) + len(rose)
+    ways = sum(math.comb(n, k) for k in range(len(most), n + 1))
+    return most if ways <= ONE_WAY * 2**n else []
 
 
 def widen_for_noise(interval: Interval, log: DesignLog) -> Interval:

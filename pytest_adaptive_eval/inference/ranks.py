@@ -8,8 +8,7 @@ variance.
 
 An unbiased estimate that comes out high is more often too high than too low, since few subjects are that strong, and
 rank probabilities made from it would be too high. `Predictive.replayed` learns from the replays how errors depend on
-estimates. `Predictive.among` allows for it without replays, and is for design-based estimates, which are not
-shrunk towards the population.
+estimates.
 """
 
 from __future__ import annotations
@@ -115,31 +114,6 @@ class Predictive:
         _refuse_unless_finite(estimate, standard_error)
         return cls(estimate + standard_error * _standard_normal())
 
-    def among(self, accuracies: ArrayLike) -> Predictive:
-        """Return the distribution of a candidate of the references' population (empirical Bayes, Efron 2010).
-
-        Each draw is weighed by how common such accuracies are: by a kernel density of the references with Silverman's
-        bandwidth (1986), and the uniform with the weight of one reference, which rules out no accuracy for being new.
-        That takes the draws for the likelihood of the accuracy, as the draws of a design-based estimate are.
-
-        Args:
-            accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
-
-        Returns:
-            Itself where all references are equally strong.
-
-        Raises:
-            EstimationError: References are missing, or an accuracy is not finite.
-        """
-        references = _checked(accuracies)
-        width = 1.06 * float(references.std()) * len(references) ** -0.2
-        if width < TIE:
-            return self
-        kernels = np.exp(-0.5 * ((self.draws[:, None] - references) / width) ** 2) / (width * math.sqrt(2.0 * math.pi))
-        weight = kernels.sum(axis=1) + 1.0
-        middle = (weight.cumsum() - 0.5 * weight) / weight.sum()
-        return Predictive(np.interp(_levels(), middle, self.draws))
-
 
 def _refuse_unless_finite(estimate: float, spread: float) -> None:
     if not (math.isfinite(estimate) and math.isfinite(spread) and spread >= 0.0):
@@ -237,15 +211,6 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
         raise ValueError(f"among the first {k}: expected a number of at least 1")
     better, tied = _standing(predictive, accuracies)
     return float((np.clip(k - better, 0.0, tied + 1.0) / (tied + 1.0)).mean())
-
-
-def above_probability(predictive: Predictive, accuracy: float) -> float:
-    """Return the probability that the candidate's finite accuracy is higher than a reference's; a tie counts half.
-
-    Raises:
-        EstimationError: The accuracy is not finite.
-    """
-    return rank_probability(predictive, [accuracy], 1)
 
 
 def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDistribution:

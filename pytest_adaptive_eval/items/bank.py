@@ -102,6 +102,8 @@ class ItemBank:
         subjects: Names of the subjects whose responses calibrated the bank.
         accuracies: Accuracy of each of them over the whole bank, in [0, 1], with predictions for missing scores; empty
             if unknown, as in a bank written from parameters.
+        accuracy_ranges: Least and largest accuracy of each of them, whatever its missing scores; the accuracy itself,
+            twice, if omitted.
         report: Calibration report; ``trusted`` is False for a bank written by force.
         conformal: Errors of replayed interviews by the policy's key, see `Policy.key`.
         in_formats: Parameters of the items with and without their image or text, see
@@ -126,6 +128,7 @@ class ItemBank:
     categories: Sequence[str] = ()
     subjects: tuple[str, ...] = ()
     accuracies: tuple[float, ...] = ()
+    accuracy_ranges: tuple[tuple[float, float], ...] = ()
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
     in_formats: FormatScale | None = None
@@ -183,11 +186,18 @@ class ItemBank:
                 f"bank {self.name!r}: expected {len(self.subjects)} accuracies or none, got "
                 f"{len(self.accuracies)}; calibrate the bank again"
             )
-        for subject, accuracy in zip(self.subjects, self.accuracies, strict=False):
-            if not 0.0 <= accuracy <= 1.0:  # so is NaN
+        if not self.accuracy_ranges:
+            object.__setattr__(self, "accuracy_ranges", tuple((value, value) for value in self.accuracies))
+        if len(self.accuracy_ranges) != len(self.accuracies):
+            raise BankError(
+                f"bank {self.name!r}: expected {len(self.accuracies)} ranges of accuracies, got "
+                f"{len(self.accuracy_ranges)}; calibrate the bank again"
+            )
+        for subject, accuracy, (low, high) in zip(self.subjects, self.accuracies, self.accuracy_ranges, strict=False):
+            if not 0.0 <= low <= accuracy <= high <= 1.0:  # so is NaN
                 raise BankError(
-                    f"bank {self.name!r}: the subject {subject!r} has accuracy {accuracy!r:.80}, expected a number in "
-                    "[0, 1]. Calibrate the bank again"
+                    f"bank {self.name!r}: the subject {subject!r} has accuracy {accuracy!r:.80} in "
+                    f"[{low!r:.40}, {high!r:.40}], expected numbers in [0, 1]. Calibrate the bank again"
                 )
 
     def __len__(self) -> int:
@@ -268,6 +278,7 @@ class ItemBank:
             categories=[self.categories[n] for n in places] if len(self.categories) else (),
             content_hash=hashlib.sha256(f"{self.content_hash} {what}".encode()).hexdigest()[:16],
             accuracies=(),
+            accuracy_ranges=(),
             conformal=MappingProxyType({}),
             in_formats=None if self.in_formats is None else self.in_formats.some(places),
             predictor=None,  # its form and designs are for the whole bank

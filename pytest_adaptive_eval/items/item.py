@@ -90,6 +90,7 @@ class Status(enum.StrEnum):
     ERROR = "error"
     SANDBOX_ERROR = "sandbox_error"
     NOT_RUN = "not_run"
+    NOT_AWAITED = "not_awaited"
 
     @property
     def infrastructure(self) -> bool:
@@ -101,7 +102,7 @@ class Status(enum.StrEnum):
         return self.infrastructure or (unanswered == MISSING and self is not Status.OK)
 
 
-_INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN)
+_INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN, Status.NOT_AWAITED)
 #: Statuses of answers that a subject did not finish or did not give, and their words.
 UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED: "cut at the cap"}
 

@@ -251,7 +251,7 @@ class AnswerRecorder:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
         limit, reason = FaultLimit(budget), ""
         for entry in self.administrations:
-            failed = Status(entry.status).infrastructure and entry.detail != NOT_NEEDED
+            failed = Status(entry.status).infrastructure and entry.status != Status.NOT_AWAITED
             reason = limit.add((entry.detail.strip() or entry.status) if failed else None)
         return reason
 

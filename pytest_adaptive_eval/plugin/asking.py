@@ -15,7 +15,7 @@ from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.design import Proposal
-from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
+from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_score, one_way_changes
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
@@ -114,6 +114,7 @@ _DRAW_COLUMNS = {
     **{name: name for name in ("rest", "variance", "down", "up")},
 }
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
+NAMED = 10  #: Number of changed items that an error names.
 NEAR = 2  #: Batches in prospect below which the session is told the scores one by one, so that it ends at once.
 
 
@@ -296,6 +297,29 @@ class AskingLoop:
             del drawn[: len(self._run_batch(questions))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
+        self._check_changes()
+
+    def _check_changes(self) -> None:
+        """End the interview as void if the repeated answers show another model than the first ones."""
+        first: dict[str, float] = {}
+        changes: dict[str, float] = {}
+        for answer in self.recorder.administrations:
+            if answer.score is None:
+                continue
+            if answer.sample == self.evaluation.samples and answer.item in first:
+                changes[answer.item] = answer.score - first[answer.item]
+            elif not answer.sample:
+                first[answer.item] = answer.score
+        changed = one_way_changes(changes)
+        if not changed:
+            return
+        before, after = ("right", "wrong") if changes[changed[0]] < 0 else ("wrong", "right")
+        more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+        self.give_up(
+            f"{len(changed)} of {counted(len(changes), 'repeated item')} went from {before} to {after} "
+            f"({', '.join(changed[:NAMED])}{more}). Noise goes both ways (sign test at {ONE_WAY:g}), so the model "
+            "changed during the run: find out why, and run it again with --adaptive-eval-fresh"
+        )
 
     def item_scores(self, response_scores: Sequence[float | None]) -> list[float | None]:
         """Return the score of each item from its samples; the last item may lack some."""
@@ -343,7 +367,9 @@ class AskingLoop:
         responses = []
         for place, test in enumerate(questions):
             if not self._needs(questions[place:]):
-                responses.append(response := Response(Status.NOT_RUN, detail=NOT_NEEDED))
+                responses.append(response := Response(Status.NOT_AWAITED, detail=NOT_NEEDED))
+                if self.session.awaited is None:
+                    self.session.awaited = self.session.asked + place
                 self.recorder.add(test, response)
                 continue
             self._run_protocol(test)

@@ -353,7 +353,7 @@ class Collection:
             if isinstance(node.evaluation, Evaluation):
                 plan, sources = node.gate_plan, node.gate_plan.sources.items()
                 known = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
-                plan.evaluation = node.evaluation = node.evaluation.with_default_budget(plan.conditions, known)
+                plan.evaluation = node.evaluation = node.evaluation.for_gates(plan.conditions, known)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state

@@ -157,7 +157,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
                 "stream": str(evaluation.stream),
                 "asked_first": [str(bank.ids[n]) for n in loop.session.take_all.tolist()],
                 "must_pass": evaluation.must_pass_ids,
-                "horizon": loop.session.horizon or None,
+                "horizon": None if loop.session.fixed else loop.session.horizon,
             }
         ),
         conditions=list(map(ConditionRecord.of, loop.gate_plan.conditions)),

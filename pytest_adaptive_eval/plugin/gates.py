@@ -265,11 +265,11 @@ class GatePlan:
     def _above_guessing(self, baselines: Mapping[str, Baseline]) -> list[Claim]:
         """Return the claim of an accuracy above guessing for each threshold below it, whose PASS needs both."""
         bank = self.interview.bank
-        low = [c for c in self.conditions if c.metric == "accuracy" and c.kind == "at_least" and c.value <= 0.5]
-        if not low or not all(len(item.choices) > 1 for item in bank.items):
+        thresholds = [c for c in self.conditions if c.metric == "accuracy" and c.kind != "not_worse_than"]
+        claims = [claim for c in thresholds for claim in c.claims(bank, baselines) if claim.total <= len(bank) / 2.0]
+        if not claims or not all(len(item.choices) > 1 for item in bank.items):
             return []
         total = sum(1.0 / len(item.choices) for item in bank.items)
-        claims = [claim for c in low for claim in c.claims(bank, baselines)]
         return [above_guessing(claim, total) for claim in claims if claim.total <= total]
 
     def _followed_baseline(self, baselines: list[Baseline]) -> Baseline | None:

@@ -19,6 +19,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
@@ -28,6 +29,8 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
+#: Longest wait, in seconds, for answers that a certain verdict does not need, and the time between two looks.
+PATIENCE, POLL = 2.0, 0.01
 SHARE, LEAST = 0.25, 2  #: Share of the questions in prospect that are asked ahead, and how many are in any case.
 
 
@@ -69,11 +72,18 @@ class Pipeline:
     def _wait(
         self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest], *, unless_settled: bool = False
     ) -> bool:
-        """Wait until the answer to the first question is there, or until the verdict is certain without it."""
+        """Wait until the answer to the first question is there, or until the verdict is certain without it.
+
+        An answer that will probably come soon is awaited even then, see `PATIENCE`.
+        """
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
         while key not in leading.arrived:
             if unless_settled and loop.session.settled(leading.scores()):
-                return False
+                if key not in leading.begun or not leading.comes_soon():
+                    return False
+                self._take(subject, wait=False)
+                clock.sleep(POLL)
+                continue
             room = max(1, subject.shared_batch - self._open[id(subject)]) if subject.waits_apart else len(questions)
             self._fill(subject, leading.expect(questions[:room]))
             if key not in leading.arrived:
@@ -162,6 +172,7 @@ class Pipeline:
         keys = [(ahead, ahead.loop.recorder.key(draw)) for ahead, draw in requests]
         for ahead, key in keys:
             ahead.begun[key] = _nothing
+            ahead.began[key] = clock.elapsed()
         try:
             cancel = subject.begin([(draw.asked.item, draw.asked.sample) for _, draw in requests], arrived)
         except BaseException:
@@ -246,6 +257,7 @@ class _Ahead:
         arrived: Completions by key, until their tests need them.
         judgments: Replies of the judge to come by key, while a subject that waits apart answers further questions.
         spent: Cost of the answers of an interview whose tests do not run yet.
+        began: Times at which calls began, by key.
     """
 
     def __init__(self, loop: AskingLoop) -> None:
@@ -254,6 +266,9 @@ class _Ahead:
         self.arrived: dict[str, Completion] = {}
         self.judgments: dict[str, Sequence[Future[Any]]] = {}
         self.spent = Usage()
+        self.began: dict[str, float] = {}
+        self._slowest = 0.0  #: Longest time, in seconds, that an answer took.
+        self._settled: float | None = None  #: Time at which the verdict became certain.
         self._queue: dict[str, Draw] = {}  #: Drawn questions without an answer that no call has begun.
         #: Items of the session that were looked at, questions with a call or an answer, and how many may have one.
         self._seen = self._sent = self._limit = 0
@@ -323,10 +338,17 @@ class _Ahead:
             ahead.pop()
         return ahead
 
+    def comes_soon(self) -> bool:
+        """Whether no answer took longer than `PATIENCE`, and a certain verdict has not waited that long."""
+        if self._settled is None:
+            self._settled = clock.elapsed()
+        return max(self._slowest, clock.elapsed() - self._settled) < PATIENCE
+
     def keep(self, draw: Draw, completion: Completion) -> None:
         """Write a completion to the journal; what cannot be kept, or is a fault of the run, is left to the tests."""
         key = self.loop.recorder.key(draw)
         del self.begun[key]
+        self._slowest = max(self._slowest, clock.elapsed() - self.began.pop(key))
         self.arrived[key] = completion
         item, loop = draw.asked.item, self.loop
         # for the forecast, where grading is quick

@@ -9,8 +9,7 @@ import pytest
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
-from pytest_adaptive_eval.inference.betting import anytime_valid
-from pytest_adaptive_eval.inference.sampling import mean_of_draws
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.text import clean_terminal, columns, number
 
 if TYPE_CHECKING:
@@ -88,13 +87,11 @@ class LiveLine:
         """Take the estimate of a session and its interval, if the draws give one."""
         if self._row is None or not session.asked:
             return
-        log = session.log()
         try:
-            middle = mean_of_draws(log)
-            interval = anytime_valid(log, middle, CONFIDENCE)
+            interval = interval_of_draws(session.log(), CONFIDENCE)
         except EstimationError:  # the items were not drawn
             return
-        self._estimate = f", {number(middle, 2)} {interval.bounds_in_words(2)}"
+        self._estimate = f", {number(interval.estimate, 2)} {interval.bounds_in_words(2)}"
         self._draw()
 
     def count(self, asked: int) -> None:

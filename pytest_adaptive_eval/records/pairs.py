@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
-from pytest_adaptive_eval.inference.betting import anytime_valid
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import mean_of_draws
 from pytest_adaptive_eval.records.comparison import compare
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.ties import tie_ranks
@@ -66,14 +66,9 @@ class _Subject:
     log: DesignLog
     estimate: float
 
-    @property
-    def sequential(self) -> bool:
-        """Whether its answers decided how many there are."""
-        return self.record.policy.stop == "decision"
-
     def interval(self, confidence: float) -> Interval:
         """Return the accuracy with bounds of this confidence."""
-        return _interval(self.log, confidence, sequential=self.sequential)
+        return interval_of_draws(self.log, confidence)
 
 
 def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFIDENCE) -> list[Pair]:
@@ -142,16 +137,11 @@ def _paired(first: _Subject, second: _Subject, shared: int, confidence: float) -
     scores[other.items] = other.scores
     baseline = Baseline(second.name, scores, other)
     view = PairedClaim(0.0, baseline=baseline).view(log)
-    view = replace(view, noise=(log.noise + other.noise) / 4.0)
-    half = _interval(view, confidence, sequential=first.sequential or second.sequential)
+    planned = log.fixed and other.fixed
+    view = replace(view, noise=(log.noise + other.noise) / 4.0, horizon=shared * planned, fixed=planned)
+    half = interval_of_draws(view, confidence)
     estimate, low, high = (2.0 * value - 1.0 for value in (half.estimate, half.low, half.high))
     return Interval(estimate, low, high, confidence, f"{half.method}, paired")
-
-
-def _interval(log: DesignLog, confidence: float, *, sequential: bool) -> Interval:
-    if sequential:
-        return anytime_valid(log, mean_of_draws(log), confidence)
-    return merge_missing_bounds(*with_missing_bounded(log, confidence))
 
 
 def _subtracted(first: Interval, second: Interval, confidence: float) -> Interval:

@@ -164,6 +164,9 @@ _OF_INTERVIEWS = frozenset(
 )  # fmt: skip
 
 
+_PLANNED = ("BUDGET", "EXHAUSTED")  #: Names of the stops after a planned number of items.
+
+
 class EvaluationRecord(Record, kw_only=True):
     """One evaluation of any kind; an interview without any score has estimates of None, in categories too.
 
@@ -311,7 +314,10 @@ class EvaluationRecord(Record, kw_only=True):
         first = set(self.policy.asked_first)
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
-        return DesignLog(**columns, take_all=take_all, horizon=self.policy.horizon or 0)
+        fixed = self.policy.stop == "budget" and self.policy.horizon is None and self.stop in _PLANNED
+        horizon = len(asked) if fixed else self.policy.horizon or 0
+        awaited = next((n for n, a in enumerate(asked) if a.status == Status.NOT_AWAITED), None)
+        return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed, awaited=awaited)
 
     @property
     def projection(self) -> Interval | None:

@@ -250,12 +250,14 @@ def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: 
     full_name = name + (f" ({clean_terminal(gate.interview, NAME)})" if several and says_more else "")
     metric = verdict.metric
     short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
-    tails = (asked, asked.replace(" of ", "/"), "")
-    lines = [f"{title}: {said}{tail}" for title in (full_name, name) for tail in tails for said in (claim, short_claim)]
+    asked_briefly = asked.replace(" of ", "/")
+    texts = [f"{said}{tail}" for said in (claim, short_claim) for tail in (asked, asked_briefly)]
+    lines = [f"{title}: {said}" for title in (full_name, name) for said in (*texts, claim, short_claim)]
     if fitting := next((line for line in lines if columns(line) <= room), ""):
         return [f"{start}{fitting}", *_cut([reason], width, indent)]
     title = full_name if columns(full_name) <= room else clean_terminal(name, room, keep_end=True)
-    said = next((text for tail in tails if columns(text := f"{claim}{tail}") <= room), f"{claim}{asked}")
+    whole = (f"{claim}{asked}", f"{claim}{asked_briefly}", claim)
+    said = next((text for text in whole if columns(text) <= room), whole[0])
     return [f"{start}{title}", *_cut([said, reason], width, indent)]
 
 

@@ -56,6 +56,20 @@ def test_accuracies_of_the_subjects_read_back_exactly(tmp_path):
     assert read_bank(tmp_path / "x.bank").accuracies == ()
 
 
+def test_ranges_of_accuracies_are_kept_where_scores_are_missing(tmp_path):
+    more = {"subjects": ["a", "b"], "accuracies": [0.5, 0.7]}
+    write(tmp_path / "x.bank", **more, accuracy_ranges=[(0.5, 0.5), (2 / 3, 0.75)])
+    assert read_bank(tmp_path / "x.bank").accuracy_ranges == ((0.5, 0.5), (2 / 3, 0.75))
+    write(tmp_path / "y.bank", **more, accuracy_ranges=[(0.5, 0.5), (0.7, 0.7)])
+    assert "accuracy_ranges" not in json.loads((tmp_path / "y.bank" / "bank.json").read_text())
+    assert read_bank(tmp_path / "y.bank").accuracy_ranges == ((0.5, 0.5), (0.7, 0.7))
+    path = tmp_path / "x.bank" / "bank.json"
+    for wrong in ([0.5, 0.7], [[0.5], [0.7, 0.7]], {"a": 1}, None):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "accuracy_ranges": wrong}))
+        with pytest.raises(BankError, match=r"accuracy_ranges is .*, expected pairs"):
+            read_bank(tmp_path / "x.bank")
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -64,7 +78,7 @@ def test_accuracies_of_the_subjects_read_back_exactly(tmp_path):
         ([0.5, "0.7"], r"bank\.json: accuracies holds '0\.7', expected numbers"),
         ([0.5, True], r"bank\.json: accuracies holds True, expected numbers"),
         ([0.5], "expected 2 accuracies or none, got 1"),
-        ([0.5, 70], r"subject 'b' has accuracy 70, expected a number in \[0, 1\]"),
+        ([0.5, 70], r"subject 'b' has accuracy 70 in \[70, 70\], expected numbers in \[0, 1\]"),
         ([float("nan"), 0.5], "subject 'a' has accuracy nan"),
         ([10**400, 0.5], "subject 'a' has accuracy 10000"),
     ],

@@ -36,6 +36,9 @@ def test_missing_scores_are_predicted_at_the_subjects_ability(planted):
     assert (mean - truth)[:20].mean() > 0.15
     assert abs((found - truth)[:20].mean()) < 0.02
     assert np.abs(found - truth)[:20].max() < 0.1
+    low, high = np.array(built.accuracy_ranges).T
+    np.testing.assert_allclose(high - low, np.r_[np.full(20, hard.mean()), np.zeros(40)], atol=1e-12)
+    assert ((low <= truth + 1e-12) & (truth <= high + 1e-12)).all()
     # scores that are there count as they are: predictions fill the hard half alone
     p = (300 * found[:20] - np.nansum(scores[:20], axis=1)) / hard.sum()
     assert ((p > 0) & (p < 1)).all()

@@ -13,8 +13,8 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.categories import by_category, macro_claim
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, anytime_valid, decide, log_wealth
-from pytest_adaptive_eval.inference.sampling import design_based, mean_of_draws, standard_error
+from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws, log_wealth
+from pytest_adaptive_eval.inference.sampling import mean_of_draws, standard_error
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -99,10 +99,10 @@ def test_estimates_by_the_draws_are_unbiased(calibrated, selector):
 @pytest.mark.parametrize("selector", ["random", "spread"])
 def test_bounds_and_bets_err_as_seldom_as_they_say(selector):
     bank, scores = make_bank(), truth_of()
-    policy = Policy(SELECTORS[selector], floor=0.5 * (selector == "spread"), budget=40, batch=4)
+    policy = Policy(SELECTORS[selector], floor=0.5 * (selector == "spread"), budget=40, batch=4, stop="decision")
     subjects, true = 600, scores.mean()
     session = run(bank, policy, scores, subjects=subjects)
-    intervals = [design_based(session.log(s), 0.9) for s in range(subjects)]
+    intervals = [interval_of_draws(session.log(s), 0.9) for s in range(subjects)]
     most = 0.1 + 3 * np.sqrt(0.09 / subjects)
     assert np.mean([i.low > true for i in intervals]) < most
     assert np.mean([i.high < true for i in intervals]) < most
@@ -119,19 +119,19 @@ def test_known_scores_count_and_are_no_stakes():
     log = session.log()
     np.testing.assert_allclose(log_wealth(log, Claim(36.0), 1)[: len(FIRST)], 0.0, atol=1e-12)
     assert np.isinf(log_wealth(log, Claim(10.0), 1)[9])  # ten right answers settle a sum of ten
-    interval = design_based(log)
-    drawn = design_based(log.draws)
+    interval = interval_of_draws(log)
+    drawn = interval_of_draws(log.draws)
     assert interval.low == pytest.approx((15 + 45 * drawn.low) / 60)
     assert interval.high == pytest.approx((15 + 45 * drawn.high) / 60)
     assert interval.method == "exact uniform"
     assert standard_error(log) == pytest.approx(standard_error(log.draws) * 45 / 60)
-    assert anytime_valid(log, mean_of_draws(log)).low >= 15 / 60
+    assert interval_of_draws(replace(log, fixed=False)).low >= 15 / 60
 
 
 def test_without_a_draw_the_limits_of_the_scores_remain():
     session = run(make_bank(calibrated=False), replace(UNIFORM, budget=15), truth_of())
     log = session.log()
-    interval = design_based(log)
+    interval = interval_of_draws(log)
     assert (interval.low, interval.high) == (15 / 60, 1.0)
     assert (mean_of_draws(log), standard_error(log)) == (37.5 / 60, 22.5 / 60)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.categories import by_category
@@ -131,3 +131,26 @@ def test_an_interview_whose_draws_decide_nothing_has_no_intervals_by_category() 
     assert told["accuracy"] is None
     assert sum(found.asked for found in told["categories"]) == 30
     assert all(found.accuracy is found.standard_error is None for found in told["categories"])
+
+
+@pytest.mark.parametrize("stop", ["decision", "budget"])
+@pytest.mark.parametrize("selector", ["random", "spread"])
+def test_intervals_of_categories_hold_for_fractions_and_items_asked_first(stop, selector):
+    """The bounds on a draw are those of the category, so no draw loses more than the wealth."""
+    rng = np.random.default_rng(4)
+    plain = ItemBank("b", [f"q{n}" for n in range(120)], (), rng.lognormal(0, 0.5, 120), rng.normal(0, 2, 120))
+    of = replace(plain, categories=[f"c{n % 3}" for n in range(120)])
+    policy = Policy(SELECTORS[selector], 0.5, budget=60, batch=4, stop=stop)
+    missed, count = 0, 0
+    for seed in range(40):
+        scores = np.where(rng.random(120) < 0.5, rng.random(120), np.round(rng.random(120)))
+        session = Session(of, policy, seed=seed, take_all=(3, 5, 60))
+        abilities = []
+        while (proposal := session.ask()) is not None:
+            abilities += [session.estimate.theta[0].tolist()] * proposal.items.shape[1]
+            session.tell(scores[proposal.items])
+        for row in by_category(of, session.log(), abilities):
+            true = scores[int(row.category[1]) :: 3].mean()
+            missed += not row.accuracy.low - 1e-9 <= true <= row.accuracy.high + 1e-9
+            count += 1
+    assert missed / count <= 0.1

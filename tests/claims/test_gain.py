@@ -139,7 +139,7 @@ def test_denials_are_counted_by_format():
     bank = pairs()
     assert Condition("gain", "at_least", 0.1).denials(bank) == 2
     assert Condition("accuracy", "at_least", 0.1).denials(bank) == 1
-    assert Condition("accuracy", "rank_within", 2).denials(bank) == 0
+    assert Condition("rank", "rank_within", 2).denials(bank) == 0
     right = answers(bank, {"image+text": 0.5, "image": 0.5, "none": 0.5}, np.random.default_rng(1))
     result = held(bank, right, DECIDE, 1, [Condition("gain", "at_least", 0.5)])
     assert decide(result.log, gap_claims(bank, 0.5, 0.95), 2).outcome.shape == (2,)

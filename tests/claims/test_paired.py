@@ -241,7 +241,7 @@ def test_a_complete_baseline_sends_the_interview_where_the_two_may_differ():
 
 def test_bets_aim_at_the_budget_that_was_planned():
     bank, base = make_bank(30), (np.arange(30) % 3 > 0).astype(float)
-    assert Session(bank, Policy(budget=12)).log().horizon == 0  # its interval is made once, at the end
+    assert (Session(bank, Policy(budget=12)).log().horizon, Session(bank, Policy(budget=12)).fixed) == (12, True)
     assert finish(Session(bank, Policy(budget=12, stop="decision")), base).log().horizon == 12
     assert finish(Session(bank, Policy(budget=12), baseline=Baseline("old", base)), base).log().horizon == 12
     part = recorded(bank, base, Policy(budget=9))

@@ -46,6 +46,17 @@ def test_check_finds_repeated_questions(run, tmp_path):
     assert "q.jsonl: 2 items read, whole" in out
 
 
+def test_check_names_prompts_that_show_the_answer_of_contains(run, tmp_path):
+    lines = [
+        {"id": "a", "prompt": "Cat or dog?", "answer": "cat", "grader": "contains"},
+        {"id": "b", "prompt": "Which animal?", "answer": "cat", "grader": "contains"},
+    ]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, out, _ = run("bank", "check", "q.jsonl")
+    assert code == 0
+    assert "1 prompt with the expected answer of 'contains' in it, such as 'a': use 'choice' with choices" in out
+
+
 @pytest.mark.slow
 def test_check_finds_a_missing_and_a_changed_image(run, tmp_path):
     run("bank", "export", BANKS / "vision.bank", "-o", "copy")

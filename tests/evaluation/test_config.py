@@ -194,7 +194,7 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nnot_worse_than = 'b'", ":4: not_worse_than and margin go together"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nabove = 'b'", "found at_least and above"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nprobability = 0.9", "probability does not go with"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nrank_within = 2\nconfidence = 0.9", "confidence does not go with"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nrank_within = 2\nprobability = 0.9", "probability does not go with"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":4: accuracy.at_least(3): an accuracy lies in [0, 1]"),
         (
             "[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'",

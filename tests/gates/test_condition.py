@@ -107,7 +107,7 @@ def test_what_lies_in_range_is_taken():
     for value in (0.25, 1, 7.5):  # levels, and no share
         assert replace(AREA, value=value).value == value
     assert replace(RANK, value=1).value == 1
-    assert replace(RANK, probability=0.51).probability == 0.51
+    assert replace(RANK, confidence=0.51).confidence == 0.51
     assert {AT_LEAST.kind, PAIRED.kind, RANK.kind, ABOVE.kind} == set(KINDS)
 
 
@@ -135,17 +135,18 @@ def test_the_label_of_a_bank_keeps_the_baselines_name_and_that_of_a_study_fits_a
 
 
 def test_which_are_decided_by_bets():
-    assert [c.by_draws for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE)] == [True, True, True, False, False]
+    assert all(c.by_draws for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE))
     assert not replace(ABILITY, method="likelihood-ratio").by_draws
-    assert [c.by_rank for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE)] == [False, False, False, True, True]
+    assert not any(c.by_rank for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE))
+    assert Condition("rank", "above", name="u").by_rank
 
 
 def test_kind_of_decision_by_metric():
     last = Condition("last_level", "at_least", 3)
     assert [c.measure.by_levels for c in (AT_LEAST, PART, GAIN, AREA, last)] == [False, False, False, True, True]
     assert [c.by_draws for c in (PART, GAIN, AREA, last)] == [False, True, False, False]
-    assert [c.whole for c in (AT_LEAST, GAIN, AREA, RANK, ABOVE, PART)] == [False, False, False, True, True, True]
-    assert [c.denials(make_bank()) for c in (AT_LEAST, PAIRED, AREA, RANK, ABOVE)] == [1, 1, 1, 0, 0]
+    assert [c.whole for c in (AT_LEAST, GAIN, AREA, RANK, ABOVE, PART)] == [False] * 5 + [True]
+    assert [c.denials(make_bank()) for c in (AT_LEAST, PAIRED, AREA, RANK, ABOVE)] == [1] * 5
 
 
 def test_quantity_names_metric_part_and_baseline():
@@ -182,6 +183,10 @@ def test_banks_on_which_it_means_nothing():
             condition.check(make_bank())
     with pytest.raises(ConfigError, match="has no reference subject 'w'; known are u, v, x"):
         replace(ABOVE, name="w").check(known)
+    for least, value in (("0.025", 1e-300), ("0.025", 0.0249)):
+        with pytest.raises(ConfigError, match=f"has 20 items, and thresholds below {least} do not differ from 0"):
+            replace(AT_LEAST, value=value).check(known)
+    replace(AT_LEAST, value=0.025).check(known)
     with pytest.raises(ConfigError, match=r"rank_within\(4\) holds for every model: the bank 'b' has 3 reference"):
         replace(RANK, value=4).check(known)
     for beyond in (-8.5, 50.0):

@@ -68,8 +68,8 @@ def test_a_difference_on_like_questions_is_paired():
     interval = interval_on_like_questions(scores, baseline)
     assert interval.estimate == pytest.approx(gap.mean(), abs=1e-9)
     for bound, exact in ((interval.low, gap.mean() - half), (interval.high, gap.mean() + half)):
-        assert abs(bound - gap.mean()) >= abs(exact - gap.mean())  # one extreme draw is added
-        assert bound == pytest.approx(exact, abs=0.006)
+        assert abs(bound - gap.mean()) >= abs(exact - gap.mean())  # bets need no normal distribution
+        assert bound == pytest.approx(exact, abs=0.008)
 
 
 def test_bounds_on_like_questions_fail_as_seldom_as_they_say():

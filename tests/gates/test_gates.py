@@ -192,9 +192,9 @@ def test_gates_ask_what_they_are_told():
     assert accuracy.not_worse_than("old", margin=0.1, confidence=0.8, on_inconclusive="pass") == Condition(
         "accuracy", "not_worse_than", 0.1, "old", confidence=0.8, on_inconclusive="pass"
     )
-    conditions: list[Any] = [accuracy.rank_within(3, probability=0.8), accuracy.above("u", probability=0.8)]
+    conditions: list[Any] = [accuracy.rank_within(3, confidence=0.8), accuracy.above("u", confidence=0.8)]
     for given in conditions:
-        assert given.probability == 0.8
+        assert given.confidence == 0.8
     assert ability["cross"].at_least(0.5).metric == "ability.cross"
     with pytest.raises(ConfigError, match=r"confidence is 1\.0, expected"):  # a whole number is a number
         accuracy.at_least(0.6, confidence=1)

@@ -244,48 +244,20 @@ def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
     assert misfit_reason(interview(good, answers(good, 1.0, 3))) == ""
 
 
-def estimated(share=0.2, strange=False, budget=120, seed=1):
-    """Interview by `estimate` on a bank with a table of replayed errors, of an ordinary or a reversed subject."""
-    plain = bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.3, 0.9, 21)))
-    policy = replace(POLICIES["estimate"], budget=budget, share=share)
-    table = Conformal(policy.key(plain), tuple(np.linspace(-2.0, 2.0, 41)), projected=tuple(np.linspace(0.3, 0.9, 41)))
-    of = replace(plain, conformal={table.policy: table})
-    scores = answers(of, 0.0, 3)
-    if strange:
-        scores = (of.difficulty > np.quantile(of.difficulty, 0.6)).astype(float)
-    return interview(of, scores, seed=seed, policy=policy), scores
-
-
-def test_a_rank_of_a_subject_unlike_the_bank_rests_on_its_own_answers():
-    condition = Condition("accuracy", "rank_within", 5)
-    result, scores = estimated(strange=True)
+def test_a_subject_unlike_the_bank_is_estimated_by_its_own_answers():
+    plain = bank()
+    policy = replace(POLICIES["estimate"], budget=120)
+    scores = (plain.difficulty > np.quantile(plain.difficulty, 0.6)).astype(float)
+    result = interview(plain, scores, policy=policy)
     assert result.own is not None
-    assert result.conformal is None
     assert any("the estimate rests on the subject's own answers" in note for note in result.notes)
     interval = result.interval()
     assert interval.low < scores.mean() < interval.high
     assert result.projected[0] == pytest.approx(interval.estimate)
-    verdict = result.judge(condition)
-    assert verdict.outcome is Outcome.FAIL
     with pytest.raises(ConfigError, match="cannot feed a gate"):
         result.judge(Condition("accuracy", "at_least", 0.5))
     again = SessionResult.restored(result.to_json(), result.bank)
-    assert again.judge(condition).sentence == verdict.sentence
-
-
-def test_a_rank_of_an_ordinary_subject_rests_on_replayed_interviews():
-    result, _ = estimated()
-    assert (result.own, result.checked) == (None, 24)
-    assert result.interval() is None
-    assert result.conformal is not None
-    assert result.judge(Condition("accuracy", "rank_within", 5)).outcome is not Outcome.ERROR
-
-
-@pytest.mark.parametrize(("share", "budget"), [(0.0, 120), (0.2, 20)])
-def test_a_rank_on_chosen_items_alone_is_refused(share, budget):
-    result, _ = estimated(share, budget=budget)
-    with pytest.raises(ConfigError, match=r"the rank would rest on chosen items alone: \d of \d+ were drawn uniformly"):
-        result.judge(Condition("accuracy", "rank_within", 5))
+    assert again.interval() == interval
 
 
 def test_a_projection_far_from_the_draws_is_told():
@@ -303,32 +275,75 @@ def ranked(**more):
     return bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.2, 0.8, 21)), **more)
 
 
-def test_ranks_by_the_draws():
+@pytest.mark.parametrize("stop", ["decision", "budget"])
+def test_ranks_on_a_bank_are_thresholds_of_the_accuracy(stop):
+    good, policy = ranked(), replace(POLICIES["decide"], stop=stop)
+    for theta in (-2.0, 0.0, 2.0):
+        scores = answers(good, theta)
+        for k in (1, 5, 11, 20):
+            by_rank = Condition("accuracy", "rank_within", k)
+            above = Condition("accuracy", "above", name=f"m{21 - k}")
+            at_least = Condition("accuracy", "at_least", 0.8 - 0.03 * (k - 1))
+            found = [interview(good, scores, planned=[c], policy=policy) for c in (by_rank, above, at_least)]
+            verdicts = [result.judge(c) for result, c in zip(found, (by_rank, above, at_least), strict=True)]
+            assert len({(v.outcome, v.asked, v.confidence) for v in verdicts}) == 1
+            assert f"{at_least.value:.3f} (m{21 - k}, place {k} of 21) required".replace("0.", ".") in verdicts[0].claim
+            assert f"{at_least.value:.3f} (m{21 - k}) required".replace("0.", ".") in verdicts[1].claim
+
+
+def test_a_tie_is_within_the_rank():
     good = ranked()
-    strong = interview(good, np.ones(N), policy=replace(POLICIES["decide"], stop="budget"))
-    verdict = strong.accuracy.rank_within(1)
-    assert verdict.outcome is Outcome.PASS
-    assert verdict.sentence.startswith("PASS rank 1.0 [1, 1] among 21 references, within the first 1 with probability ")
-    assert verdict.sentence.endswith(", .95 required, 80 of 400 items")
-    assert strong.accuracy.above("m20").outcome is Outcome.PASS
-    middle = interview(good, answers(good, 0.0), policy=replace(POLICIES["decide"], stop="budget"))
-    assert middle.accuracy.rank_within(2).outcome is Outcome.FAIL
-    assert middle.accuracy.rank_within(20).outcome is Outcome.PASS
-    assert middle.accuracy.rank_within(11).outcome is Outcome.INCONCLUSIVE
-    assert not middle.accuracy.above("m10")
-    assert middle.accuracy.above("m10", on_inconclusive="warn")
+    scores = np.zeros(N)
+    scores[: round(0.5 * N)] = 1.0  # as many as m10 has
+    whole = interview(good, scores, policy=replace(POLICIES["decide"], stop="budget", budget="100%"))
+    assert whole.accuracy.rank_within(11).outcome is Outcome.PASS
+    assert whole.accuracy.above("m10").outcome is Outcome.PASS
+    assert whole.accuracy.rank_within(10).outcome is Outcome.FAIL
 
 
-def test_ranks_by_replayed_interviews_need_no_random_draws():
-    policy = replace(POLICIES["estimate"], budget=60)
-    errors = tuple(np.linspace(-2, 2, 41))
-    good = ranked(conformal={policy.key(ranked()): Conformal(policy.key(ranked()), errors)})
-    result = interview(good, answers(good, 0.0), policy=policy)
-    assert result.accuracy.rank_within(2).outcome is Outcome.FAIL
-    with pytest.raises(ConfigError, match="no certain propensity"):
-        result.accuracy.at_least(0.1)
-    with pytest.raises(ConfigError, match="no certain propensity"):
-        replace(result, bank=ranked()).accuracy.rank_within(2)
+@pytest.mark.parametrize("strange", ["reversed", "lost at random", "lost the hard half"])
+def test_a_subject_unlike_the_bank_gets_no_rank_that_it_has_not(strange):
+    """The bank's model would place each of them far from its true rank."""
+    good = ranked()
+    ordinary, easy = answers(good, 0.8), good.difficulty < np.median(good.difficulty)
+    kept = np.random.default_rng(3).random(N) > 0.2
+    scores = {
+        "reversed": 1.0 - answers(good, -0.3),
+        "lost at random": ordinary * kept,
+        "lost the hard half": easy * 1.0,
+    }
+    accuracy = scores[strange].mean()
+    rank = 1 + sum(bool(reference > accuracy) for reference in good.accuracies)
+    for k, wrong in ((rank - 1, Outcome.PASS), (rank, Outcome.FAIL)):
+        condition = Condition("accuracy", "rank_within", k)
+        for policy in (POLICIES["decide"], POLICIES["estimate"].feeding_gates()):
+            found = [
+                interview(good, scores[strange], seed=seed, planned=[condition], policy=policy).judge(condition).outcome
+                for seed in range(8)
+            ]
+            assert found.count(wrong) <= 1
+
+
+def test_ranks_by_the_model_are_a_figure_that_decides_nothing():
+    good = ranked()
+    result = interview(good, answers(good, 0.0), policy=replace(POLICIES["decide"], stop="budget", budget="40%"))
+    verdict = result.accuracy.rank_within(11)
+    assert "by the bank's model alone, which decides nothing: rank " in verdict.sentence
+    assert " of 21, within the first 11 with probability ." in verdict.sentence
+    assert ", above m10 with probability ." in result.accuracy.above("m10").sentence
+    table = Conformal(result.policy or result.bank.name, tuple(np.linspace(-2, 2, 41)))
+    by_replays = replace(result, bank=replace(good, conformal={result.policy: table}))
+    assert "with probability" in by_replays.accuracy.rank_within(11).sentence
+    beside = replace(result, projected=(0.99, 0.001))
+    assert "which decides nothing" not in beside.accuracy.rank_within(11).sentence, "the draws refute it"
+
+
+def test_a_rank_needs_random_draws():
+    good = ranked()
+    result = interview(good, answers(good, 0.0), policy=replace(POLICIES["estimate"], budget=60))
+    for judge in (lambda: result.accuracy.rank_within(2), lambda: result.accuracy.at_least(0.1)):
+        with pytest.raises(ConfigError, match="no certain propensity"):
+            judge()
 
 
 @pytest.mark.parametrize(("families", "level"), [(19, 0.9), (9, 0.9), (8, 0.88), (5, 0.83), (2, 0.66), (1, None)])

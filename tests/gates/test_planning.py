@@ -130,7 +130,7 @@ def test_the_chance_of_a_verdict_is_that_of_simulated_bets():
 def draw_log(truths):
     """Uniform draws of every item, for each row of scores."""
     session = Session(
-        plain_bank(truths.shape[1]), replace(UNIFORM, budget="100%", batch=50, stop="budget"), subjects=len(truths)
+        plain_bank(truths.shape[1]), replace(UNIFORM, budget="100%", batch=50, stop="decision"), subjects=len(truths)
     )
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(truths, proposal.items, axis=1))
@@ -298,7 +298,7 @@ def test_interviews_on_a_true_bank_take_as_long_as_expected(accuracy, gap, withi
     rng = np.random.default_rng(8)
     p = irt.probability(np.array([[ability_at(bank, accuracy)]]), bank.discrimination, bank.intercept)
     truths = (rng.random((subjects, n)) < p).astype(float)
-    policy = Policy(budget="100%", batch=4)
+    policy = Policy(budget="100%", batch=4, stop="decision")
     found = mean_length(bank, policy, truths, gap)
     expected = Outlook(n, gap, draw_variance(bank, policy, accuracy)).expected
     assert expected == pytest.approx(found, rel=within)
@@ -309,7 +309,7 @@ def test_uniform_interviews_take_as_long_as_expected():
     n, subjects = 500, 150
     rng = np.random.default_rng(9)
     truths = np.stack([rng.permutation(np.r_[np.ones(350), np.zeros(150)]) for _ in range(subjects)])
-    policy = replace(UNIFORM, budget="100%", batch=4, stop="budget")
+    policy = replace(UNIFORM, budget="100%", batch=4, stop="decision")
     found = mean_length(plain_bank(n), policy, truths, 0.1)
     assert Outlook(n, 0.1, 0.7 * 0.3).expected == pytest.approx(found, rel=0.15)
 
@@ -327,7 +327,7 @@ def test_uniform_interviews_take_as_long_as_expected():
 def test_gains_take_as_long_as_expected(n, forms, calibrated, side):
     bank, subjects, gain = format_bank(n, forms, calibrated), 100, 0.2 + 0.1 * side
     selector = SELECTORS["information" if calibrated else "random"]
-    policy = replace(DECIDE, selector=selector, budget="100%", stop="budget")
+    policy = replace(DECIDE, selector=selector, budget="100%", stop="decision")
     accuracies = dict.fromkeys(forms, 0.5 - gain / 2 if side > 0 else 0.02) | {
         forms[0]: 0.5 + gain / 2,
         forms[1]: 0.5 - gain / 2,

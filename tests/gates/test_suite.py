@@ -72,7 +72,7 @@ def test_gates_take_the_confidence_of_the_suite():
     assert condition.confidence == pytest.approx(0.95)
     assert Suite(3, 3).gate_confidence == pytest.approx(0.95)
     with pytest.raises(ConfigError, match="has a probability, and a suite an error rate"):
-        Suite(1, 2).gate(Condition("accuracy", "rank_within", 3))
+        Suite(1, 2).gate(Condition("rank", "rank_within", 3))
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,12 @@ from pytest_adaptive_eval.inference.betting import (
     NEAREST_RARE,
     TWO_OUTCOMES,
     Claim,
-    anytime_valid,
     decide,
+    excludes,
+    interval_of_draws,
     log_wealth,
 )
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.items.bank import ItemBank
 
@@ -108,8 +109,14 @@ def test_a_stake_by_two_outcomes_is_limited():
     assert np.exp(log_wealth(log, Claim(3.9), 1)[0]) == pytest.approx(np.mean(factors))
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.floats(0.02, 0.98), st.sampled_from([0.001, 0.05, 0.3]))
-def test_evidence_grows_with_every_score(seed, kind, share, unit):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(KINDS),
+    st.floats(0.02, 0.98),
+    st.sampled_from([0.001, 0.05, 0.3]),
+    st.booleans(),
+)
+def test_evidence_grows_with_every_score(seed, kind, share, unit, fixed):
     """Which `Session.settled` rests on: a verdict that stands for missing scores of 0 and of 1 stands for all."""
     rng, n = np.random.default_rng(seed), 12
     m, weights = rng.random(n), rng.random(n) + 0.05
@@ -121,7 +128,7 @@ def test_evidence_grows_with_every_score(seed, kind, share, unit):
     columns = (np.arange(n), np.diagonal(q), m, left @ m, (m * (1 - m) * inverse).sum(axis=1))
     bounds = (m * inverse).max(axis=1), ((1 - m) * inverse).max(axis=1)
     rare, horizon = kind
-    log = DesignLog(columns[0], scores, *columns[1:], *bounds, n, horizon=round(horizon * n))
+    log = DesignLog(columns[0], scores, *columns[1:], *bounds, n, horizon=round(horizon * n), fixed=fixed)
     low, high = log, replace(log, scores=higher)
     claim = Claim(share * n, unit=unit, rare=rare)
     assert (log_wealth(high, claim, 1) >= log_wealth(low, claim, 1) - 1e-9).all()
@@ -139,14 +146,15 @@ def paired_log(scores, horizon, size=400):
 def by_loop(log, claim, side):
     """The aimed bet of `log_wealth`, one draw after the other."""
     own, path = 0.0, []
+    part = 1.0 if log.fixed else 0.5
     end = log.size - log.horizon
     for k, total in enumerate(log.totals):
         left, sd = log.size - k, np.sqrt(log.variance[k])
         expected = log.before[k] + log.rest[k]
         loss = claim.total - expected + log.down[k] if side > 0 else expected + log.up[k] - claim.total
         ahead = left * (left - end) / end
-        ratio = np.sqrt(HAZARD * (max(np.log(2) - claim.log_alpha - own, 0.0) + HALF) / ahead) if ahead > 0 else 0.0
-        nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
+        ratio = np.sqrt(HAZARD * (max(-np.log(part) - claim.log_alpha - own, 0.0) + HALF) / ahead) if ahead > 0 else 0.0
+        nearest = 0.0 if log.fixed else (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
         ratio = max(min(ratio, 1.0), min(nearest / sd, 1.0) if ahead > 0 else 0.0)
         own += np.log1p(min(ratio / (1 + ratio**2) / sd, LIMIT / max(loss, 1e-9)) * side * (total - claim.total))
         path.append(own)
@@ -167,6 +175,33 @@ def test_half_of_the_wealth_aims_at_the_horizon(side, seed, rare):
     np.testing.assert_allclose(aimed[69:], aimed[69], rtol=1e-9)
     for far in (0, 250, 400):
         np.testing.assert_array_equal(log_wealth(replace(log, horizon=far), claim, side), others)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("horizon", [70, 250])
+def test_all_of_the_wealth_aims_at_a_budget_that_is_asked_in_full(side, horizon):
+    scores = (np.random.default_rng(horizon).random(70) > 0.04).astype(float)
+    log, claim = replace(paired_log(scores, horizon), fixed=True), Claim(370.0)
+    np.testing.assert_allclose(log_wealth(log, claim, side), by_loop(log, claim, side), rtol=1e-9)
+
+
+def test_bets_at_a_budget_are_narrower_than_bets_that_may_stop():
+    truth = np.random.default_rng(3).permutation(np.repeat([1.0, 0.0], [300, 100]))
+    logs = led(truth, Policy(budget=30, batch=8), seeds=20)
+    planned, anytime = (
+        [interval_of_draws(replace(logs[s], fixed=fixed, paths={})) for s in range(20)] for fixed in (True, False)
+    )
+    assert sum(i.high - i.low for i in planned) < 0.95 * sum(i.high - i.low for i in anytime)
+
+
+def test_a_threshold_in_a_range_is_granted_above_it_and_denied_below_it():
+    log = uniform_log(np.r_[np.ones(60), np.zeros(20)], 100)
+    sides: tuple[tuple[float, Literal[1, -1]], ...] = ((70.0, 1), (85.0, -1))
+    for total, side in sides:
+        sure = log_wealth(log, Claim(total), side)
+        ranged = log_wealth(log, Claim(total - 2.0 * side, slack=2.0), side)
+        np.testing.assert_array_equal(ranged, sure)
+        assert Claim(total - 2.0 * side, slack=2.0).required(side) == total
 
 
 def test_a_stake_knows_nothing_of_later_scores():
@@ -357,8 +392,8 @@ def test_a_good_bank_decides_sooner_than_none():
     told = np.where(truth > 0.5, 2.0, -2.0)
     at = {}
     for name, policy, intercept in (
-        ("good", Policy(budget="100%", batch=8), told),
-        ("none", Policy(SELECTORS["random"], 0.0, "100%", batch=8), np.zeros(400)),
+        ("good", Policy(budget="100%", batch=8, stop="decision"), told),
+        ("none", Policy(SELECTORS["random"], 0.0, "100%", batch=8, stop="decision"), np.zeros(400)),
     ):
         decisions = decide(led(truth, policy, seeds=30, intercept=intercept), [Claim(240.0)])
         assert (decisions.outcome == 1).all()
@@ -535,18 +570,18 @@ def contradicted(log, interval, confidence):
     )
 
 
-@given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 0.95]), st.booleans(), st.booleans())
-def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractions):
+@given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 0.95]), st.booleans(), st.booleans(), st.booleans())
+def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractions, planned):
     rng = np.random.default_rng(seed)
     truth = rng.random(60) if fractions else (rng.random(60) < rng.random()).astype(float)
     if holes:
         truth[rng.random(60) < 0.1] = NAN
-    log = led(truth, Policy(budget=30, batch=3), first=seed)[0]
-    interval = anytime_valid(log, float(rng.random()), confidence)
+    log = led(truth, Policy(budget=30, batch=3, stop="budget" if planned else "decision"), first=seed)[0]
+    interval = interval_of_draws(log, confidence)
     low, high = interval.low * 60, interval.high * 60
     assert np.nansum(log.scores) - 1e-9 <= low
     assert high <= log.with_missing_as(1.0).scores.sum() + 30 + 1e-9
-    assert (interval.confidence, interval.method) == (confidence, "anytime-valid")
+    assert (interval.confidence, interval.method) == (confidence, "bets at the budget" if planned else "anytime-valid")
     assert interval.low <= interval.estimate <= interval.high
     if not contradicted(log, interval, confidence):
         for total, outcome in ((low - 0.01, 1), (low + 0.01, 0), (high - 0.01, 0), (high + 0.01, -1)):
@@ -555,12 +590,23 @@ def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractio
 
 
 @settings(max_examples=25)
+@given(st.integers(0, 10_000), st.booleans(), st.floats(0.0, 1.0))
+def test_an_accuracy_outside_the_interval_is_excluded(seed, fractions, accuracy):
+    rng = np.random.default_rng(seed)
+    log = uniform_draws(rng.random(20) if fractions else (rng.random(20) < 0.6).astype(float), 80)
+    interval = interval_of_draws(log, 0.9)
+    inside = interval.low <= accuracy <= interval.high
+    if min(abs(accuracy - interval.low), abs(accuracy - interval.high)) > 1e-4 and not contradicted(log, interval, 0.9):
+        assert excludes(log, accuracy, 0.9) != inside
+
+
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.5, 0.98), st.floats(0.5, 0.98))
 def test_more_confidence_is_a_wider_interval_and_a_later_decision(seed, one, other):
     less, more = sorted((one, other))
     rng = np.random.default_rng(seed)
     log = led((rng.random(50) < 0.6).astype(float), Policy(budget=25), first=seed)[0]
-    narrow, wide = (anytime_valid(log, 0.5, confidence) for confidence in (less, more))
+    narrow, wide = (interval_of_draws(log, confidence) for confidence in (less, more))
     if not contradicted(log, narrow, less):
         assert wide.low <= narrow.low + 1e-4
         assert narrow.high <= wide.high + 1e-4
@@ -578,7 +624,7 @@ def test_the_interval_covers_at_every_moment():
     log = led(truth, Policy(budget=60, batch=4), seeds=120)
     missed = 0
     for s in range(120):
-        moments = [anytime_valid(log[s][:t], 0.5, 0.95) for t in (5, 12, 20, 30, 45, 60)]
+        moments = [interval_of_draws(log[s][:t], 0.95) for t in (5, 12, 20, 30, 45, 60)]
         missed += any(not i.low - 1e-9 <= truth.mean() <= i.high + 1e-9 for i in moments)
         width = [i.high - i.low for i in moments]
         assert width == sorted(width, reverse=True)

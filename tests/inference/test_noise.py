@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made import made
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
 from benchmarks.decoding_noise import verdicts
@@ -25,16 +25,17 @@ from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.inference.betting import Claim, anytime_valid, decide
+from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.noise import (
     DecodingNoise,
     allowed_variance,
     item_score,
     noise_margin,
+    one_way_changes,
     variance_bound,
 )
-from pytest_adaptive_eval.inference.sampling import design_based, standard_error
+from pytest_adaptive_eval.inference.sampling import standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import plain
@@ -139,14 +140,28 @@ def test_a_record_by_item() -> None:
     assert by_item(once, 1) is once
 
 
+@pytest.mark.parametrize(
+    ("fell", "rose", "same", "named"),
+    [(10, 0, 0, 10), (9, 0, 5, 0), (0, 10, 90, 10), (12, 1, 0, 0), (13, 1, 0, 13), (30, 20, 0, 0), (0, 0, 40, 0)],
+)
+def test_changes_one_way_are_told_from_noise_by_the_sign_test(fell: int, rose: int, same: int, named: int) -> None:
+    values = [-1.0] * fell + [0.5] * rose + [0.0] * same
+    changes = {f"q{n}": value for n, value in enumerate(values)}
+    way = range(fell) if fell >= rose else range(fell, fell + rose)
+    assert one_way_changes(changes) == ([f"q{n}" for n in way] if named else [])
+    assert len(one_way_changes(changes)) == named
+    p = binomtest(max(fell, rose), fell + rose, alternative="greater").pvalue if fell + rose else 1.0
+    assert (p <= 0.001) == bool(named)
+
+
 def test_bounds_move_by_the_quantile_of_the_error() -> None:
     scores = ([1.0] * 7 + [0.0] * 3) * 10
     log = held(scores).log()
     noisy = replace(log, noise=0.09)
     assert noisy.decoding_sd == pytest.approx(math.sqrt(50 * 0.09))
-    for make in (design_based, lambda log: anytime_valid(log, 0.7)):
+    for fixed in (True, False):
         half = NormalDist().inv_cdf(0.99375) * math.sqrt(50 * 0.09) / 100
-        was, now = make(log), make(noisy)
+        was, now = (interval_of_draws(replace(one, fixed=fixed)) for one in (log, noisy))
         assert (now.low, now.high) == pytest.approx((was.low - half, was.high + half))
         assert now.estimate == was.estimate
     assert standard_error(noisy) ** 2 == pytest.approx(standard_error(log) ** 2 + 50 * 0.09 / 100**2)
@@ -160,8 +175,8 @@ def test_the_margin_of_each_subject_is_that_of_its_own_noise() -> None:
 
 
 def test_thresholds_move_with_them_and_stay_one_verdict_with_the_interval() -> None:
-    log = replace(held(([1.0] * 7 + [0.0] * 3) * 10).log(), noise=0.1)
-    interval = anytime_valid(log, 0.7)
+    log = replace(held(([1.0] * 7 + [0.0] * 3) * 10).log(), noise=0.1, fixed=False)
+    interval = interval_of_draws(log)
     totals = np.linspace(interval.low, interval.high, 7) * 100
     inside = [int(decide(log, [Claim(total)]).outcome[0]) for total in totals[1:-1]]
     assert inside == [0] * 5
@@ -193,7 +208,7 @@ def test_formats_categories_and_parts_take_their_share_of_it() -> None:
     log = replace(quiet, noise=0.2)
     (claim,) = gap_claims(bank, 0.1, 0.95)
     assert claim.view(log).noise == pytest.approx(0.05)
-    was, now = (claim.gap(one, 0.95, sequential=False) for one in (quiet, log))
+    was, now = (claim.gap(one, 0.95) for one in (quiet, log))
     half = NormalDist().inv_cdf(0.99375) * math.sqrt(n * 0.2) / n  # of both formats' answers, over one's items
     assert (was.low - now.low, now.high - was.high) == pytest.approx((half, half))
     for before, after in zip(by_category(bank, quiet, None), by_category(bank, log, None), strict=True):

@@ -17,7 +17,6 @@ from pytest_adaptive_eval.inference.ranks import (
     DRAWS,
     Predictive,
     RankDistribution,
-    above_probability,
     rank_distribution,
     rank_probability,
 )
@@ -47,7 +46,7 @@ def test_a_normal_is_one():
     assert some.draws.mean() == pytest.approx(0.5)
     assert some.draws.std() == pytest.approx(0.04, rel=1e-3)
     for reference in (0.38, 0.47, 0.5, 0.55):
-        assert above_probability(some, reference) == pytest.approx(norm.sf(reference, 0.5, 0.04), abs=1 / DRAWS)
+        assert rank_probability(some, [reference], 1) == pytest.approx(norm.sf(reference, 0.5, 0.04), abs=1 / DRAWS)
     assert set(Predictive.normal(0.3, 0.0).draws.tolist()) == {0.3}
 
 
@@ -57,7 +56,7 @@ def test_every_gap_between_replayed_errors_is_equally_likely(n):
     some = Predictive.replayed(table(errors), 0.5, 0.001)
     for k in {1, 2, n // 2, n - 1, n} - {0}:
         at = 0.5 + 0.001 * errors[k - 1]
-        assert 1.0 - above_probability(some, at) == pytest.approx(k / (n + 1), abs=1.01 / DRAWS)
+        assert 1.0 - rank_probability(some, [at], 1) == pytest.approx(k / (n + 1), abs=1.01 / DRAWS)
 
 
 def test_the_tails_of_replayed_errors_are_exponential():
@@ -66,9 +65,9 @@ def test_the_tails_of_replayed_errors_are_exponential():
     for beyond in (1.0, 3.0, 9.0):
         expected = math.exp(-beyond / 3.0) / 22
         for side in (-1, 1):
-            tail = 1.0 - above_probability(some, 0.5 - 0.01 * (10 + beyond))
+            tail = 1.0 - rank_probability(some, [0.5 - 0.01 * (10 + beyond)], 1)
             if side == 1:
-                tail = above_probability(some, 0.5 + 0.01 * (10 + beyond))
+                tail = rank_probability(some, [0.5 + 0.01 * (10 + beyond)], 1)
             assert tail == pytest.approx(expected, abs=1 / DRAWS)
 
 
@@ -121,7 +120,7 @@ def test_a_line_through_few_errors_is_not_trusted_more_than_it_foretells():
         (lambda: rank_probability(Predictive(np.array([0.5])), [], 1), "0 accuracies"),
         (lambda: rank_distribution(Predictive(np.array([0.5])), []), "0 accuracies"),
         (lambda: rank_probability(Predictive(np.array([0.5])), [0.1, math.nan], 1), "2 accuracies"),
-        (lambda: above_probability(Predictive(np.array([0.5])), math.nan), "1 accuracies"),
+        (lambda: rank_probability(Predictive(np.array([0.5])), [math.nan], 1), "1 accuracies"),
     ],
 )
 def test_numbers_from_which_nothing_follows(make, message):
@@ -146,13 +145,13 @@ def test_ranks_counted_by_hand():
     assert rank_distribution(some, references).probabilities.tolist() == [0.25, 0.25, 0.5, 0.0]
     assert [rank_probability(some, references, k) for k in (1, 2, 3, 4, 9)] == [0.25, 0.5, 1.0, 1.0, 1.0]
     assert rank_distribution(some, references).mean == 0.25 + 0.5 + 1.5
-    assert [above_probability(some, a) for a in (0.0, 0.3, 0.5, 0.99)] == [1.0, 0.75, 0.5, 0.0]
+    assert [rank_probability(some, [a], 1) for a in (0.0, 0.3, 0.5, 0.99)] == [1.0, 0.75, 0.5, 0.0]
 
 
 def test_tied_subjects_stand_in_any_order():
     some = Predictive(np.array([0.5]))
-    assert above_probability(some, 0.5) == 0.5
-    assert above_probability(some, 0.1 + 0.2 + 0.2) == 0.5  # one unit in the last place beside it
+    assert rank_probability(some, [0.5], 1) == 0.5
+    assert rank_probability(some, [0.1 + 0.2 + 0.2], 1) == 0.5  # one unit in the last place beside it
     np.testing.assert_allclose(rank_distribution(some, [0.5, 0.9, 0.5, 0.1]).probabilities, [0, 1 / 3, 1 / 3, 1 / 3, 0])
 
 
@@ -184,7 +183,7 @@ def test_probabilities_of_ranks_are_a_distribution(some, references):
 
 @given(PREDICTIVES, REFERENCES)
 def test_the_mean_rank_counts_the_references_that_are_likely_better(some, references):
-    expected = 1.0 + sum(1.0 - above_probability(some, a) for a in references)
+    expected = 1.0 + sum(1.0 - rank_probability(some, [a], 1) for a in references)
     assert rank_distribution(some, references).mean == pytest.approx(expected)
 
 
@@ -195,32 +194,6 @@ def test_a_better_candidate_stands_higher_and_the_order_of_references_is_no_matt
     assert rank_distribution(better, references).mean <= rank_distribution(some, references).mean + 1e-12
     shuffled = random.sample(references, len(references))
     assert rank_probability(some, shuffled, k) == rank_probability(some, references, k)
-
-
-# The references' population
-
-
-def test_draws_are_weighed_by_how_common_they_are():
-    """For a normal population and a normal error the posterior is known; so many references have a narrow kernel."""
-    known = norm.ppf((np.arange(4000) + 0.5) / 4000, 0.5, 0.1)
-    some = Predictive.normal(0.62, 0.05).among(known)
-    assert some.draws.mean() == pytest.approx(0.5 + 0.12 * 0.8, abs=2e-3)
-    assert some.draws.std() == pytest.approx(0.05 * 0.8**0.5, rel=0.02)
-
-
-def test_what_no_reference_reached_is_not_ruled_out():
-    known = np.linspace(0.2, 0.4, 60)
-    assert rank_probability(Predictive.normal(0.8, 0.03).among(known), known, 1) > 0.99
-    assert Predictive.normal(0.8, 0.03).among(known).draws.mean() == pytest.approx(0.8, abs=1e-3)
-
-
-@given(PREDICTIVES, REFERENCES)
-def test_weighing_keeps_the_draws_between_the_first_and_the_last(some, references):
-    weighed = some.among(references)
-    assert weighed.draws[0] >= some.draws[0]
-    assert weighed.draws[-1] <= some.draws[-1]
-    if len(set(references)) == 1:
-        assert weighed is some
 
 
 # Stated probabilities come true
@@ -248,7 +221,7 @@ def stated_and_seen(seed, make, *, shrunken):
             for k in (3, 10, 20, 30):
                 stated.append(rank_probability(some, known, k))
                 seen.append(better < k)
-            stated.append(above_probability(some, known[0]))
+            stated.append(rank_probability(some, [known[0]], 1))
             seen.append(truth[s] > known[0])
     return np.array(stated), np.array(seen)
 
@@ -259,10 +232,6 @@ def replayed(kept, estimate, scale, known):
 
 def level(kept, estimate, scale, known):
     return Predictive.replayed(replace(kept, projected=()), estimate, scale)
-
-
-def weighed(kept, estimate, scale, known):
-    return level(kept, estimate, scale, known).among(known)
 
 
 def trusting(kept, estimate, scale, known):
@@ -281,9 +250,7 @@ def brier(stated, seen):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shrunken", "right", "wrong"), [(True, replayed, trusting), (False, replayed, level), (False, weighed, level)]
-)
+@pytest.mark.parametrize(("shrunken", "right", "wrong"), [(True, replayed, trusting), (False, replayed, level)])
 def test_what_is_stated_comes_true(shrunken, right, wrong):
     stated, seen = stated_and_seen(1, right, shrunken=shrunken)
     assert unreliability(stated, seen) < 0.012

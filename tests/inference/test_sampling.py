@@ -12,22 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom, norm
-from scipy.stats import t as student
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.betting import interval_of_draws
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.noise import noise_margin
-from pytest_adaptive_eval.inference.sampling import (
-    design_based,
-    mean_of_draws,
-    merge_missing_bounds,
-    standard_error,
-    uniform_block,
-    with_missing_bounded,
-)
+from pytest_adaptive_eval.inference.sampling import is_exact, mean_of_draws, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 
 
@@ -36,16 +29,15 @@ def uniform_log(scores, size):
     left = size - np.arange(t)
     half = np.full(t, 0.5)
     reach = left * 0.5
-    return DesignLog(
-        np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach, size
-    )
+    columns = (np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach)
+    return DesignLog(*columns, size, horizon=t, fixed=True)
 
 
 @given(st.integers(2, 60), st.data())
 def test_exact_bounds_are_the_hypergeometric_ones(size, data):
     drawn = data.draw(st.integers(1, size - 1))
     right = data.draw(st.integers(0, drawn))
-    interval = design_based(uniform_log([1.0] * right + [0.0] * (drawn - right), size), 0.95)
+    interval = interval_of_draws(uniform_log([1.0] * right + [0.0] * (drawn - right), size), 0.95)
     totals = np.arange(right, size - (drawn - right) + 1)
     low = next(k for k in totals if hypergeom.sf(right - 1, size, k, drawn) > 0.05 - 1e-10)
     high = next(k for k in totals[::-1] if hypergeom.cdf(right, size, k, drawn) > 0.05 - 1e-10)
@@ -53,13 +45,19 @@ def test_exact_bounds_are_the_hypergeometric_ones(size, data):
     assert interval.method == "exact uniform"
 
 
-@pytest.mark.parametrize("grades", [(0.0, 1.0), (0.0, 1.0, np.nan), (0.0, 0.3, 1.0)])
-@given(st.data())
-def test_a_block_of_uniform_draws_is_judged_as_a_log_of_them(grades, data):
-    scores = np.array(data.draw(st.lists(st.sampled_from(grades), min_size=1, max_size=30)))
-    start, size = data.draw(st.integers(0, len(scores))), len(scores) + data.draw(st.integers(0, 20))
-    log = replace(uniform_log(scores, size), take_all=start)
-    assert uniform_block(scores, start, size, 0.95) == merge_missing_bounds(*with_missing_bounded(log, 0.95))
+@given(st.lists(st.sampled_from([0.0, 0.3, 1.0, np.nan]), min_size=1, max_size=30), st.integers(0, 20))
+def test_uniform_draws_are_predicted_by_the_mean_so_far(scores, more):
+    log = uniform_draws(np.array(scores), len(scores) + more)
+    earlier = [0.0, 1.0]
+    for k, score in enumerate(scores):
+        left = log.size - k
+        assert log.predictions[k] == pytest.approx(np.mean(earlier))
+        assert log.variance[k] == pytest.approx(np.var(earlier) * left**2)
+        assert (log.rest[k], log.down[k]) == pytest.approx((np.mean(earlier) * left,) * 2)
+        assert log.up[k] == pytest.approx((1 - np.mean(earlier)) * left)
+        earlier.append(0.5 if np.isnan(score) else score)
+    assert log.uniform
+    assert (log.fixed, log.horizon) == (True, len(scores))
 
 
 @pytest.mark.parametrize(("size", "alpha"), [(4, Fraction(1, 4)), (12, Fraction(1, 20)), (30, Fraction(1, 4))])
@@ -72,7 +70,7 @@ def test_the_lower_exact_bound_is_the_least_total_that_integers_do_not_exclude(s
         for right in range(drawn + 1):
             log = uniform_log([1.0] * right + [0.0] * (drawn - right), size)
             least = next(total for total in range(size + 1) if at_least(right, drawn, total) >= alpha or right == 0)
-            assert round(design_based(log, 1.0 - float(alpha)).low * size) == least
+            assert round(interval_of_draws(log, 1.0 - float(alpha)).low * size) == least
 
 
 @pytest.mark.parametrize("total", [0, 1, 7, 20, 33, 40])
@@ -80,20 +78,20 @@ def test_each_exact_bound_errs_at_most_alpha_in_all_samples(total):
     size, drawn = 40, 12
     right = np.arange(max(0, drawn - (size - total)), min(drawn, total) + 1)
     mass = hypergeom.pmf(right, size, total, drawn)
-    bounds = [design_based(uniform_log([1.0] * r + [0.0] * (drawn - r), size)) for r in right.tolist()]
+    bounds = [interval_of_draws(uniform_log([1.0] * r + [0.0] * (drawn - r), size)) for r in right.tolist()]
     assert sum(m for m, b in zip(mass, bounds, strict=True) if b.low * size > total + 1e-9) <= 0.05 + 1e-9
     assert sum(m for m, b in zip(mass, bounds, strict=True) if b.high * size < total - 1e-9) <= 0.05 + 1e-9
 
 
 def test_everything_asked_leaves_nothing_open():
-    interval = design_based(uniform_log([1.0, 0.0, 1.0, 1.0], 4))
+    interval = interval_of_draws(uniform_log([1.0, 0.0, 1.0, 1.0], 4))
     assert (interval.estimate, interval.low, interval.high) == (0.75, 0.75, 0.75)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=15))
 def test_fractional_scores_stay_within_what_is_certain(scores):
     size = 30
-    interval = design_based(uniform_log(scores, size))
+    interval = interval_of_draws(uniform_log(scores, size))
     least, most = sum(scores) / size, (sum(scores) + size - len(scores)) / size
     assert least - 1e-12 <= interval.low <= interval.estimate <= interval.high <= most + 1e-12
 
@@ -116,7 +114,7 @@ def test_weighted_bounds_cover_at_their_confidence(selector, share):
     rng = np.random.default_rng(11)
     truth = (rng.random(300) < share).astype(float)
     seeds = 400
-    intervals = [design_based(log) for log in weighted_logs(truth, selector, 0.25, 60, seeds)]
+    intervals = [interval_of_draws(log) for log in weighted_logs(truth, selector, 0.25, 60, seeds)]
     mean = truth.mean()
     slack = 3 * np.sqrt(0.05 * 0.95 / seeds)
     assert np.mean([i.low > mean for i in intervals]) <= 0.05 + slack
@@ -127,48 +125,21 @@ def test_weighted_bounds_cover_at_their_confidence(selector, share):
     assert max(i.high - i.low for i in intervals) < 0.5
 
 
-def by_the_formula(log, confidence):
-    """The weighted interval of the docstring of `design_based`, written out draw by draw."""
-    t, size = len(log), log.size
-    totals, weights = [], []
-    for k in range(t):
-        gain = (log.scores[k] - log.predictions[k]) / log.propensities[k]
-        totals.append(log.scores[:k].sum() + log.rest[k] + gain)
-        weights.append(1 / max(log.variance[k], (0.1 * (size - k)) ** 2))
-    weights = np.array(weights) / sum(weights)
-    estimate = weights @ totals
-    ends = []
-    for side in (-1, 1):
-        room = log.predictions if side < 0 else 1 - log.predictions
-        surprise = estimate + side * (room / log.propensities).mean()
-        w, x = np.array([*weights * t, 0.5]) / (t + 0.5), np.array([*totals, surprise])
-        middle, concentration = w @ x, (w**2).sum()
-        empirical = (w**2 * (x - middle) ** 2).sum() / (1 - concentration)
-        spread = np.sqrt(max(empirical, (w[:-1] ** 2 * log.variance).sum()))
-        ends.append(middle + side * student.ppf(confidence, 1 / concentration - 1) * spread)
-    known = log.scores.sum()
-    low, high = np.clip(np.array(ends) / size, known / size, (known + size - t) / size)
-    return min(max(estimate / size, low), high), low, high
-
-
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7])
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_the_weighted_interval_by_the_formula(share, confidence):
-    rng = np.random.default_rng(4)
-    truth = (rng.random(300) < share).astype(float)
-    for budget in (20, 45):
-        for log in weighted_logs(truth, "spread", 0.25, budget, 3):
-            found = design_based(log, confidence)
-            expected = by_the_formula(log, confidence)
-            np.testing.assert_allclose((found.estimate, found.low, found.high), expected, rtol=1e-6)
-            assert (found.method, found.confidence) == ("design-based", confidence)
-
-
-def test_few_weighted_draws_are_judged_by_bets():
+def test_weighted_draws_are_judged_by_bets():
     truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
-    (few,), (enough,) = (weighted_logs(truth, "spread", 0.25, budget, 1) for budget in (19, 20))
-    assert design_based(few).method == "anytime-valid"
-    assert design_based(enough).method == "design-based"
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1)
+    assert (log.horizon, log.fixed, interval_of_draws(log).method) == (40, True, "bets at the budget")
+    assert interval_of_draws(replace(log, fixed=False)).method == "anytime-valid"
+    assert interval_of_draws(log[:30]).method == "bets at the budget", "it ended early, for whatever reason"
+
+
+def test_uniform_draws_whose_number_was_not_planned_are_judged_by_bets():
+    log = uniform_log([1.0] * 30 + [0.0] * 10, 300)
+    assert is_exact(log)
+    assert not is_exact(replace(log, fixed=False))
+    assert not is_exact(log[:39]), "it ended early, for whatever reason"
+    assert not is_exact(replace(log, scores=np.full(40, 0.5)))
+    assert is_exact(replace(log, scores=np.r_[np.nan, log.scores[1:]]))
 
 
 @pytest.mark.parametrize("foreseen", [1e-3, 1.0, 1e3])
@@ -201,36 +172,37 @@ def test_the_mean_of_the_draws_lies_within_what_the_known_scores_allow():
 
 def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():
     log = replace(uniform_log([1.0] * 30 + [0.0] * 20, 100), noise=0.16)
-    plain, wide = design_based(replace(log, noise=0.0), 0.9), design_based(log, 0.9)
+    plain, wide = interval_of_draws(replace(log, noise=0.0), 0.9), interval_of_draws(log, 0.9)
     half = norm.ppf(0.9875) * np.sqrt(50 * 0.16) / 100  # at an eighth of the error rate
     assert (plain.low - wide.low, wide.high - plain.high) == pytest.approx((half, half), rel=1e-6)
     assert wide.estimate == plain.estimate
     assert noise_margin(log, 0.9) == pytest.approx(100 * half, rel=1e-6)
     for score, end in ((0.0, "low"), (1.0, "high")):
         edge = replace(uniform_log([score] * 50, 100), noise=0.16)
-        assert getattr(design_based(edge, 0.9), end) == score
+        assert getattr(interval_of_draws(edge, 0.9), end) == score
 
 
-def test_predictions_that_tell_something_make_the_interval_narrower():
+def test_predictions_that_tell_something_make_the_interval_narrower_than_exact_bounds():
     rng = np.random.default_rng(5)
     truth = (rng.random(400) < 0.6).astype(float)
-    informed = [design_based(log) for log in weighted_logs(truth, "spread", 0.25, 80, 60)]
-    blind = [design_based(log) for log in weighted_logs(truth, "random", 0.0, 80, 60)]
+    informed = [interval_of_draws(log) for log in weighted_logs(truth, "spread", 0.25, 80, 60)]
+    blind = [interval_of_draws(log) for log in weighted_logs(truth, "random", 0.0, 80, 60)]
+    assert {i.method for i in blind} == {"exact uniform"}
     width = [np.mean([i.high - i.low for i in group]) for group in (informed, blind)]
-    assert width[0] < 0.9 * width[1]
+    assert width[0] < 0.96 * width[1]
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("asked", [2, 4, 8, 12])
 def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
-    """Student's intervals of so few draws erred in a tenth to a fifth of such interviews."""
+    """Approximate intervals of so few draws erred in a tenth to a fifth of such interviews."""
     truth = np.repeat([1.0, 0.0], 50)
     bank = ItemBank("b", [str(i) for i in range(100)], (), np.full((100, 1), 1.3), np.linspace(-4.0, 4.0, 100))
     session = Session(bank, Policy(SELECTORS["spread"], 0.5, budget=asked, batch=8), seed=4, subjects=400)
     while (proposal := session.ask()) is not None:
         session.tell(truth[proposal.items])
-    found = [design_based(session.log(s)) for s in range(400)]
-    assert {i.method for i in found} == {"anytime-valid"}
+    found = [interval_of_draws(session.log(s)) for s in range(400)]
+    assert {i.method for i in found} == {"bets at the budget"}
     assert np.mean([i.low > 0.5 + 1e-9 for i in found]) <= 0.05
     assert np.mean([i.high < 0.5 - 1e-9 for i in found]) <= 0.05
 
@@ -247,36 +219,22 @@ def test_a_bank_that_is_sure_and_wrong_misleads_no_bound(n, asked):
     session = Session(bank, policy, seed=2, subjects=600)
     while (proposal := session.ask()) is not None:
         session.tell(scores[proposal.items])
-    found = [design_based(session.log(s)) for s in range(600)]
+    found = [interval_of_draws(session.log(s)) for s in range(600)]
     assert np.mean([i.low > scores.mean() + 1e-9 for i in found]) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)
     assert np.mean([i.high < scores.mean() - 1e-9 for i in found]) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)
 
 
-def test_missing_scores_must_be_bounded_first():
-    log = uniform_log([1.0, np.nan, 0.0], 10)
-    with pytest.raises(EstimationError, match="scores contain NaN"):
-        design_based(log)
-    low, high = (design_based(log.with_missing_as(s)) for s in (0.0, 1.0))
-    assert low.low <= high.low <= high.high
-    assert low.estimate == pytest.approx(1 / 3)
-    assert high.estimate == pytest.approx(2 / 3)
-
-
 def test_missing_scores_are_bounded_from_both_sides():
     log = uniform_log([1.0, np.nan, 0.0], 10)
-    wrong, right = with_missing_bounded(log, 0.9)
-    assert (wrong, right) == (design_based(log.with_missing_as(0.0), 0.9), design_based(log.with_missing_as(1.0), 0.9))
-    whole = merge_missing_bounds(wrong, right)
+    wrong, right = (interval_of_draws(log.with_missing_as(score), 0.9) for score in (0.0, 1.0))
+    whole = interval_of_draws(log, 0.9)
     assert (whole.low, whole.high, whole.confidence, whole.method) == (wrong.low, right.high, 0.9, "exact uniform")
     assert whole.estimate == pytest.approx((1 / 3 + 2 / 3) / 2)
-    full = uniform_log([1.0, 1.0, 0.0], 10)
-    assert with_missing_bounded(full, 0.9) == (design_based(full, 0.9),) * 2
-    assert merge_missing_bounds(*with_missing_bounded(full, 0.9)) == design_based(full, 0.9)
 
 
 def test_the_mean_of_draws_by_hand():
     # one-draw estimates of the total of 4 items: 0 + 2.2 + (1 - .5) * 4 = 4.2, and 1 + 1.5 + (0 - .5) * 3 = 1
-    log = replace(uniform_log([1.0, 0.0], 4), rest=np.array([2.2, 1.5]))
+    log = replace(uniform_log([1.0, 0.0], 4), rest=np.array([2.2, 1.5]), fixed=False)
     weights = np.array([1 / 4.0, 1 / 2.25])
     expected = float(weights @ np.array([4.2, 1.0]) / weights.sum())
     assert mean_of_draws(log) == pytest.approx(expected / 4)
@@ -295,9 +253,9 @@ def test_deterministic_draws_have_no_interval():
     log = uniform_log([1.0, 0.0], 10)
     silent = replace(log, propensities=np.full(2, np.nan))
     with pytest.raises(EstimationError, match="expected items drawn at random"):
-        design_based(silent)
+        interval_of_draws(silent)
     with pytest.raises(EstimationError, match="no item was administered"):
-        design_based(uniform_log([], 10))
+        interval_of_draws(uniform_log([], 10))
 
 
 def test_two_draws_are_unbiased_over_every_path():
@@ -313,3 +271,17 @@ def test_two_draws_are_unbiased_over_every_path():
         second = truth[i] + m.sum() - m[i] + (truth[j] - m[j]) / q2
         expected += q1 * q2 * (first + second) / 2
     assert expected == pytest.approx(truth.sum())
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_estimates_rest_on_the_draws_before_the_first_one_that_was_not_awaited(calibrated):
+    truth = np.ones(300)
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1) if calibrated else [uniform_log(truth[:40], 300)]
+    lacking = replace(log, scores=np.where(np.arange(40) == 30, np.nan, log.scores), fixed=False, awaited=30)
+    assert mean_of_draws(lacking) == pytest.approx(mean_of_draws(replace(log[:30], fixed=False)))
+    assert standard_error(lacking) == standard_error(log[:30])
+    interval = interval_of_draws(lacking)
+    unknown = interval_of_draws(replace(lacking, awaited=None))
+    assert (interval.low, interval.high) == (unknown.low, unknown.high), "the interval allows for either"
+    assert interval.estimate >= unknown.estimate
+    assert replace(lacking, awaited=0).estimated is not None, "without a draw before it all count"

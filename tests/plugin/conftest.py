@@ -113,7 +113,7 @@ class Lab:
         return path
 
     def calibrated(
-        self, name: str = "toy", n: int = 60, dimensions: int = 1, predictor: Predictor | None = None
+        self, name: str = "toy", n: int = 60, dimensions: int = 1, predictor: Predictor | None = None, **more: Any
     ) -> Path:
         """A bank folder with parameters."""
         rng = np.random.default_rng(7)
@@ -123,6 +123,7 @@ class Lab:
             discrimination=rng.uniform(0.6, 1.8, (n, dimensions)),
             intercept=rng.normal(size=n),
             predictor=predictor,
+            **more,
         )
         return self.path / f"{name}.bank"
 

@@ -130,7 +130,7 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.bank", policy="estimate", budget=9)
+        @pytest.mark.adaptive_eval("toy.bank", policy="estimate", budget=9, floor=0.0)
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         @pytest.mark.adaptive_gate("toy", at_least=0.5)
@@ -151,16 +151,60 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
+@pytest.mark.parametrize("gate", ["at_least = 0.5", "rank_within = 2", 'above = "weak"'])
+def test_a_gate_mixes_uniform_draws_into_a_policy_that_chooses_its_questions(lab: Any, gate: str) -> None:
+    lab.calibrated(subjects=("strong", "middle", "weak"), accuracies=(0.8, 0.6, 0.4))
+    lab.toy()
+    text = f'[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\nbudget = 30\n[[eval.gate]]\n{gate}\n'
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    assert lab.run().ret in (0, 1)
+    found, verdict = lab.record["interviews"][0], lab.record["gates"][0]["verdict"]
+    assert found["policy"]["floor"] == 0.5
+    assert "50% of the questions are drawn uniformly, since a gate is decided by the draws" in " ".join(
+        verdict["notes"]
+    )
+    assert verdict["outcome"] != "ERROR"
+    assert verdict["interval"]["method"] == "bets at the budget"
+
+
+@pytest.mark.parametrize(
+    ("settings", "gate", "why"),
+    [
+        ("floor = 0.0", "rank_within = 2", "toy: this interview cannot feed a gate: *floor is 0, expected at least*"),
+        (
+            "",
+            'above = "weak"',
+            "'weak' has no score on 10.0% of the bank 'toy', and a subject that lacks more than 5%*",
+        ),
+        ("", "rank_within = 3", "'weak' has no score on 10.0% of the bank 'toy'*"),
+        ("", "at_least = 1e-300", "*has 60 items, and thresholds below 0.0083333 do not differ from 0*"),
+    ],
+)
+def test_thresholds_that_mean_nothing_are_refused_before_the_first_question(
+    lab: Any, settings: str, gate: str, why: str
+) -> None:
+    ranges = ((0.8, 0.8), (0.6, 0.65), (0.35, 0.45))
+    more = {"subjects": ("strong", "middle", "weak"), "accuracies": (0.8, 0.63, 0.4), "accuracy_ranges": ranges}
+    lab.calibrated(**more)
+    lab.toy()
+    text = f'[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\n{settings}\n[[eval.gate]]\n{gate}\n'
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: *adaptive-eval.toml:*: {why}"])
+    assert lab.asked == []
+
+
 @pytest.mark.slow
 def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
     lab.calibrated()
     lab.toy()
-    text = '[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\n[[eval.gate]]\nat_least = 0.5\n'
+    text = '[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\nfloor = 0.0\n[[eval.gate]]\nat_least = 0.5\n'
     (lab.path / "adaptive-eval.toml").write_text(text)
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["ERROR: *adaptive-eval.toml:4: toy: this interview cannot feed a gate: *floor is 0, expected at least*"]
+        ["ERROR: *adaptive-eval.toml:5: toy: this interview cannot feed a gate: *floor is 0, expected at least*"]
     )
     assert lab.asked == []
 

@@ -240,3 +240,36 @@ def test_a_model_that_answers_in_batches_begins_none_before_a_test_needs_it(serv
     assert 8 < interview["asked"] < 40
     assert max(calls) == 8
     assert sum(calls) - interview["asked"] < 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("hangs", "awaited"), [(0.5, True), (30.0, False)])
+def test_an_answer_that_the_verdict_does_not_need_is_awaited_for_two_seconds(
+    served: Any, hangs: float, awaited: bool
+) -> None:
+    """The headline is that of the draws before it, and no half point for what was not awaited."""
+    ended = threading.Event()
+
+    def answer(busy: Busy, body: Any, headers: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        text = body["messages"][-1]["content"]
+        with busy._lock:
+            busy.asked += [text] * ("question" in text)
+            fifth = "question" in text and len(busy.asked) == 5
+        if fifth:
+            ended.wait(hangs)
+        return completion("m", "right"), 200
+
+    record, _ = run(served, 1, FRESH, answer=answer, names=("one",))
+    ended.set()
+    (interview,), (gate,) = record["interviews"], record["gates"]
+    scores = [a["score"] for a in interview["administrations"]]
+    assert gate["verdict"]["outcome"] == "PASS"
+    assert gate["verdict"]["interval"]["estimate"] == interview["accuracy"]["estimate"] == 1.0
+    assert (None in scores) != awaited
+    assert interview["statuses"].get("not_awaited", 0) == scores.count(None)
+    if not awaited:
+        assert "1 not awaited" in "\n".join(served.result.outlines)
+        assert (
+            f"1 not awaited: the estimate is that of the {scores.index(None)} draws before"
+            in gate["verdict"]["sentence"]
+        )

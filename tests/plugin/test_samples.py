@@ -245,6 +245,23 @@ def test_a_stop_before_the_repeats_is_no_result(lab: Any) -> None:
     assert lab.outcomes() in ([], [("test_gate", "ERROR")])
 
 
+def test_repeats_that_all_change_the_same_way_end_the_interview(lab: Any) -> None:
+    """Behind one address another model answers from the repeats on."""
+    project(lab, 'budget=60, stop="budget", repeat=12', tenths=10, fault="if n > 60: return 'wrong'")
+    assert lab.run().ret == 1
+    error = interview(lab)["error"]
+    assert error.startswith("12 of 12 repeated items went from right to wrong (q")
+    assert " and 2 more). Noise goes both ways" in error
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_repeats_that_change_both_ways_are_noise(lab: Any) -> None:
+    project(lab, 'budget=60, stop="budget", repeat=30', fault="return 'right' if n % 2 else 'wrong'")
+    lab.run()
+    assert interview(lab)["error"] == ""
+    assert interview(lab)["decoding_noise"]["variance"] > 0.1
+
+
 def test_errors_of_repeats_end_the_interview(lab: Any) -> None:
     project(lab, 'budget=10, stop="budget", repeat=5', fault="if n > 10: raise OSError('down')")
     assert lab.run().ret == 1

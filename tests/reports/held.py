@@ -10,8 +10,8 @@ from made import made
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.design import DESIGN, DesignLog
-from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import plain
@@ -86,7 +86,7 @@ def held(
             a.theta_after = session.estimate.theta[0].tolist()
         asked += batch
     log: DesignLog = session.log()
-    accuracy = design_based(log.with_missing_as(0.5)).to_json() if not np.isnan(log.propensities).any() else None
+    accuracy = interval_of_draws(log.with_missing_as(0.5)).to_json() if not np.isnan(log.propensities).any() else None
     return made(
         EvaluationRecord,
         name="sums",

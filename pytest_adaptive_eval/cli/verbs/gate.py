@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -105,7 +104,6 @@ def _run(options: argparse.Namespace) -> int:
     _check_options(options)
     candidate = _read_run(options, Path(options.source))
     baseline = None if options.baseline is None else _read_run(options, Path(options.baseline))
-    conditions = _conditions(options, baseline)
     must_pass = _must_pass(options, candidate)
     verdicts: list[tuple[str, Verdict]] = []
     for pair in _pairs(options, candidate, baseline):
@@ -113,6 +111,7 @@ def _run(options: argparse.Namespace) -> int:
         in_pair = set(pair.items)
         ours = must_pass if pair.whole else [answer for answer in must_pass if answer.item in in_pair]
         finished = FinishedRun(candidate.subject, pair.items, pair.scores, baselines, ours)
+        conditions = _conditions(options, baseline, len(pair.items))
         judged = [finished.judge(condition, like_questions=options.like_questions) for condition in conditions]
         say(_lines(pair, candidate, baseline, judged, options))
         verdicts += [(pair.title, verdict) for verdict in judged]
@@ -125,10 +124,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_options(options: argparse.Namespace) -> None:
     """Refuse options that do not fit together, and a file that cannot be written."""
-    if options.baseline is None and options.at_least is None:
-        if not options.must_pass:
-            raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
-        options.at_least = math.ulp(0.0)  # the named questions decide
+    if options.baseline is None and options.at_least is None and not options.must_pass:
+        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
     if options.baseline is None and options.margin is not None:
         raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
     if options.json is not None:
@@ -169,13 +166,15 @@ def _path_and_name(source: Path) -> tuple[Path, str]:
     return source, ""
 
 
-def _conditions(options: argparse.Namespace, baseline: _Run | None) -> list[Condition]:
+def _conditions(options: argparse.Namespace, baseline: _Run | None, items: int) -> list[Condition]:
+    """Return what is judged of so many items; if questions that must pass decide alone, one right answer suffices."""
     from pytest_adaptive_eval.gates.condition import Condition
 
     shared: dict[str, Any] = {"confidence": _confidence(options), "on_inconclusive": options.on_inconclusive or "fail"}
     conditions = []
-    if options.at_least is not None:
-        conditions.append(Condition("accuracy", "at_least", options.at_least, **shared))
+    if options.at_least is not None or baseline is None:
+        least = 0.5 / items if options.at_least is None else options.at_least
+        conditions.append(Condition("accuracy", "at_least", least, **shared))
     if baseline is not None:
         margin = _MARGIN if options.margin is None else options.margin
         conditions.append(Condition("accuracy", "not_worse_than", margin, baseline.subject, **shared))

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.backtests.contender import Contender
+from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.conformal import (
     Conformal,
     combined,
@@ -31,7 +32,6 @@ from pytest_adaptive_eval.inference.conformal import (
 )
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
-from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.interviewer import Interviewer
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -377,7 +377,7 @@ def _valid_intervals(
     """Return each subject's interval by method, for the methods whose assumptions the session meets."""
     intervals: dict[str, list[Interval]] = {}
     if design and not session.policy.design_based and np.isfinite(session.log().propensities).all():
-        intervals["design-based"] = [_design_interval(session, s, confidence) for s in range(len(accuracy))]
+        intervals["design-based"] = [interval_of_draws(session.log(s), confidence) for s in range(len(accuracy))]
     if table is None or table.families < subjects_needed(confidence):
         return intervals
     centres = list(zip(accuracy.tolist(), scale.tolist(), strict=True))
@@ -392,12 +392,7 @@ def _valid_intervals(
     both = []
     furthest = uniform_half_width(accuracy, asked, n, half).tolist()
     for s, (centre, width) in enumerate(centres):
-        by_design = _design_interval(session, s, half)
+        by_design = interval_of_draws(session.log(s), half)
         # None where they contradict each other; the design-based one then holds alone
         both.append(combined(by_design, table.interval(centre, width, half, furthest[s])) or by_design)
     return {**intervals, "combined": both}
-
-
-def _design_interval(session: Session, subject: int, confidence: float) -> Interval:
-    """Return the design-based interval as gates have it."""
-    return merge_missing_bounds(*with_missing_bounded(session.log(subject), confidence))

@@ -192,7 +192,7 @@ def _check_supported(path: Path, evaluation: Evaluation, conditions: Sequence[Co
     """Refuse gates that compare with another run, and interviews that do not draw items one by one."""
     for condition in conditions:
         condition.check(evaluation.bank)
-        if condition.name or condition.by_rank:
+        if condition.name:
             raise ConfigError(
                 f"{path}: the gate {condition.label!r} compares with another run; stop by the others, and compare "
                 "finished logs with adaptive-eval gate LOGS --baseline LOGS"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
+from pytest_adaptive_eval.claims.references import ReferenceThreshold, named_threshold, place_threshold
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim
-from pytest_adaptive_eval.gates.condition import Condition, Metric
-from pytest_adaptive_eval.gates.metrics.rank import check_references, judge_reference_rank
+from pytest_adaptive_eval.gates.condition import RANKS, Condition, Metric
+from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import paired_outlooks, threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.ranks import Predictive, rank_distribution, rank_probability
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.text import number
 
 
 class Accuracy(Metric[SessionResult]):
@@ -38,20 +42,29 @@ class Accuracy(Metric[SessionResult]):
             raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
-        """Refuse a bank without the reference subjects that the condition ranks."""
-        if condition.by_rank:
-            check_references(condition, bank)
+        """Refuse a threshold that no model can miss, or a bank without the recorded subject that gives it."""
+        if condition.kind in RANKS:
+            reference_threshold(condition, bank)
+        elif condition.kind == "at_least" and condition.value * len(bank) < 0.4999:
+            raise ConfigError(
+                f"{self.call(condition)}: the bank {bank.name!r} has {len(bank)} items, and thresholds below "
+                f"{0.5 / len(bank):.5g} do not differ from 0: write that or more"
+            )
 
     def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """Return the claim on the bank's sum of scores, or on its difference from a baseline's."""
         if condition.kind == "not_worse_than":
             return (PairedClaim.of(baselines[condition.name], condition.value, condition.confidence),)
+        if condition.kind in RANKS:
+            return (reference_threshold(condition, bank).claim(len(bank), condition.confidence),)
         return (Claim(condition.value * len(bank), condition.confidence),)
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict by bets on the draws, or by the probability of a rank."""
-        if condition.by_rank:
-            return judge_reference_rank(result, condition, verdict)
+        """Return the verdict by the draws."""
+        if condition.kind in RANKS:
+            threshold = reference_threshold(condition, result.bank)
+            verdict = replace(verdict, requirement=_rank_requirement(threshold, condition, result.bank))
+            return judge_claim(result, condition, verdict, guessing=result.chance, notes=_rank_notes(result, condition))
         if condition.kind == "at_least":
             return judge_claim(result, condition, verdict, guessing=result.chance)
         baseline = result.baselines[condition.name]
@@ -63,12 +76,47 @@ class Accuracy(Metric[SessionResult]):
     def forecast(
         self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
     ) -> list[Outlook]:
-        """Return the outlooks of a threshold or of a comparison; none for ranks."""
-        if condition.by_rank:
-            return []
+        """Return the outlooks of a threshold or of a comparison."""
+        target = condition.value
+        if condition.kind in RANKS:
+            target = reference_threshold(condition, bank).high
         if condition.kind == "not_worse_than":
             return paired_outlooks(condition, bank, policy, baseline, margin)
-        return threshold_outlooks(condition, bank, policy, condition.value, baseline, margin)
+        return threshold_outlooks(condition, bank, policy, target, baseline, margin)
+
+
+def reference_threshold(condition: Condition, bank: ItemBank) -> ReferenceThreshold:
+    """Return the accuracy that a rank or a comparison with a recorded subject requires."""
+    if condition.kind == "above":
+        return named_threshold(bank, condition.name)
+    return place_threshold(bank, int(condition.value))
+
+
+def _rank_requirement(threshold: ReferenceThreshold, condition: Condition, bank: ItemBank) -> str:
+    """Return a requirement such as ``>= .612 (m38, place 38 of 60)``."""
+    place = "" if condition.kind == "above" else f", place {int(condition.value)} of {len(bank.accuracies)}"
+    return f"{threshold.requirement} ({threshold.subject}{place})"
+
+
+def _rank_notes(result: SessionResult, condition: Condition) -> list[str]:
+    """Return the rank by the bank's model, which decides nothing; empty where the model does not hold."""
+    if result.projected is None or misfit_reason(result):
+        return []
+    if result.table is not None and not result.log.noise:
+        predictive = Predictive.replayed(result.table, result.projected[0], result.scale)
+    else:
+        predictive = Predictive.normal(*result.projected)
+    accuracies = result.bank.accuracies
+    ranks = rank_distribution(predictive, accuracies)
+    best, worst = ranks.interval(condition.confidence)
+    what, others, k = condition.requirement, accuracies, int(condition.value)
+    if condition.kind == "above":
+        others, k = (accuracies[result.bank.subjects.index(condition.name)],), 1
+    probability = number(rank_probability(predictive, others, k))
+    return [
+        f"by the bank's model alone, which decides nothing: rank {ranks.mean:.1f} [{best}, {worst}] of "
+        f"{len(accuracies)}, {what} with probability {probability}"
+    ]
 
 
 METRIC = Accuracy()

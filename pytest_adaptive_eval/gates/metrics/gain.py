@@ -59,7 +59,7 @@ class Gain(Metric[SessionResult]):
             outcome = Outcome.FAIL
         elif set(outcomes) == {Outcome.PASS}:
             outcome = Outcome.PASS
-        gaps = [claim.gap(result.log, condition.confidence, sequential=result.sequential) for claim in claims]
+        gaps = [claim.gap(result.log, condition.confidence) for claim in claims]
         order = tie_ranks([gap.estimate for gap in gaps])
         smallest = min(range(len(gaps)), key=lambda n: (outcomes[n] is not Outcome.FAIL, order[n]))
         gains = ", ".join(f"{number(gap.estimate)} over {claim.form}" for claim, gap in zip(claims, gaps, strict=True))
@@ -68,7 +68,7 @@ class Gain(Metric[SessionResult]):
         if outcome is Outcome.INCONCLUSIVE:
 
             def interval_at(confidence: float) -> Interval:
-                return claims[smallest].gap(result.log, confidence, sequential=result.sequential)
+                return claims[smallest].gap(result.log, confidence)
 
             family = claim_family(result, condition, len(claims))
             interval = undecided_interval(interval, family, interval_at, condition.value)

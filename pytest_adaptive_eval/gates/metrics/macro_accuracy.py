@@ -16,10 +16,7 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, first_chances
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
-from pytest_adaptive_eval.inference.betting import Claim, anytime_valid
-from pytest_adaptive_eval.inference.design import DesignLog
-from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import mean_of_draws
+from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.bank import ItemBank
 
 
@@ -50,17 +47,12 @@ class MacroAccuracy(Metric[SessionResult]):
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by bets on the draws, which hold for any number of weighted scores."""
         claim = macro_claim(result.bank, condition.value, condition.confidence)
-
-        def interval_of(log: DesignLog, confidence: float) -> Interval:
-            return anytime_valid(log, mean_of_draws(log), confidence, claim.unit)
-
         return judge_claim(
             result,
             condition,
             verdict,
             lambda mean: min(mean * claim.scale, 1.0),
             guessing=None if result.chance is None else result.chance / claim.scale,
-            interval_of=interval_of,
         )
 
     def forecast(

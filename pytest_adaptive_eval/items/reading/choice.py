@@ -5,97 +5,70 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from pytest_adaptive_eval.items.reading.cleaning import ends_word, plain_characters, whole_words
-from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.stated import without_notes
+from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-#: Indexes of the choices that are given together, sorted.
-Chosen = tuple[int, ...]
-
 _WORD = (
-    r"(?:(?:the\s+)?(?:options?|choices?|letters?|answers?|output|alternative|image|picture|candidate|statement|point|box|panel|region|opción|opção|option|"
-    r"вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|选|項目|보기|विकल्प|الخيار|বিকল্প)"
+    r"(?:(?:the\s+)?(?:options?|choices?|letters?|alternative|image|picture|candidate|statement|point|box|panel|region|output"
+    r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
 )
-_OPEN = r"[\s\"'`$*_(\[{<:：「『【|~.=>-]*+"
-#: A letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words.
-_LEADING = lazy_pattern(
-    rf"{_OPEN}(?:(?:either|both)\s+)?(?:{_WORD}[\s_:#-]*)?{_OPEN}(?!I'[a-z])"
-    r"([A-Z](?=[)\]}>*:,;$\"'`|/&」』】、。．]|\.(?![A-Z]\.)|\s*$|\s+[-=(\[{\u2013\u2014<|]|[^\x00-\x7f])"
-    r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as|and|or|with|i\.e|was|seems)\b))",
-    re.IGNORECASE | re.MULTILINE,
-)
-_MORE = lazy_pattern(
-    rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?P<or>or|oder|ou|или|o|vs\.?|或|又は|または)\s+"
-    r"|,?\s*(?:and|as well as|und|et|и|y|e)\s+"
-    r"|\s*(?:(?P<bar>[|/])|[,;&+、和及与,])\s*(?:and\s+|(?P<also>or)\s+)?)"
-    rf"(?:(?:maybe|perhaps|possibly|probably|even|else)\s+)?(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])"
-)
-#: A letter that ends a sentence.
-_ENDING = r"(?=[\s(\[*\"'$`]*(?-i:[A-Z])[)\]*\"'$`]*(?:[.,;!:\n]|\s*\Z))"
-_CUE = (
-    r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?\s+"
-    r"(?:choose|chose|pick|select|go\s+with|opt\s+for|conclude(?:\s+that)?|guess|say)\b\s*(?:that\s+)?(?:it\s+is\s+)?(?:the\s+)?"
-    r"|\b(?:thus|so|hence|therefore),?\s+(?=(?:the\s+)?(?:option|choice)\b)"
-    rf"|\b(?:(?:thus|so|hence|therefore|then),?|it(?:'s|\s+is|\s+(?:must|should|has\s+to)\s+be)|my\s+(?:guess|choice|pick|vote)\s*(?:is|:)?)\s*{_ENDING}"
-    r"|\b(?:leaving|leaves)\s+(?:us\s+)?(?:with\s+)?(?:only\s+)?(?=\W*(?:the\s+)?(?:option|choice)\b|\W*(?-i:[A-Z])\b)"
-    r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?"
-)
-_CUES = lazy_pattern(_CUE, re.IGNORECASE)
-#: The same where a question asks for what is wrong.
-_CUES_FOR_WRONG = lazy_pattern(
-    rf"{_CUE}|\b(?:in(?:correct|valid|accurate)|wrong|false)\s+(?:answer|option|choice|statement|one)\s+is\s*:?",
+_LETTERS = "A-Za-z0-9À-ӿ"
+#: First a part of the question, "(a)", that a long answer repeats, and "A:" for the answer. Then letters of choices:
+#: with a word or in brackets in either case, by themselves as capitals.
+_LABEL = lazy_pattern(
+    rf"\A\s*\((?-i:[a-z])\)\s(?=[\s\S]{{200}})|\AA:\s(?=\W*[A-Z]\W*\Z)|(?:\b{_WORD}[\s_:#]{{0,4}})?(?<![{_LETTERS}])[(\[]\s{{0,2}}([A-Za-z])\s{{0,2}}[)\]]"
+    rf"|(?:\b{_WORD}[\s_:#]{{0,4}}[*\"']{{0,3}})((?-i:[A-Z]))(?![{_LETTERS}])(?!'\w)"
+    rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?",
     re.IGNORECASE,
 )
-_SUFFIX = lazy_pattern(
-    rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}"
-    r"(?<![A-Za-z0-9])(?<!nor )([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'$]{0,5}"
-    r"(?:\s{0,3}[(\[][^()\[\]\n]{0,80}[)\]]|\s+(?:(?![(\[][A-Za-z][)\]])[^\n.!?]){0,60}?)?[*,]{0,3}\s{0,3}"
-    r"(?:(?:is|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be)\s+(?:therefore\s+|thus\s+|likely\s+|probably\s+|"
-    r"indeed\s+|also\s+|clearly\s+)?(?:the\s+)?(?:only\s+|most\s+)?(?:one\s+)?"
-    r"(?:correct|right|best|better|true|accurate|answer|closest|appropriate|likely|suitable|preferred|superior|valid|consistent)\b"
-    r"(?!\s+(?:than|for\s+the\s+first))|[-\u2013\u2014:(]\s{0,2}(?:correct|right)\b|是?(?:正确|对|最佳)的?|が正しい|este\s+correct)"
-)
-#: A line of a list of choices.
-_LISTED = lazy_pattern(r"\s*(?:[-*]\s+)?(?i:choice[\s_]*)?[(\[]?[A-Z][)\].:]\s*\S")
-_LETTER = lazy_pattern(r"(?<![A-Za-z0-9'\\])([A-Z])(?![A-Za-z0-9'])")
-_WRAPPED = lazy_pattern(
-    r"[(\[]\s{0,2}((?-i:[A-Z]))\s{0,2}[)\]]"
-    rf"|\b{_WORD}[\s_]{{0,4}}(?:[(\[]([a-z])[)\]]|[(\[*\"']{{0,5}}((?-i:[A-Z]))(?![A-Za-z0-9]))",
+#: Words before which "A" and "I" are letters.
+_AFTER_LETTER = lazy_pattern(
+    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
+    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b",
     re.IGNORECASE,
 )
-#: A small letter that only its brackets make a choice's.
-_BRACKETED = lazy_pattern(r"(?<![A-Za-z0-9])[(\[]([a-z])[)\]]")
-#: Characters of a text of which any single letter may be the answer.
-_SHORT = 200
-#: Part of a question that an answer repeats.
-_SUBQUESTION = lazy_pattern(r"\A\s*\([a-z]\)\s")
+_WORDS_TOO = "AIАВС"
+_LABELLED = lazy_pattern(r"[(\[*]{0,3}([A-Z])[)\].:*]{1,4}\s+")
+#: What stands between the letter of a choice and its text.
+_BETWEEN = lazy_pattern(r"[\s:.)\]*\"'(=\u2013\u2014-]{0,8}")
 _NONE = lazy_pattern(
-    r"\b(?:none|neither|no one) of (?:the|these|those)\b[^.\n]{0,40}\b(?:options|choices|answers|above)\b", re.I
+    r"\b(?:none|neither|no one) of (?:the|these|those|them)\b(?:[^.\n]{0,40}\b(?:options|choices|answers|above)\b"
+    r"|\W*\Z)",
+    re.I,
 )
-#: What ends a choice that a line begins with.
-_ENDED = lazy_pattern(r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)")
-#: A line that is a choice with its letter, short and without a sentence.
-_LABELLED = lazy_pattern(r"(?:[-*]\s+)?[(\[]?([A-Z])[)\].:]+\s*\S[^.!?]{0,60}[.]?")
 #: A choice that is an expression, which is written in several ways.
 _FORMULA = lazy_pattern(r"[\d\\^_=+*/√π<>]")
-#: Characters of a text that may be a list of choices.
-_LONGEST_LIST = 400
-#: A question for what is wrong.
+#: A question for what is wrong, and one for what is not so.
 _ASKS_WRONG = lazy_pattern(
-    r"\b(?:not|never|except|least|in(?:correct|valid|accurate)|false|wrong|untrue|cannot|n't|unlikely|excluded?)\b",
+    r"\b(?:except|least|in(?:correct|valid|accurate)|false|wrong|untrue|(?:not|n't)\s+(?:\w+\s+)?(?:true|correct|right|valid|accurate))\b",
     re.IGNORECASE,
 )
+_ASKS_NOT = lazy_pattern(r"\b(?:not|never|cannot|unlikely|excluded?)\b|n't\b", re.IGNORECASE)
 _ARTICLE = lazy_pattern(r"\A(?:an?|the)\s+", re.IGNORECASE)
 _LATEX = lazy_pattern(
     r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit|boldsymbol|bold|mathsf|displaystyle|left|right)\b"
     r"|\\[()\[\] ,;!]"
 )
 _LOOKALIKES = str.maketrans("АВСЕ", "ABCE")
+#: Characters of a text whose only mention of a choice may be its answer.
+_SHORT = 400
+
+
+class Mark(NamedTuple):
+    """Place of a choice in a text."""
+
+    start: int
+    end: int
+    option: int
+    weak: bool
 
 
 def _bare(text: str) -> str:
@@ -111,11 +84,17 @@ def _cased(text: str) -> str:
     return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
 
 
+def _in_words(form: str, pattern: str) -> str:
+    """Return a pattern that begins and ends where words and numbers do; scripts without spaces have no words."""
+    start = rf"(?<![{_LETTERS}])" if form[0].isalnum() and form[0] < "\u2e80" else ""
+    end = rf"(?![{_LETTERS}])" if form[-1].isalnum() and form[-1] < "\u2e80" else ""
+    return f"{start}{'(?<![.,-])' * form[0].isdigit()}{pattern}{end}{'(?![.,][0-9])' * form[-1].isdigit()}"
+
+
 class _Choices:
     """Choices of an item, in the form searched for."""
 
-    def __init__(self, texts: tuple[str, ...], *, subjects: bool = True) -> None:
-        self.subjects = subjects
+    def __init__(self, texts: tuple[str, ...]) -> None:
         self.raw = [plain_characters(text) for text in texts]
         self.texts = [_normal(text) for text in self.raw]
         self._expressions = [normal_expression(text) if _FORMULA.search(text) else "" for text in self.raw]
@@ -125,10 +104,28 @@ class _Choices:
         #: Truth values of the choices, if each is another one.
         self.truths = truths if None not in truths and len(set(truths)) == len(truths) > 1 else []
         self.count = len(texts) or 26
+        bare = [text.strip(" ()[].") for text in self.raw]
+        #: Choices that are single letters.
+        self._letters = {
+            letter: index
+            for index, letter in enumerate(bare)
+            if len(letter) == 1 and letter.isalpha() and self.texts.count(letter.casefold()) == 1
+        }
+        #: Choices whose texts are searched in texts, the longest first.
+        named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
+        self._indexes = sorted(named, key=lambda index: -len(self.texts[index]))
+        self._pattern = self._compiled() if self._indexes else None
 
-    def letter(self, letter: str) -> int | None:
-        index = ord(letter.upper()) - ord("A")
-        return index if index < self.count else None
+    def _compiled(self) -> re.Pattern[str]:
+        """Return the pattern of the texts of choices in whole words, a group for each."""
+        groups = []
+        for index in self._indexes:
+            alike = self.texts.count(self.texts[index]) > 1
+            form = _cased(self.raw[index]) if alike else _ARTICLE.sub("", self.texts[index])
+            words = r"\s+".join(map(re.escape, form.split()))
+            words = rf"((?-i:{words}))" if alike else rf"((?:\b(?:an?|the)\s+)?{words})"
+            groups.append(_in_words(form, words))
+        return re.compile("|".join(groups), re.IGNORECASE)
 
     def equal(self, text: str) -> int | None:
         """Return the choice that a text equals, ignoring articles, and case if choices stay distinct."""
@@ -155,201 +152,115 @@ class _Choices:
         truth = truth_of(text) if self.truths else None
         return self.truths.index(truth) if truth in self.truths else None
 
-    def begins(self, text: str) -> int | None:
-        """Return the longest choice that a text begins with."""
-        for form in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$")))):
-            fitting = [
-                choice for choice in self.texts if choice and form.startswith(choice) and ends_word(form, len(choice))
-            ]
-            if fitting and self.texts.count(max(fitting, key=len)) == 1:
-                return self.texts.index(max(fitting, key=len))
-        return None
+    def verbatim(self, text: str) -> int | None:
+        """Return the choice that a text is word for word, with or without its letter."""
+        label = _LABELLED.match(text)
+        index = ord(label[1]) - ord("A") if label else self.count
+        if index < len(self.raw) and text[label.end() if label else 0 :].strip() == self.raw[index].strip():
+            return index
+        equal = [index for index, choice in enumerate(self.raw) if choice.strip() == text]
+        return equal[0] if len(equal) == 1 and len(text) > 1 else None
 
-    def within(self, text: str) -> list[int]:
-        """Return the choices whose texts occur in a text, except as part of another choice."""
-        form = " ".join(_bare(text).casefold().split())
-        spans: list[tuple[int, int, int]] = []
-        for index, choice in enumerate(self.texts):
-            if not choice or (len(choice) < 2 and not choice.isdigit()):
-                continue
-            spans += [(start, start + len(choice), index) for start in whole_words(choice, form)]
-        return sorted(
-            {
-                index
-                for start, end, index in spans
-                if not any(s <= start and end <= e and e - s > end - start for s, e, _ in spans)
-            }
+    def symbols(self, text: str) -> str:
+        """Return a bare text with a symbol in place of each choice, named by letter, by text, or by both."""
+        texts = self._texts_in(text)
+        marks = sorted(
+            texts + [mark for mark in self._labels_in(text) if not any(_overlap(mark, each) for each in texts)]
         )
+        parts, end = [], 0
+        for number, mark in enumerate(marks):
+            after = marks[number + 1] if number + 1 < len(marks) else None
+            if after and after.option == mark.option and _BETWEEN.fullmatch(text, mark.end, after.start):
+                marks[number + 1] = Mark(mark.start, after.end, mark.option, mark.weak and after.weak)
+                continue
+            if self.truths and mark in texts:
+                continue  # "no" is a word of the text, except after its letter
+            parts += [text[end : mark.start], symbol(mark.option, weak=mark.weak)]
+            end = mark.end
+        return "".join((*parts, text[end:]))
 
-    def stated(self, text: str) -> list[Chosen]:
-        """Return the choices at the start of a part that gives the answer."""
-        if (equal := self.equal(text)) is not None:
-            return [(equal,)]
-        text = _bare(text).translate(_LOOKALIKES) if not text.isascii() else _bare(text)
-        if (equal := self.equal(text)) is not None:
-            return [(equal,)]
-        if self._refuses(text):
-            return [()]
-        text = self._affirmed(text)
-        if several := self._listed(text):
-            return several
-        if letters := self._letters(text):
-            return letters
-        if self.truths and (truths := self._truth(text)):
-            return truths
-        if (begin := self.begins(text)) is not None:
-            others = set(self.within(re.split(r"[.\n]", text)[0])) - {begin}
-            return [(begin,)] if not others else [(begin,), *((other,) for other in sorted(others))]
-        if run := self._run(text):
-            return [run]
-        sentence = re.split(r"(?<=[a-z)])[.!?](?:\s|$)|\n", text)[0]
-        wrapped = {index for pair in _WRAPPED.findall(sentence) if (index := self.letter("".join(pair))) is not None}
-        if len(wrapped) == 1:
-            return [(wrapped.pop(),)]
-        inside = self.within(sentence)
-        return [(inside[0],)] if len(inside) == 1 else []
+    def _labels_in(self, text: str) -> list[Mark]:
+        """Return the letters of choices in a text."""
+        marks = []
+        for match in _LABEL.finditer(text):
+            letter = "".join(match.groups("")).translate(_LOOKALIKES)
+            index = self._letters.get(letter, ord(letter.upper()) - ord("A")) if letter else self.count
+            word = match[3] and match[3] in _WORDS_TOO and re.match(r"[^\S\n]+(?=[A-Za-zÀ-ӿ])", text[match.end(3) :])
+            if index < self.count and not (
+                word and (match[3] == "I" or not _AFTER_LETTER.match(text, match.end(3) + word.end()))
+            ):
+                marks.append(Mark(match.start(), match.end(), index, weak=match[3] is not None))
+        return marks
 
-    def _refuses(self, text: str) -> bool:
-        """Return whether a text says that no choice is right, and no choice says so."""
-        return _NONE.search(text) is not None and not any(map(_NONE.search, self.texts))
-
-    def _run(self, text: str) -> Chosen:
-        """Return the choices of letters in a row, such as ABD; empty if a text does not begin with them."""
-        match = re.match(r"[\s(\[*\"'<]*([A-Z]{2,10})(?![A-Za-z])", text)
-        if match is None or list(match[1]) != sorted(set(match[1])) or len(match[1]) > self.count:
-            return ()
-        indexes = [self.letter(letter) for letter in match[1]]
-        return tuple(index for index in indexes if index is not None) if None not in indexes else ()
-
-    def _letters(self, text: str) -> list[Chosen]:
-        """Return the letters at the start of a text: one, or several joined by a word or a comma."""
-        match = _LEADING.match(text)
-        if not match or (first := self.letter(match[1])) is None:
+    def _texts_in(self, text: str) -> list[Mark]:
+        """Return the longest texts of choices in a text, which do not overlap."""
+        if self._pattern is None:
             return []
-        indexes, end, either = [first], match.end(1), False
-        while more := _MORE.match(text, self._past(text, indexes[-1], end)):
-            if (index := self.letter(more[4])) is None:
-                break
-            indexes.append(index)
-            either = either or bool(more["or"] or more["bar"] or more["also"])
-            end = more.end(4)
-        return [(index,) for index in dict.fromkeys(indexes)] if either else [tuple(sorted(set(indexes)))]
+        marks = []
+        for match in self._pattern.finditer(text):
+            index = next(number for number, group in enumerate(match.groups()) if group is not None)
+            marks.append(Mark(match.start(), match.end(), self._indexes[index], weak=True))
+        return marks
 
-    def _past(self, text: str, index: int, end: int) -> int:
-        """Return the end of a choice's text after its letter, or of a few words before another letter in brackets."""
-        after = re.match(r"[)\]}.:\s*-]*", text[end:])
-        start = end + (after.end() if after else 0)
-        choice = self.raw[index] if index < len(self.raw) else ""
-        if choice and text[start : start + len(choice)].casefold() == choice.casefold():
-            return start + len(choice)
-        words = re.match(r"[^\n.!?(]{0,60}?(?=\s(?:or|and)\s+\([A-Z]\))", text[start:])
-        return start + words.end() if words else end
-
-    def _affirmed(self, text: str) -> str:
-        return without_denied(text, self.texts, subjects=self.subjects)
-
-    def _truth(self, text: str) -> list[Chosen]:
-        return [(self.truths.index(value),) for value in read_truth(text).values if value in self.truths]
-
-    def _listed(self, text: str) -> list[Chosen]:
-        """Return the choices of a text that lists several of them and nothing else, whatever separates them."""
-        lines = [line.strip() for line in text.split("\n") if line.strip()]
-        labels = [_LABELLED.fullmatch(line) for line in lines]
-        if len(lines) > 1 and all(labels):
-            letters = {index for label in labels if label and (index := self.letter(label[1])) is not None}
-            return [tuple(sorted(letters))] if len(letters) > 1 else []
-        rest = " ".join(text.casefold().split())
-        inside = self.within(text) if len(rest) <= _LONGEST_LIST else []
-        if len({self.texts[index] for index in inside}) < 2:
-            return []
-        for choice in sorted((self.texts[index] for index in inside), key=len, reverse=True):
-            rest = rest.replace(choice, " ")
-        if re.sub(
-            r"\b(?:[a-z](?=[).:\s|]|\Z)|or|and|either|both|maybe|perhaps|possibly|the|an?|option|oder|und|ou|et|o|y)\b|\W",
-            "",
-            rest,
-        ):
-            return []
-        return [(index,) for index in inside]
-
-    def loose(self, text: str) -> list[Chosen]:
-        """Return the choice of a text that does not mark its answer."""
-        if (equal := self.equal(text)) is not None:
-            return [(equal,)]
+    def stated(self, text: str, *, wrong: bool = False, negative: bool = False) -> list[Chosen]:
+        """Return the choices that a text, or a part that gives the answer, affirms."""
         bare = _bare(text)
-        if self._refuses(bare):
-            return self._suffix(bare)
-        bare = self._affirmed(bare).strip()
-        if several := self._listed(bare):
-            return several
-        if len(bare) > _SHORT:
-            bare = _SUBQUESTION.sub("", bare)
-        for find in (self._suffix, self._leading, self._truth, self._last_line, self._only):
-            if chosen := find(bare):
-                return chosen
-        return []
+        for form in (text, bare):
+            if (chosen := self.whole(form)) is not None:
+                return [chosen]
+        found = read_statements(
+            without_notes(self.symbols(bare)), self.whole, wrong=wrong, negative=negative, mentions=_SHORT
+        )
+        if not found and self.truths:
+            return [(self.truths.index(value),) for value in read_truth(bare).values if value in self.truths]
+        if not found and _NONE.search(bare) and not any(map(_NONE.search, self.texts)):
+            return [()]
+        last = bare.rstrip().rpartition("\n")[2]
+        if not found and (chosen := self.whole(last)) is not None:
+            return [chosen]
+        return found
 
-    def _suffix(self, text: str) -> list[Chosen]:
-        indexes = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
-        return [(indexes[-1],)] if indexes else []
-
-    def _leading(self, text: str) -> list[Chosen]:
-        if chosen := self._letters(text):
-            return chosen
-        line = text.strip().partition("\n")[0]
-        begin = self.begins(line)
-        if begin is None or not _ENDED.match(_after(line, self.texts[begin])):
-            return []
-        return [(begin,)]
-
-    def _last_line(self, text: str) -> list[Chosen]:
-        lines = text.rstrip().split("\n")
-        listed = sum(bool(_LISTED.match(line)) for line in lines[-12:])
-        return [] if listed > 2 else self.stated(lines[-1])
-
-    def _only(self, text: str) -> list[Chosen]:
-        """Return the only choice named in a text, by letter or by text."""
-        if abstains(text) and not any(map(abstains, self.texts)):
-            return []
-        for pattern in (_WRAPPED, _BRACKETED, _LETTER) if len(text) <= _SHORT else (_WRAPPED,):
-            letters = {"".join(match.groups("")).upper() for match in pattern.finditer(text)}
-            indexes = {index for letter in letters - {"I"} if (index := self.letter(letter)) is not None}
-            if pattern is _LETTER:
-                indexes -= {0}
-            if len(indexes) == 1:
-                return [(indexes.pop(),)]
-            if indexes:
-                return []
-        inside = self.within(text) if len(text) <= 2 * _SHORT else []
-        return [(inside[0],)] if len(inside) == 1 else []
+    def whole(self, text: str) -> Chosen | None:
+        """Return what a text is as a whole: a choice, or letters in a row, such as ABD; a single one may be small."""
+        if (equal := self.equal(text)) is not None:
+            return (equal,)
+        match = re.fullmatch(r"[\W_]*(?:([A-Z]{2,10})|([a-z]))[\W_]*", text)
+        letters = (match[1] or match[2].upper()) if match else ""
+        indexes = [ord(letter) - ord("A") for letter in letters]
+        ascending = bool(indexes) and indexes == sorted(set(indexes)) and indexes[-1] < self.count
+        return tuple(indexes) if ascending else None
 
 
-def _after(text: str, start: str) -> str:
-    """Return the rest of a text after a choice at its start."""
-    words = len(start.split())
-    return re.sub(r"\A\W*(?:(?:an?|the)\s+)?", "", text, flags=re.IGNORECASE)[len(start) :] if words else text
+def _overlap(one: Mark, other: Mark) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 @functools.lru_cache(maxsize=256)
-def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
-    listed = _Choices(choices, subjects=subjects)
-    return Parser(listed.stated, listed.loose, _CUES if subjects else _CUES_FOR_WRONG)
+def _listed(choices: tuple[str, ...]) -> _Choices:
+    return _Choices(choices)
 
 
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
     """Return the choices that a text gives as its answer; any letter is one if the prompt lists them.
 
-    "A is wrong" denies A unless the question asks for what is wrong.
+    A text that is a choice, word for word, gives it. "A is wrong" denies A unless the question asks for what is wrong.
     """
-    return read_answer(text, _parser(tuple(choices), not _ASKS_WRONG.search(question)))
+    listed = _listed(tuple(choices))
+    if (index := listed.verbatim(answer_part(text))) is not None:
+        return Reading(((index,),))
+    for choice in choices:
+        question = question.replace(choice, " ")
+    wrong, negative = bool(_ASKS_WRONG.search(question)), bool(_ASKS_NOT.search(question))
+    read = functools.partial(listed.stated, wrong=wrong, negative=negative)
+    return read_answer(text, Parser(read, read, whole=True))
 
 
 def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
     """Return the choices that an expected answer names by text, letter or letters, or None."""
-    listed = _Choices(tuple(choices))
+    listed = _listed(tuple(choices))
     answer = plain_characters(answer).strip()
-    if answer in choices:
-        return (list(choices).index(answer),)
+    if (index := listed.verbatim(answer)) is not None:
+        return (index,)
     letters = re.findall(r"\b[A-Z]\b", answer)
     if len(letters) > len(set(letters)):
         return None  # a sequence

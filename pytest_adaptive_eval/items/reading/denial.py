@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -17,7 +16,7 @@ _DISBELIEVED = (
 #: Words before what they deny.
 _BEFORE = lazy_pattern(
     rf"\b(?:{_DISBELIEVED}|not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
-    r"|never|neither|nor|no\s+longer|rather\s+than|instead\s+of|other\s+than|anything\s+but|everything\s+but|all\s+but"
+    r"|never|neither|nor|no\s+longer|rather\s+than|instead\s+of|(?<!nothing\s)(?<!none\s)other\s+than|different\s+from|differs\s+from|unlikely\s+to\s+be|any(?:thing|one|body)\s+but|every(?:thing|one|body)\s+but|all\s+but"
     r"|except(?:\s+for)?|excluding|unlike|as\s+opposed\s+to|opposite\s+of|far\s+from|hardly|avoid(?:ing)?"
     r"|refuse\s+to\s+(?:choose|pick|select|say)|(?:rul|exclud|eliminat|discard|reject|dismiss)"
     r"(?:e|es|ed|s|ing)?(?:\s+out)?|nicht|kein\w{0,2}|no\s+(?:es|son)|não\s+(?:é|são)|non\s+è|n'est\s+pas|не)(?![\w-])\s*"
@@ -34,7 +33,7 @@ _END = lazy_pattern(
 #: Words that say that a choice or a value is not the answer.
 _WRONG = (
     r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded"
-    r"|ruled\s+out|mistaken|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor))\b"
+    r"|ruled\s+out|mistaken|incorrect[ao]|incorret[ao]|errad[ao]|falsch|faux|fausse|fals[ao]|sbagliat[ao]|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor))\b"
 )
 _RIGHT = (
     r"(?:the\s+|an?\s+)?"
@@ -42,11 +41,11 @@ _RIGHT = (
 )
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
-    r"\b(?:is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be)\s+(?:\w+ly\s+|also\s+|just\s+)*"
-    rf"(?:{_WRONG}|out\b|(?:not|never)\s+(?:\w+ly\s+)?{_RIGHT})"
+    r"\b(?:is|are|was|were|es|est|ist|é|è|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be|(?:has|have)\s+been)\s+(?:\w+ly\s+|also\s+|just\s+|all\s+|both\s+)*"
+    rf"(?:(?:an?\s+|the\s+)?{_WRONG}|out\b|(?:not|never)\s+(?:\w+ly\s+)?{_RIGHT})"
     rf"|\b(?:is|are|was|were)n'?t\s+(?:\w+ly\s+)?{_RIGHT}|\b(?:can(?:not|'?t|\s+not)|could(?:n'?t|\s+not))\s+be\s+{_RIGHT}"
     r"|\b(?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)\b"
-    r"|\bfails\b|\?\s*(?:no|nope|wrong|i\s+don'?t\s+think\s+so)\b|不对|错误|不正确|不符合",
+    r"|\bfails\b|\bcontradicts?\b|\?\s*(?:no|nope|wrong|i\s+don'?t\s+think\s+so|i\s+doubt\s+it)\b|不对|错误|不正确|不符合|ではな|じゃな",
     re.IGNORECASE,
 )
 #: Words that name what is wrong, before it.
@@ -58,53 +57,46 @@ _NAMED = lazy_pattern(
 )
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
-    r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
+    r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
     r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
-_NEGATIVE = lazy_pattern(rf"\b{_WRONG}", re.IGNORECASE)
 _SENTENCE = lazy_pattern(
-    r"[;!?。；\n:]|\.(?=\s)|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b", re.I
+    r"[;!?。；\n:]|\.(?=\s)|,(?=[\u3000-\uffff])|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b",
+    re.I,
 )
 _VERB = lazy_pattern(
     r"\b(?:is|are|was|were|be|it's|choose|pick|select|take|answer|answers|go|think|believe|has|have)\b|[=:]", re.I
 )
 
 
-def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True) -> str:
+def without_denied(text: str, *, subjects: bool = True) -> str:
     """Return a text with spaces in place of what it denies.
 
     Args:
         text: In plain characters.
-        kept: Texts that are answers, which may hold words that deny.
         subjects: Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
     """
     found = [*_AFTER.finditer(text)] if subjects else []
     before = [*_BEFORE.finditer(text), *(_NAMED.finditer(text) if subjects else ())]
     if not found and not before:
         return text
-    answers = [
-        span.span()
-        for each in kept
-        if _BEFORE.search(each) or _NEGATIVE.search(each)
-        for span in re.finditer(re.escape(each), text, re.IGNORECASE)
-    ]
     letters = list(text)
 
-    def blank(start: int, match: re.Match[str], end: re.Match[str] | None) -> int:
-        if any(match.start() < stop and begin < match.end() for begin, stop in answers):
-            return 0
+    def blank(start: int, end: re.Match[str] | None) -> int:
         stop = end.start() if end else len(text)
         letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
         return stop
 
+    done = 0
     for match in found:
-        blank(_subject(text, match.start()), match, _REASON.search(text, match.end()))
+        if match.end() > done:
+            done = blank(_subject(text, match.start()), _REASON.search(text, match.end()))
     done = 0
     for match in sorted(before, key=lambda match: match.start()):
         if match.end() > done:  # else its end is that of the one before
-            done = max(done, blank(match.start(), match, _END.search(text, match.end())))
+            done = max(done, blank(match.start(), _END.search(text, match.end())))
     return "".join(letters)
 
 

@@ -58,12 +58,12 @@ class Parser(Generic[Value]):
     Args:
         stated: Returns the different answers in a part that gives the answer; empty if there is none.
         loose: Returns the different answers of a text that does not say which is its answer.
-        cues: More words that announce an answer of this kind.
+        whole: Whether `loose` reads announcements, corrections and notes by itself.
     """
 
     stated: Callable[[str], Sequence[Value]]
     loose: Callable[[str], Sequence[Value]]
-    cues: re.Pattern[str] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,14 @@ class Reading(Generic[Value]):
         return self.values[0] if len(self.values) == 1 else None
 
 
-def _stated_parts(text: str, cues: re.Pattern[str] | None = None) -> Iterator[str]:
+def _stated_parts(text: str, *, whole: bool = False) -> Iterator[str]:
     """Yield the parts of a cleaned text that give its answer, the most binding first."""
     yield from boxes(text)
     if end := fields_end(text):
-        yield from cue_parts(without_notes(text[end:]), cues)
+        yield from cue_parts(without_notes(text[end:]))
     yield from json_fields(text)
-    yield from cue_parts(without_notes(text[:end] if end else text), cues)
+    if not whole:
+        yield from cue_parts(without_notes(text[:end] if end else text))
 
 
 def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
@@ -110,13 +111,15 @@ def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
 def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
     if is_program(text):
         return Reading(())
-    for part in itertools.islice(_stated_parts(text, parser.cues), _PARTS):
+    for part in itertools.islice(_stated_parts(text, whole=parser.whole), _PARTS):
         if values := parser.stated(part[:_CHARACTERS]):
             return Reading(tuple(dict.fromkeys(values)))
         if is_definite(part):
-            later = cue_parts(text[max(boxes_end(text), fields_end(text)) :], parser.cues)
+            later = cue_parts(text[max(boxes_end(text), fields_end(text)) :])
             values = next(filter(None, (parser.stated(each[:_CHARACTERS]) for each in later)), ())
             return Reading(tuple(dict.fromkeys(values)), "" if values else part)
+    if parser.whole:
+        return Reading(tuple(dict.fromkeys(parser.loose(text))))
     text = without_notes(text).strip()
     *_, corrected = (text, *(text[match.end() :] for match in _CORRECTED.finditer(text)))
     if corrected != text and len(corrected) <= _CORRECTION and len(set(values := parser.loose(corrected))) == 1:

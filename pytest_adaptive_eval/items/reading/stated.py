@@ -66,6 +66,7 @@ _CUE = lazy_pattern(
 _NEGATED = lazy_pattern(
     r"\s*(?:not|never|hardly|unlikely to be|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE
 )
+_DENYING = lazy_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.
 _SHORT_LINE = lazy_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S|[\s*•-]*(?:\d{1,2}[.)]\s+)?[^\s.:!?]{1,20}\s*\Z")
@@ -191,13 +192,16 @@ def _unescaped(value: str) -> str:
     return re.sub(r"\\([\"'/])", r"\1", value.replace("\\n", "\n").replace("\\\\", "\\"))
 
 
-def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
+def cue_parts(text: str) -> Iterator[str]:
     """Yield the text after phrases for the answer, the last first: the rest of the line, or the next non-blank one."""
-    matches = list(_CUE.finditer(text))
-    if more is not None:
-        matches += more.finditer(text)
-    for match in sorted(matches, key=lambda match: match.end(), reverse=True):
-        rest = text[match.start() + len(match[0].rstrip()) :]
+    return (part for _, part in announced_places(text))
+
+
+def announced_places(text: str) -> Iterator[tuple[int, str]]:
+    """Yield where such a text begins, and the text."""
+    for match in reversed(list(_CUE.finditer(text))):
+        end = match.start() + len(match[0].rstrip())
+        rest = text[end:]
         line = rest.partition("\n")[0]
         if not line.strip(" *_`$\\[]()\":'=|"):
             lines = itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12])
@@ -207,5 +211,6 @@ def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
         line = line.strip().lstrip("*_: ")
         before = re.split(r"[.!?\n:]", text[max(0, match.start() - 80) : match.start()])[-1]
         asked = _QUESTION.match(line) and _ASKING.search(before)
-        if line and not asked and not _NEGATED.match(line) and not _DISBELIEVED.search(before):
-            yield line
+        denied = _DENYING.search(match[0]) or _NEGATED.match(line) or _DISBELIEVED.search(before)
+        if line and not asked and not denied:
+            yield text.index(line, end), line

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.stated import without_notes
+from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _YES = (
@@ -24,10 +27,6 @@ _UNKNOWN = (
     "未知|不确定|无法确定|desconocido|"
     "inconnu|unbekannt|неизвестно|不明|알 수 없음"
 )
-_NEGATED = (
-    r"(?:is|was|are|does|do|can|would|could)(?:\s+not|n't)\s+(?:\w+\s+)?(?:true|correct|right|accurate|the case)"
-    r"|not\s+(?:true|correct|right)"
-)
 _AFTER = r"(?![^\W\d_])"
 _BEFORE = r"(?<![^\W_])"
 
@@ -41,98 +40,125 @@ def _pattern(words: str) -> str:
     return "|".join(filter(None, (f"{_BEFORE}(?:{'|'.join(spaced)}){_AFTER}", "|".join(others))))
 
 
-_WORDS = "|".join(
-    (
-        rf"(?P<negated>\b(?:{_NEGATED})\b)",
-        rf"(?P<unknown>{_pattern(_UNKNOWN)})",
-        rf"(?P<no>{_pattern(_NO)})",
-        rf"(?P<yes>{_pattern(_YES)})",
-    )
+_TOKEN = lazy_pattern(
+    rf"(?P<unknown>{_pattern(_UNKNOWN)})|(?P<no>{_pattern(_NO)})|(?P<yes>{_pattern(_YES)})", re.IGNORECASE
 )
-_TOKEN = lazy_pattern(_WORDS, re.IGNORECASE)
-_OPEN = r"[\s\"'`$*_(\[{<:「【|#.=>-]*+"
-#: A letter of a choice may stand before the word.
-_LEADING = lazy_pattern(rf"{_OPEN}(?:(?:option\s+)?[A-D](?:\s?[).:]|\s(?=\())+{_OPEN})?(?:{_WORDS})", re.IGNORECASE)
-#: "no" before another word is mostly no answer, nor is "right" or "there are".
-_ALONE = lazy_pattern(r"[\s]*(?:[.,!;:)\]}*\"'`|<$\n—–-]|\Z|[^\x00-\x7f])")
-#: What follows a word that is no answer: "No answer", "Yes is wrong".
-_UNMEANT = lazy_pattern(
-    r"\s+(?:(?:answer|comment|response|reply|opinion)\b"
-    r"|(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b)",
+#: What is before and after a word that is an answer: "no" before another word mostly is none, nor is "on the right".
+_BEFORE_WORD = lazy_pattern(
+    r"(?:\A|[^\w\s]|\n|\b(?:is|was|be|say|think|believe|guess|so|thus|hence|therefore|answer|probably|likely|definitely|clearly|actually"
+    r"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that)\s)\s*\Z",
     re.IGNORECASE,
 )
-#: Characters of a text whose first word is its answer though a sentence follows.
-_SHORT = 200
-_CLAIM = lazy_pattern(
-    r"(?:statement|claim|sentence|assertion|hypothesis|proposition|it|that|this|which|answer)\s+"
-    r"(?:is|was|must be|would be)\s+"
-    r"(?:therefore\s+|thus\s+|indeed\s+|definitely\s+|clearly\s+|actually\s+)?"
-    r"(?P<word>true|false|correct|incorrect|not\s+true|not\s+correct|untrue|wrong|unknown|uncertain)\b",
+_AFTER_WORD = lazy_pattern(
+    r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely)\b",
     re.IGNORECASE,
 )
+_COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
+_SUBJECT = r"(?:it|that|this|there|he|she|they|the\s+(?:statement|claim|sentence|answer|assertion))"
+#: Phrases that say no or yes, the first that fits, and phrases that say neither though they begin with "no".
+_PHRASE = lazy_pattern(
+    r"(?P<none>\b(?:yes|no)\s+(?:is|would\s+be|seems)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|not)\b|\bno\s+way\s+(?:to|of)\b"
+    r"|\bno\s+(?:\w+\s+){0,2}(?:idea|clue|comment|answer|opinion|information|data|evidence|image|one|conclusion|response|reply)\b|\bnobody\b"
+    r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
+    r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
+    r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
+    rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n't)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$)))"
+    r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
+    rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: Statements that something is there or not.
+_EXISTS = lazy_pattern(
+    r"(?:(?:^|(?<=[.!?]\s))(?P<without>no)\b|\bthere(?:'s|\s+(?:is|are|was|were))(?P<no>n't|\s+not?\b)?|\bi\s+(?:can\s+)?(?:(?P<unseen>do\s+not|don't|cannot|can't|can\s+not)\s+)?(?:see|spot|find)(?P<nothing>\s+no\b)?"
+    r"|\bthe\s+(?:image|picture|photo|text|passage)\s+(?:(?P<lacks>does\s+not|doesn't)\s+)?(?:shows?|contains?|depicts?|includes?|mentions?)(?P<none>\s+no\b)?)(?P<what>\s+[\w\s]{1,80})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FUNCTION = frozenset(
+    [
+        "a",
+        "an",
+        "any",
+        "the",
+        "in",
+        "on",
+        "of",
+        "at",
+        "to",
+        "is",
+        "are",
+        "there",
+        "it",
+        "some",
+        "this",
+        "that",
+        "and",
+        "with",
+        "image",
+        "picture",
+        "photo",
+        "text",
+        "visible",
+        "present",
+        "shown",
+        "seen",
+    ]
+)
+_VALUES = ("yes", "no", "unknown")
 
 
 def _kind(match: re.Match[str]) -> str:
-    if match["negated"]:
-        return "no"
-    return next(kind for kind in ("unknown", "no", "yes") if match[kind])
+    return next(kind for kind in _VALUES if match[kind])
 
 
-def _stated(text: str) -> list[str]:
-    """Return the word at the start of a part that gives the answer, with joined ones."""
+def _symbols(text: str, question: str) -> str:
+    """Return a text with a symbol in place of each word and phrase that says yes, no or unknown."""
+    asked = _words(question) | {"one", "it"}
+
+    def existence(match: re.Match[str]) -> str:
+        words = _words(match["what"])
+        denied = any(match[name] for name in ("no", "without", "nothing", "unseen", "lacks", "none"))
+        return symbol(_VALUES.index("no" if denied else "yes")) if words and words <= asked else match[0]
+
+    def phrase(match: re.Match[str]) -> str:
+        return " ... " if match["none"] else symbol(_VALUES.index("no" if match["no"] else "yes"))
+
+    def word(match: re.Match[str]) -> str:
+        before = text[max(0, match.start() - 24) : match.start()]
+        alone = _BEFORE_WORD.search(before) and _AFTER_WORD.match(text, match.end())
+        return symbol(_VALUES.index(_kind(match))) if alone or match["unknown"] else match[0]
+
     text = re.sub(r"\\(?:text|textbf|mathbf|mathrm)\b|[{}$\\]", " ", text)
-    match = _LEADING.match(text)
-    if not match:
-        claims = {_claimed(claim["word"]) for claim in _CLAIM.finditer(text)}
-        tokens = {_kind(token) for token in _TOKEN.finditer(text) if _stands_alone(text, token)}
-        return sorted(claims or tokens)
-    kinds = [_kind(match)]
-    rest = re.match(r"[\s\"'*)]*(?:or|and|/|,|\||;|oder|ou|或|o|y)[\s\"'*(]*", text[match.end() :], re.IGNORECASE)
-    if rest and (other := _LEADING.match(text, match.end() + rest.end())) and _ALONE.match(text, other.end()):
-        kinds.append(_kind(other))
-    return list(dict.fromkeys(kinds))
+    text = _PHRASE.sub(phrase, _EXISTS.sub(existence, text))
+    return _TOKEN.sub(word, text)
 
 
-def _claimed(word: str) -> str:
-    match = _TOKEN.match(word)
-    return _kind(match) if match else "no"
+def _words(text: str) -> set[str]:
+    """Return the words of a text that mean something, in the singular."""
+    return {word.rstrip("s") for word in re.findall(r"\w+", text.casefold())} - _FUNCTION
 
 
-def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    """Return whether a word is an answer of its own, and not part of a sentence."""
-    before = text[: match.start()].rstrip(" *\"'`(")
-    return (not before or before[-1] in ".,:;!?\n。，：—–-|=") and _ALONE.match(text, match.end()) is not None
+def _values(text: str, question: str = "") -> list[str]:
+    """Return the truth values that a text, or a part that gives the answer, affirms."""
+    found = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
+    if not found and abstains(text):
+        return ["unknown"]
+    return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in found for index in chosen[:1]]
 
 
-def _loose(text: str) -> list[str]:
-    """Return the truth values of a text that does not mark its answer."""
-    match = _LEADING.match(text)
-    if match and _UNMEANT.match(text, match.end()):
-        return []
-    lines = [words for line in text.split("\n") if line.strip() for words in [_LEADING.match(line)]]
-    if len(lines) > 1 and all(words and not words.string[words.end() :].strip(" .*)\"'") for words in lines):
-        return list(dict.fromkeys(_kind(words) for words in lines if words))
-    if match and _ALONE.match(text, match.end()):
-        return _stated(text.partition("\n")[0])
-    last = text.rstrip().rpartition("\n")[2]
-    for part in (last, text):
-        claims = [_claimed(claim["word"]) for claim in _CLAIM.finditer(part)]
-        if claims:
-            return claims[-1:]
-        tokens = {_kind(token) for token in _TOKEN.finditer(part) if _stands_alone(part, token)}
-        if tokens:
-            return sorted(tokens)
-    if match and len(text) < _SHORT:
-        return _stated(text.partition("\n")[0])
-    return ["unknown"] if abstains(text) else []
+def _whole(text: str) -> Chosen | None:
+    """Return the index of the truth value that a text is as a whole, if any."""
+    match = _TOKEN.fullmatch(re.sub(r"(?:です|입니다)?[\W_]*\Z", "", text.strip(" \"'*")))
+    return (_VALUES.index(_kind(match)),) if match else None
 
 
-_PARSER = Parser(_stated, _loose)
+def read_truth(text: str, question: str = "") -> Reading[str]:
+    """Return ``yes``, ``no`` or ``unknown`` as a text gives it.
 
-
-def read_truth(text: str) -> Reading[str]:
-    """Return ``yes``, ``no`` or ``unknown`` as a text gives it."""
-    return read_answer(text, _PARSER)
+    Args:
+        question: Question that it answers: "There is no dog" says no where it asks for a dog.
+    """
+    read = functools.partial(_values, question=question)
+    return read_answer(text, Parser(read, read, whole=True))
 
 
 def truth_of(answer: str) -> str | None:

@@ -33,7 +33,7 @@ def _truth(question: Asked, text: str) -> float:
 
 def _truths(question: Asked, text: str) -> Sequence[str | None]:
     """Return the truth values that a text gives; a letter stands for the choice yes or no."""
-    values = read_truth(text).values
+    values = read_truth(text, question.prompt).values
     if values or not question.choices:
         return values
     chosen = read_choice(text, question.choices, question.prompt).value

@@ -9,7 +9,9 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters, whole_words, without_reasoning
+from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
 from pytest_adaptive_eval.items.reading.reader import stated_texts
+from pytest_adaptive_eval.items.reading.statements import symbol
 
 #: An article before another word; a capital A within a sentence is a letter.
 _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
@@ -28,6 +30,11 @@ def _normal(text: str) -> str:
     return folded(text).strip(" .!,;:\"'*`「」『』")
 
 
+def _lines(text: str) -> str:
+    """Return the folded lines of a text."""
+    return "\n".join(map(folded, text.splitlines()))
+
+
 def _comparable(answer: str, text: str) -> tuple[str, str]:
     """Return an accepted answer and a text as they are compared; punctuation counts if it is all of the answer."""
     expected = _normal(answer)
@@ -39,7 +46,9 @@ def _exact(question: Asked, text: str) -> float:
     for candidate in (text, *stated_texts(text)):
         if any(expected == read for expected, read in (_comparable(answer, candidate) for answer in question.answers)):
             return 1.0
-    return 0.0
+    words = [_normal(answer) for answer in question.answers if _normal(answer)]
+    marked = with_symbols(_lines(without_reasoning(text)), words)  # the words of an answer deny nothing
+    return float(symbol(0) in map(_normal, stated_texts(marked)))
 
 
 def _contains(question: Asked, text: str) -> float:
@@ -48,12 +57,15 @@ def _contains(question: Asked, text: str) -> float:
     part = question.meta.get(_WITHIN_WORDS, False)
     if not isinstance(part, bool):
         raise ValueError(f"meta.{_WITHIN_WORDS} is {part!r:.80}, expected true or false")
-    pairs = (_comparable(answer, text) for answer in question.answers)
-    return float(
-        any(
-            expected in read if part else next(whole_words(expected, read), None) is not None
-            for expected, read in pairs
-        )
+    answers = [_normal(answer) or folded(answer) for answer in question.answers]
+    return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
+
+
+def shows_answer(question: Asked) -> bool:
+    """Return whether a prompt holds an accepted answer in whole words, so that a reply may repeat it."""
+    prompt = folded(question.prompt)
+    return any(
+        next(whole_words(_normal(answer), prompt), None) is not None for answer in question.answers if _normal(answer)
     )
 
 

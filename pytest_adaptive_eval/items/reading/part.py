@@ -1,0 +1,75 @@
+"""Read whether a text gives an expected text as its answer, somewhere in its sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
+from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
+from pytest_adaptive_eval.items.reading.stated import without_notes
+from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
+_QUESTION = lazy_pattern(r"[^.!?\n]{1,400}\?")
+_PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
+_SHORT = _PART[:-5] + "?"
+_OR = r"(?:or|vs\.?|oder|ou|или)"
+_AND = r"and\s+(?!not\b|so\b|it\b|that\b|this\b|is\b|was\b|has\b)"
+_BEGIN, _END = r"(?:^|:|\b(?:is|are|be|both))\s*", r"\s*\.?\s*$"
+_THE = r"(?:the\s+|an?\s+)?"
+#: The expected text beside others, in a list or joined by "or", or named as absent.
+_LISTED = lazy_pattern(
+    rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
+    rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|\b{_OR}\s+{_THE}{SYMBOL}"
+    rf"|{SYMBOL}\s*[/|]\s*\w|\w\s*[/|]\s*{SYMBOL}"
+    rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_THE}{SYMBOL}(?:\s*[,;]\s*(?:{_AND})?{_SHORT}){{2,9}}(?:\s+{_AND}{_PART})?{_END}"
+    rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{1,9}}(?:{_AND})?{_PART}\s*[,;]\s*{_THE}{SYMBOL}{_END}"
+    rf"|{_BEGIN}{_THE}{SYMBOL}(?:\s*[,;]\s*{_PART}){{0,9}},?\s+{_AND}{_PART}{_END}"
+    rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_PART},?\s+{_AND}{_THE}{SYMBOL}{_END}",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: A line of a list: of other words, or of the expected text.
+_ITEM = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
+_NAMED = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{SYMBOL}[.,;]?\s*")
+#: A title or a quotation, whose words are not the text's.
+_QUOTED = lazy_pattern(rf"\"[^\"\n{SYMBOL[1:-1]}]{{1,120}}\"")
+
+
+def gives_part(text: str, answers: Sequence[str], question: str, *, within_words: bool = False) -> bool:
+    """Return whether a text affirms one of the expected texts: not only as the question's, denied, or one of several.
+
+    Args:
+        text: Folded, as the expected texts are.
+        question: Text that was asked, whose questions do not count where the text repeats them.
+    """
+    for asked in (question, *_QUESTION.findall(question)):
+        if any(answer in asked and answer != asked.strip() for answer in answers):
+            text = text.replace(asked.strip(), "\n")
+    marked = with_symbols(text, answers, within_words=within_words)
+    if marked == text or is_program(text):
+        return marked != text
+    return read_answer(marked, Parser(_read, _read, whole=True)).values == ((0,),)
+
+
+def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = False) -> str:
+    """Return a text with a symbol in place of the expected texts, the longest first."""
+    for answer in sorted(answers, key=len, reverse=True):
+        line = text.replace("\n", " ")
+        starts = [line.find(answer)] if within_words else list(whole_words(answer, line))
+        for start in reversed([start for start in starts if start >= 0]):
+            text = f"{text[:start]}{symbol(0)}{text[start + len(answer) :]}"
+    return text
+
+
+def _read(text: str) -> list[Chosen]:
+    lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
+    left = [line for number, line in enumerate(lines) if not _in_list(lines, number)]
+    return read_statements(_LISTED.sub(" ", "\n".join(left)), mentions=len(text))
+
+
+def _in_list(lines: list[str], number: int) -> bool:
+    """Return whether a line is one of several that have a few words each."""
+    beside = lines[max(0, number - 1) : number] + lines[number + 1 : number + 2]
+    item = _NAMED.fullmatch(lines[number])
+    return item is not None and any(_ITEM.fullmatch(line) for line in beside)

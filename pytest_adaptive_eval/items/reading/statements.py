@@ -1,0 +1,379 @@
+"""Read what the statements of a text affirm and deny.
+
+Each option that a text names is one character, its symbol, before any word is interpreted: the words of an option are
+never read as words of the text. The text is divided into statements. A statement announces an option, judges it,
+consists of it, begins with it, or only mentions it. The strongest kind of statement counts. A correction outweighs
+what precedes it. Announcements are ordered, the last counts; other statements that affirm different options are several
+answers.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
+from pytest_adaptive_eval.items.reading.stated import announced_places, is_definite
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
+#: Indexes of the options that are given together, sorted; empty for an answer that is none of them.
+Chosen = tuple[int, ...]
+
+_FIRST, _WEAK = 0x20000, 0x400
+#: Pattern of a symbol.
+SYMBOL = _S = "[\U00020000-\U000207ff]"
+#: Marks that may surround a symbol.
+_MARKS = r"[\s\"'`$*_()\[\]{}<>:.,=~\\/-]"
+_OPEN, _CLOSE = r"[ \"'`$*_(\[{<\\]", r"[ \"'`$*_)\]}>\\]"
+_JOINT = (
+    rf"{_CLOSE}{{0,6}}(?:,? *\b(?P<or>or|oder|ou|или|o|vs\.?)\b|或者?|又は|または"
+    rf"|,? *\b(?:and|as\s+well\s+as|und|et|и|y|e)\b|(?P<bar>[|/;-])|[,&+、和及与]|(?<= ))"
+    rf"(?: *\b(?:(?P<also>or)|and|maybe|perhaps|possibly|even|else|either)\b){{0,2}}{_OPEN}{{0,6}}"
+)
+_NEXT = lazy_pattern(rf"{_JOINT}(?P<symbol>{_S})", re.IGNORECASE)
+_SYMBOL = lazy_pattern(_S)
+#: A symbol of an option that only its letter in brackets, or with a word, can be.
+_STRONG = lazy_pattern("[\U00020000-\U000203ff]")
+#: Where one statement ends and another begins.
+_BREAK = lazy_pattern(
+    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?=[\u3000-\uffff])|\s[–]\s|\s?—\s?"
+    r"|(?<!\bif),?\s+(?=(?:but|however|hence|thus|therefore|yet|so|sondern|mais|sino|aber|pero)\b)"
+    rf"|,\s*(?=(?:(?:while|whereas|although|though|it|that|this|here|actually|wait|no|now|i|we|however|leaving|which)\b|the\s+(?:\w+\s+)?(?:answer|option|choice)\b"
+    rf"|{_S}\s*(?:[-:(]|(?:is|was|fits|seems|works|does)\b)))",
+    re.IGNORECASE,
+)
+_SURE = (
+    r"(?:therefore|thus|likely|probably|indeed|also|clearly|definitely|certainly|most|simply|obviously|actually|either|both|only"
+    r"|the|a|é|là|to\s+be|option|choice|letter|that|it\s+is|it's)"
+)
+#: What may stand between words that announce an answer and it.
+_THEN = rf"(?:{_MARKS}|\b{_SURE}\b){{0,12}}"
+_CUE = (
+    r"(?P<firm>\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?(?:\s+rather)?\s+"
+    r"(?:choose|chose|pick|select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess)\b)"
+    r"|\b(?:thus|so|hence|therefore|then)\b,?(?:\s+the\s+\w+(?:\s+\w+){0,6}\s+(?:is|are))?"
+    r"|\b(?:it|that|this)(?:'s|\s+is|\s+(?:must|should|has\s+to|can\s+only)\s+be)(?!\s+(?:like|as))|\bmy\s+(?:\w+\s+)?(?:guess|choice|pick|vote)\s*(?:is|:)?"
+    r"|\b(?:leaving|leaves)(?:\s+us)?(?:\s+with)?|(?:故选|应选|因此选|所以选|选择|我选|题选|选)(?!项|择题)|\b(?:edit|correction)\b"
+    r"|(?:而|我认为|答案)是|\b(?:es|est|é|è)\s+(?:la\s+|a\s+)?|\bsondern|\bsino|\bmais|\bmas\b"
+)
+_ANNOUNCED = lazy_pattern(rf"(?:{_CUE}){_THEN}(?={_S})", re.IGNORECASE)
+_GOOD = (
+    r"(?:correct|right|best|better|true|accurate|answer|closest|appropriate|likely|suitable|preferred|superior|valid|consistent"
+    r"|plausible|it)"
+)
+_BAD = r"(?:incorrect|wrong|false|untrue|invalid|inaccurate|exception|mistaken)"
+_JUDGED = (
+    rf"{_CLOSE}{{0,6}}(?:[:=–—-]\s*|\()\s*(?:correct|right|yes|true|✓|✔|✅|o\b)"
+    rf"|[^\n\U00020000-\U000207ff.!?]{{0,60}}?\b(?:is|are|was|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be|looks|remains|es|est|ist|é|è|este)\b"
+    r"(?:\s+(?:therefore|thus|likely|probably|indeed|also|clearly|definitely|the|only|most|one|that\s+is|a|much|to\s+be)){0,5}\s+"
+    r"(?:GOOD|most\s+\w+|richtig|correct[ao]|corret[ao]|corretta|vraie?|juste)\b"
+    r"(?!\s+(?:than|for\s+the\s+first|at\s+first))|[^\n\U00020000-\U000207ff.!?]{0,20}?\s(?:fits|works|matches|holds|remains|makes\s+sense|applies|wins)\b(?!\s+(?:at\s+first))"
+    r"|\s*(?:项|选项)?(?:是)?(?:正确|对|最佳)的?|が正しい|\s*✓|\s*✅"
+)
+_VERDICT = lazy_pattern(rf"{_S}(?:{_JUDGED.replace('GOOD', _GOOD)})", re.IGNORECASE)
+#: The same where a question asks for what is wrong.
+_VERDICT_OF_WRONG = lazy_pattern(
+    rf"{_S}(?:{_JUDGED.replace('GOOD', f'(?:{_GOOD}|{_BAD})')}|\s*[:–-]\s*{_BAD})", re.IGNORECASE
+)
+_QUALITY = r"(?:likely|plausible|suitable|appropriate|accurate|convincing|probable|correct)"
+#: One option is better than another.
+_BETTER = lazy_pattern(
+    rf"({_S})[^\n\U00020000-\U000207ff]{{0,30}}?\b(?:(?P<less>less\s+{_QUALITY}|worse|weaker)|(?:more\s+{_QUALITY}|better|stronger|likelier|preferable|superior|beats))(?:\s+\w+){{0,2}}?(?:\s+(?:than|to)\b)?{_MARKS}{{0,6}}({_S})",
+    re.IGNORECASE,
+)
+_LEADING = lazy_pattern(
+    rf"(?:{_MARKS}|\b(?:i'd\s+say|(?:i\s+(?:would\s+)?)?(?:think|believe|guess|say|feel)|my\s+(?:best\s+)?guess\s+is|not\s+(?:sure|certain)|probably|maybe|perhaps|most\s+likely|likely"
+    rf"|possibly|option|choice|only|but|and|also|either|both|it\s+(?:could|may|might|can)\s+be|it's|it\s+is|that|is|the|then|yes|sure|edit|no|wait|actually|sorry|hmm+|now|on\s+second\s+thoughts?|correction|rather)\b){{0,16}}(?={_S})",
+    re.IGNORECASE,
+)
+#: What follows an option that its statement begins with.
+_ENDED = lazy_pattern(
+    r"[\s\"'`$*_)\]}>]{0,6}(?:[.,:;!?(\n–—=|/\[-]|\Z|[^\x00-\x7f]|\b(?:because|since|as|due|for|i\s+think|i\s+guess|is\s+my)\b)",
+    re.I,
+)
+_ONLY_SYMBOLS = lazy_pattern(
+    rf"(?:{_MARKS}|\b(?:the|option|choice|either|both|maybe|perhaps|possibly|and|or|also|answer)\b|[|;,&+]|{_S})+", re.I
+)
+_CONCLUDED = lazy_pattern(
+    r"\W*(?:so|thus|hence|therefore|based\s+on|in\s+conclusion|overall|in\s+summary)\b", re.IGNORECASE
+)
+#: A verdict beside an option. A space or a full stop may be the option's own, unless several options have one.
+_MARKED = lazy_pattern(
+    rf"({_S})(?P<mark>[\x20\"'*_)\]]*(?:\?|[:=→|>–—-]+|(?=[.(✓✔✅✗✘❌]|\x20\w|正确|错误))[\x20.|\"'*_(\[]*)(?:(?P<good>correct|right|yes|true|✓|✔|✅|正确)|"
+    rf"(?P<bad>incorrect|wrong|no|false|✗|✘|❌|错误|0(?:\.0+)?\s*%))(?=[\x20).|*_\"']*(?:[.,;:!|，。；]|$|{_S}))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SURELY = lazy_pattern(r"[?:=→|>✓✔✅✗✘❌–—-]")
+_CONTRAST = lazy_pattern(r"\W*(?:but|however|so|therefore|thus|hence|yet)\b", re.IGNORECASE)
+#: Statements that affirm nothing.
+_SUPPOSED = lazy_pattern(
+    r"^\W*(?:(?:but|so|and|now|even|only|then)\s+)*if\b(?!\s+(?:we|you|i)\b)|\bif\b(?!\s+(?:we|you|i)\b).*\b(?:would|were|had)\b|\b(?:would|were|had)\b.*\bif\b(?!\s+(?:we|you|i)\b)|\b(?:suppose|supposing|assum(?:e|ing)|unless(?!\s+(?:we|you|i)\b)|whether|otherwise|imagine|it\s+depends)\b|\bwould\s+be\s+(?:right|correct|true)\s+if\b|如果|假如|若是",
+    re.IGNORECASE,
+)
+_CONCESSION = lazy_pattern(
+    r"\W*(?:but\s+)?(?:although|(?:even\s+)?though|while|whereas|despite|since|because|as)\b[^,]*,", re.I
+)
+_CONCEDED = lazy_pattern(
+    r"^\W*(?:(?:but|and|so)\s+)?(?:(?:although|though|even\s+though|while|whereas|despite)\b[^,]*$|many|most\s+(?:people|would)|some|one\s+(?:might|may|could|would)|you\s+(?:might|may|could|would)"
+    r"|people|anyone|at\s+first|initially|first|originally|i\s+(?:\w+\s+)?(?:thought|was\s+going|have\s+said|considered|wanted))\b"
+    rf"|^\W*(?:between|of|among)\s+(?:\w+\s+){{0,2}}{_S}"
+    rf"|{_S}[^\n\U00020000-\U000207ff.,(]{{0,30}}\b(?:are|is|seems?|looks?)\s+(?:both\s+|all\s+|equally\s+|very\s+|also\s+|a\s+)*(?:tempting|plausible|possible|close|candidates?|contenders?)\b|\b(?:(?<!second\s)thought|as\s+likely\s+as|need\s+to|have\s+to\s+(?:choose|decide)\s+between|choose\s+between|at\s+first|(?:often|commonly|frequently|usually)\s+(?:attributed|named|said|called|thought)|(?:(?<!no\s)doubt|unlikely|false|wrong|untrue)\s+that)\b|\blet(?:'s|\s+me|\s+us)\s+(?:look|consider|start|check|see|examine|begin)\b",
+    re.IGNORECASE,
+)
+_CORRECTION = lazy_pattern(
+    r"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*(?:no\b|wait\b|actually\b|edit\b|correction\b|sorry\b|oops\b|(?:up)?on\s+reflection\b|update\b|scratch\s+that\b|on\s+second\s+thoughts?\b|i\s+meant?\b"
+    r"|let\s+me\s+(?:re|correct)|or\s+rather\b)|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
+    re.IGNORECASE,
+)
+_OR = lazy_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)
+_CONFIRMED = lazy_pattern(r"\b(?<!not\s)(?:right|correct|yes|fine|true)\b", re.IGNORECASE)
+_SHARE = lazy_pattern(
+    rf"(?P<before>\d{{1,3}}(?:\.\d+)?\s*%)\s+(?:on|for|to)\s+(?P<after>{_S})|({_S})[^\n\U00020000-\U000207ff%\d]{{0,30}}(\d{{1,3}}(?:\.\d+)?\s*%|[01]?\.\d+)"
+)
+#: A verdict that rejects the option before it.
+_REJECTED = lazy_pattern(
+    rf"{_S}{_CLOSE}{{0,6}}[:=–—-]\s*(?:no|not|incorrect|wrong|false|✗|✘|❌|0(?:\.0+)?\s*%)(?!\w)[^\n.;,\U00020000-\U000207ff]{{0,80}}"
+    rf"|{_S}[^\n.;\U00020000-\U000207ff]{{0,200}},?\s*\bso\s+(?:no|not)\b|{_S}(?:项|选项)?(?:是)?(?:错误|错|不对|不正确)的?",
+    re.IGNORECASE,
+)
+#: The same by what the option is not.
+_IS_NOT = lazy_pattern(
+    rf"{_S}{_CLOSE}{{0,6}}\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
+    rf"(?!\s+(?:only|wrong|incorrect|bad))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
+    re.IGNORECASE,
+)
+#: Options that are denied together.
+_DENIED_LIST = lazy_pattern(
+    rf"\b(?:(?:none\s+of|neither|nor|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+|except){_MARKS}{{1,6}}|(?:incorrect|wrong|false|rejected|eliminated|ruled\s+out)\s*:\s*)"
+    rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+",
+    re.IGNORECASE,
+)
+#: What is left when all others are ruled out.
+_ALL_BUT = lazy_pattern(
+    rf"\b(?:all|every\w*|any\w*)\b[^\n.\U00020000-\U000207ff]{{0,40}}\b(?:except|but|other\s+than|apart\s+from)\b{_MARKS}{{0,6}}(?={_S}{_CLOSE}{{0,4}}\s(?:is|are|(?:can|could|has|have)\s+be\w*)\s(?:in|not|wrong|false|ruled|elim|excl))",
+    re.IGNORECASE,
+)
+_TERMINAL = lazy_pattern(r"[\n.!?;。！？；]")
+
+
+#: Characters of a line that say what a correction is about.
+_LINE = 200
+
+
+class Strength(enum.IntEnum):
+    """How a statement affirms options, from the weakest."""
+
+    MENTIONED = 0
+    BEGINS = 1
+    CONSISTS = 2
+    JUDGED = 3
+    ANNOUNCED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Affirmation:
+    """Options that a statement affirms, at a place of the text. Several values are joined by "or"."""
+
+    values: tuple[Chosen, ...]
+    strength: Strength
+    start: int
+    end: int
+
+
+def symbol(index: int, *, weak: bool = False) -> str:
+    """Return the character of an option; a weak one may be a word or the letter of something else."""
+    return chr(_FIRST + index + _WEAK * weak)
+
+
+def option_of(character: str) -> int:
+    """Return the index of the option of a symbol."""
+    return (ord(character) - _FIRST) % _WEAK
+
+
+def read_statements(
+    text: str,
+    equal: Callable[[str], Chosen | None] = lambda _: None,
+    *,
+    wrong: bool = False,
+    negative: bool = False,
+    mentions: int = 0,
+) -> list[Chosen]:
+    """Return the different options that a text affirms; an empty tuple for another answer that it announces.
+
+    Args:
+        text: With symbols in place of options, see `symbol`.
+        equal: Returns the option that an announced text equals in another notation, if any.
+        wrong: Whether the text answers a question for what is wrong: "A is wrong" then affirms A.
+        negative: Whether the text answers a question for what is not so: "A is not round" then does not deny A.
+        mentions: Characters of a text up to which an option that is only mentioned is its answer.
+    """
+    found = _Statements(text, equal, wrong, negative, mentions).affirmations()
+    strength = max((each.strength for each in found), default=Strength.MENTIONED)
+    strongest = [each for each in found if each.strength == strength]
+    if strength is Strength.ANNOUNCED:
+        strongest = strongest[-1:]
+    values = list(dict.fromkeys(value for each in strongest for value in each.values))
+    last = text.rstrip().rpartition("\n")[2]
+    if strength is Strength.MENTIONED and len(values) != 1 and last != text and not _LEADING.match(last):
+        return read_statements(last, equal, wrong=wrong, negative=negative, mentions=mentions)
+    return values
+
+
+class _Statements:
+    """Statements of one text, and what they affirm."""
+
+    def __init__(
+        self, text: str, equal: Callable[[str], Chosen | None], wrong: bool, negative: bool, mentions: int
+    ) -> None:
+        self.text, self.equal, self.short = text, equal, len(text) <= mentions
+        self.first = len(text) - len(text.lstrip())
+        self.verdict = _VERDICT_OF_WRONG if wrong else _VERDICT
+        marked = list(_MARKED.finditer(text))
+        several = len({match[1] for match in marked}) > 1
+        for match in reversed(marked):
+            if several or _SURELY.search(match[0]):
+                verdict = f"{match[1]}: {'yes' if match['good'] else 'no'}\n"
+                text = text[: match.start()] + verdict + text[match.end() :]
+        self.text = text
+        left = _ALL_BUT.sub(_spaces, text)
+        for pattern, counts in ((_DENIED_LIST, True), (_REJECTED, not wrong), (_IS_NOT, not wrong and not negative)):
+            left = pattern.sub(_spaces, left) if counts else left
+        self.affirmed = without_denied(left, subjects=not wrong)
+        self.announced = dict(self._announced())
+        self.announced.update({match.end(): ((option_of(text[match.end()]),),) for match in _ALL_BUT.finditer(text)})
+
+    def _group(self, start: int) -> tuple[tuple[Chosen, ...], int]:
+        """Return the options at a place, and where they end."""
+        indexes, end, either = [option_of(self.affirmed[start])], start + 1, False
+        while match := _NEXT.match(self.affirmed, end):
+            indexes.append(option_of(match["symbol"]))
+            either = either or any(match[name] for name in ("or", "bar", "also"))
+            end = match.end()
+        if either:
+            return tuple((index,) for index in dict.fromkeys(indexes)), end
+        return (tuple(sorted(set(indexes))),), end
+
+    def _groups(self, start: int, end: int) -> Iterator[tuple[tuple[Chosen, ...], int]]:
+        """Yield the options that are joined in a statement, and where they end."""
+        while match := _SYMBOL.search(self.affirmed, start, end):
+            values, start = self._group(match.start())
+            yield values, start
+
+    def _announced(self) -> Iterator[tuple[int, tuple[Chosen, ...]]]:
+        """Yield places and options of announced answers; an empty tuple of options is another answer."""
+        for match in _ANNOUNCED.finditer(self.affirmed):
+            values, end = self._group(match.end())
+            if match["firm"] or _ENDED.match(self.affirmed, end):
+                yield match.end(), values
+        for start, part in announced_places(self.affirmed):
+            leading = _LEADING.match(part)
+            named = set(_SYMBOL.findall(part if "\n" in part else _TERMINAL.split(part, maxsplit=1)[0]))
+            if "\n" in part and len(named) > 1:
+                yield start, (tuple(sorted(map(option_of, named))),)
+            elif leading:
+                yield start + leading.end(), self._group(start + leading.end())[0]
+            elif len(named) == 1:
+                yield start, ((option_of(named.pop()),),)
+            elif (whole := self.equal(part)) is not None:
+                yield start, (whole,)
+            elif not named and is_definite(part):
+                yield start, ((),)
+
+    def affirmations(self) -> list[Affirmation]:
+        """Return what statements affirm, without what later ones take back."""
+        if shared := self._shares():
+            return shared
+        found: list[Affirmation] = []
+        taken, keeps, supposed = 0, True, False
+        for start, end in self._spans():
+            statement = self.text[start:end]
+            supposed = bool(_SUPPOSED.search(statement)) or (supposed and not self._ends_sentence(start))
+            if _CORRECTION.search(statement):
+                found = _without_taken(found, taken, keeps)
+                line = self.text[start : min(_line_end(self.text, start), start + _LINE)]
+                taken, keeps = len(found), bool(_SYMBOL.search(line)) or bool(_CONFIRMED.search(line))
+            asked = self.text[end : end + 1] == "?" and not _ONLY_SYMBOLS.fullmatch(statement)
+            if asked or supposed or _CONCEDED.search(statement):
+                continue
+            concession = _CONCESSION.match(self.text, start, end)
+            stated = self._affirmed(concession.end() if concession else start, end)
+            if _OR.match(statement) and found:
+                stated = [
+                    Affirmation((*found[-1].values, *each.values), found[-1].strength, start, end) for each in stated
+                ]
+            elif _CORRECTION.search(statement) and len(stated) == 1:
+                stated = [replace(stated[0], strength=max(stated[0].strength, Strength.BEGINS))]
+            found += stated
+        return _without_taken(found, taken, keeps)
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield where statements begin and end."""
+        start = 0
+        for match in _BREAK.finditer(self.text):
+            if self.text[start : match.start()].strip():
+                yield start, match.start()
+            start = match.end()
+        if self.text[start:].strip():
+            yield start, len(self.text)
+
+    def _ends_sentence(self, start: int) -> bool:
+        """Return whether a new sentence, or "but", is at a place."""
+        before = self.text[max(0, start - _LINE) : start].rstrip(" ")[-1:]
+        return not before or _TERMINAL.match(before) is not None or _CONTRAST.match(self.text, start) is not None
+
+    def _shares(self) -> list[Affirmation]:
+        """Return the option with the highest share of a text that gives each option a share."""
+        shares: dict[int, float] = {}
+        for match in _SHARE.finditer(self.text):
+            shares[option_of(match["after"] or match[3])] = float((match["before"] or match[4]).rstrip("% "))
+        if len(shares) < 2 or max(shares.values()) == 0 or self.announced:
+            return []
+        best = [(index,) for index, share in shares.items() if share == max(shares.values())]
+        return [Affirmation(tuple(best), Strength.JUDGED, 0, 0)]
+
+    def _affirmed(self, start: int, end: int) -> list[Affirmation]:
+        """Return what one statement affirms, by its strongest form."""
+        places = [place for place in self.announced if start <= place < end]
+        if places:
+            return [Affirmation(self.announced[place], Strength.ANNOUNCED, start, end) for place in places]
+        if better := _BETTER.search(self.text, start, end):
+            best = better[3] if better["less"] else better[1]
+            return [Affirmation(((option_of(best),),), Strength.JUDGED, start, end)]
+        judged = [values for values, after in self._groups(start, end) if self.verdict.match(self.affirmed, after - 1)]
+        if judged:
+            return [Affirmation(values, Strength.JUDGED, start, end) for values in judged]
+        if leading := _LEADING.match(self.affirmed, start, end):
+            values, after = self._group(leading.end())
+            line = self.affirmed[_line_start(self.text, start) : _line_end(self.text, start)]
+            if len(line) <= _LINE and _ONLY_SYMBOLS.fullmatch(line):
+                return [Affirmation(values, Strength.CONSISTS, start, end)]
+            if start <= self.first and not _ENDED.match(self.affirmed, after):  # "B is closer."
+                return [Affirmation(values, Strength.CONSISTS, start, end)]
+            if _ENDED.match(self.affirmed, after):
+                return [Affirmation(values, Strength.BEGINS, start, end)]
+        symbols = [] if abstains(self.text[start:end]) else _SYMBOL.findall(self.affirmed[start:end])
+        if len(symbols) == 1 and _CONCLUDED.match(self.text, start):
+            return [Affirmation(((option_of(symbols[0]),),), Strength.JUDGED, start, end)]
+        named = dict.fromkeys(option_of(each) for each in symbols if self.short or _STRONG.match(each))
+        return [Affirmation(((index,),), Strength.MENTIONED, start, end) for index in named]
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _line_start(text: str, place: int) -> int:
+    return text.rfind("\n", 0, place) + 1
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
+
+
+def _without_taken(found: list[Affirmation], taken: int, keeps: bool) -> list[Affirmation]:
+    """Return affirmations without the first ones if a correction affirms others, or takes them back."""
+    replaced = any(each.strength > Strength.MENTIONED for each in found[taken:])
+    return found[taken:] if replaced or not keeps else found
