@@ -26,6 +26,7 @@ import numpy as np
 
 from benchmarks.network_agents import CodedAgent, chance, writer
 from benchmarks.study_actors import SKILLS, Pupil, network, panel, run
+from pytest_adaptive_eval.extensions.studies.network.ablation_kind import CONFIDENCE, over_seeds
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 
@@ -442,17 +443,17 @@ levels = 3
 """
 #: MACEval's ablations: the variant, and what it is compared in.
 VARIANTS = {
-    "interviewer": ('network = { interviewer = "weak" }', "error rate of addition"),
+    "interviewer": ('network = { interviewer = "weak" }', "error_rate of addition"),
     "roles": ('interviewee = "pal"', "energy"),
     "queries": ("network = { queries = 12 }", "area of addition"),
-    "errors injected": ("network = { injected = 200 }", "error rate of second"),
-    "static": ('nodes = { addition = { bank = "b.jsonl", interviewer = "", questions = "code" } }', "area of addition"),
+    "errors injected": ("network = { injected = 200 }", "error_rate of second"),
+    "static": ('network = { interviewer = "", node = [{ name = "addition", bank = "b.jsonl" }] }', "area of addition"),
 }
 
 
 def ablations() -> str:
     """MACEval's ablations as comparisons from TOML, over five seeds each."""
-    variants = "".join(f'[[eval.variant]]\nname = "{name}"\n{change}\n' for name, (change, _) in VARIANTS.items())
+    variants = "".join(f'[eval.variant."{name}"]\n{change}\n' for name, (change, _) in VARIANTS.items())
     items = [
         {"id": f"{n}-{k}", "prompt": f"{n} + {k}", "answer": f"{n + k}", "grader": "numeric", "meta": {"level": n}}
         for n in (1, 2, 3)
@@ -462,13 +463,12 @@ def ablations() -> str:
         toml = declared(url, LINE, "ann", "weak", "pal", kind="ablation", options="seeds = 5") + variants
         record = run(toml, files={"b.jsonl": "".join(json.dumps(item) + "\n" for item in items)})
     (study,) = record["interviews"]
-    rows = {(row["variant"], row["quantity"]): row for row in study["account"]["contrasts"]}
+    values = study["account"]["values"]
     told = []
     for name, (_, quantity) in VARIANTS.items():
-        row = rows[name, quantity]
-        low, high = (row["change"][key] for key in ("low", "high"))
-        p = "" if row["p_value"] is None else f", p {row['p_value']:.3f}"
-        told.append(f"{name}: {quantity} {row['before']:.2f} -> {row['after']:.2f} [{low:.2f}, {high:.2f}]{p}")
+        before, after = values["as written"][quantity], values[name][quantity]
+        change = over_seeds(np.subtract(after, before).tolist(), CONFIDENCE)
+        told.append(f"{name}: {quantity} {np.mean(before):.2f} -> {np.mean(after):.2f} {change.bounds_in_words(2)}")
     return "; ".join(told)
 
 

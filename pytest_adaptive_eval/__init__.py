@@ -36,9 +36,9 @@ _NAMES = {
     "hold_network": "extensions.studies.network.network_run",
     "load_model": "models",
     "read_bank": "banks",
-    "read_labels": "extensions.studies.network.result",
+    "read_labels": "extensions.studies.network.labels",
     "read_network": "extensions.studies.network.declare",
-    "supervisor_agreement": "extensions.studies.network.result",
+    "supervisor_agreement": "extensions.studies.network.labels",
     "write_bank": "banks",
 }
 

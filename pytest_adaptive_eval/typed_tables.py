@@ -223,8 +223,9 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
 
 
 def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
-    """Return the members of a union, or the type alone."""
+    """Return the members of a union, or the type alone; of a table by names, those of its values."""
     kind = kind.type if isinstance(kind, inspect.Metadata) else kind
+    kind = kind.value_type if isinstance(kind, inspect.DictType) else kind
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
 
 

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.cli.command import command_parser
 from pytest_adaptive_eval.cli.settings import given_settings
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.evaluation.toml import read_toml
-from pytest_adaptive_eval.extensions.studies.network.result import read_labels
+from pytest_adaptive_eval.extensions.studies.network.labels import read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import preflight, preflight_open_clip
 from pytest_adaptive_eval.models.replay import ReplayModel
@@ -429,7 +429,9 @@ READERS = {
     "toml": Reader("a.eval.toml", _write("a.eval.toml", _TOML), lambda f: read_toml(f / "a.eval.toml")),
     "texts": Reader("a.txt", _write("a.txt", "One sentence. Another one."), read_texts),
     "labels": Reader(
-        "l.jsonl", _write("l.jsonl", '{"item": "a-1-0", "fault": false}\n'), lambda f: bool(read_labels(f / "l.jsonl"))
+        "l.jsonl",
+        _write("l.jsonl", '{"node": "a", "item": "a-1-0", "fault": false}\n'),
+        lambda f: bool(read_labels(f / "l.jsonl")),
     ),
     "parameters": Reader(
         "p.jsonl",

@@ -148,10 +148,6 @@ class Metric(Generic[Result_contra]):
         """Return the items that a verdict takes if the truth is a `margin` from the threshold; empty if not known."""
         return []
 
-    def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
-        """Return the accuracy and the label of a line in the accuracy figure, or None without a line."""
-        return None
-
 
 def find_metric(name: str) -> Metric[Any]:
     """Return the metric of a name such as ``accuracy`` or ``ability.cross``.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
@@ -169,35 +168,11 @@ def drift_message(series: Sequence[Series]) -> str:
     return "no alarm"
 
 
-def correlation_lines(measures: Sequence[Measure], pairs: Mapping[tuple[int, int], Correlation]) -> list[str]:
-    """Return the correlation matrix, and each pair with its intervals."""
-    names = [f"{clean_terminal(measure.name, _NAME)} ({measure.metric})" for measure in measures]
-    in_matrix = [n for n, measure in enumerate(measures) if measure.metric != "last level"]
-    lines = []
-    if len(in_matrix) > 1:
-        numbers = {n: str(column) for column, n in enumerate(in_matrix, 1)}
-        heads = ["", "", "subjects", *numbers.values()]
-        rows = [
-            [numbers[i], names[i], str(len(measures[i].values)), *(_cell(pairs, i, j) for j in in_matrix)]
-            for i in in_matrix
-        ]
-        lines += ["Spearman above the diagonal, Pearson below"]
-        lines += [*aligned([heads, *rows], [0, *range(2, len(heads))], "  "), ""]
-    table = [["", "", "subjects", "Spearman", "Kendall", "Pearson", ""]]
-    for (i, j), pair in sorted(pairs.items(), key=lambda entry: measures[entry[0][1]].metric != "last level"):
-        intervals = tuple(map(_bounded, (pair.spearman, pair.kendall, pair.pearson)))
-        table.append([names[i], names[j], str(pair.subjects), *intervals, pair.why])
-    lines += ["with 95 % intervals, for subjects that are drawn independently", *aligned(table, [2], "  ")]
-    return lines
-
-
-def _cell(pairs: Mapping[tuple[int, int], Correlation], row: int, column: int) -> str:
-    if row == column:
-        return ""
-    pair = pairs[min(row, column), max(row, column)]
-    interval = pair.spearman if row < column else pair.pearson
-    return number(interval.estimate, 2) if interval else "-"
-
-
-def _bounded(interval: Interval | None) -> str:
-    return interval.in_words(2) if interval else "-"
+def correlation_lines(pairs: Sequence[tuple[Measure, Measure, Correlation]]) -> list[str]:
+    """Return a table of correlations, a row per pair of measures."""
+    rows = [["", "", "subjects", "Spearman", "Kendall", "p"]]
+    for first, second, found in pairs:
+        names = [f"{clean_terminal(one.name, _NAME)} ({one.metric})" for one in (first, second)]
+        numbers = (words.number_or_dash(value, 2) for value in (found.spearman, found.kendall))
+        rows.append([*names, str(found.subjects), *numbers, words.number_or_dash(found.p_value)])
+    return ["p: two-sided, of Kendall's tau, for subjects that are drawn independently", *aligned(rows, [2], "  ")]

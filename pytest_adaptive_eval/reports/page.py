@@ -11,7 +11,6 @@ import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -21,27 +20,24 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, VerdictRecord, listed_kinds
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
-from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.figures import (
     FEWEST,
     KIND_WORDS,
     PANELS,
     history_legend,
     history_panels,
-    history_rows,
     interview_figures,
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
-from pytest_adaptive_eval.reports.sections import interval_of, results_of
+from pytest_adaptive_eval.reports.sections import Table, interval_of, results_of
 from pytest_adaptive_eval.reports.view import ReportView, views
-from pytest_adaptive_eval.reports.words import number_or_dash, plottable
+from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
@@ -82,8 +78,7 @@ def html_page(
     """Return the report of a run as one HTML page that needs no network.
 
     Args:
-        banks: Available banks by the interview's name. Without one, questions are shown by their ids, and the ability's
-            interval at its end only.
+        banks: Available banks by the interview's name. Without one, questions are shown by their ids.
 
     Raises:
         UsageError: jinja2 is missing.
@@ -92,7 +87,7 @@ def html_page(
     banks = {} if banks is None else banks
     shown = views(record)
     style, script = Markup(asset("page.css")), Markup(asset("page.js"))
-    evaluations = [_evaluation(f"i{n}", view, banks.get(view.record.name)) for n, view in enumerate(shown, 1)]
+    evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(shown, 1)]
     titles = [
         (entry["title"], view.record)
         for entry, view in zip(evaluations, shown, strict=True)
@@ -107,7 +102,6 @@ def html_page(
         gates=[_gate(gate) for view in shown for gate in view.gates] + list(map(_gate, record.judged()[1])),
         evaluations=evaluations,
         wrong=_wrong(record, banks),
-        few=history_rows(record.run, series),
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
         seconds=f"{seconds:.1f}" if (seconds := plottable(record.seconds)) is not None else "-",
@@ -252,13 +246,12 @@ def _gate_bar(verdict: VerdictRecord) -> Markup | None:
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _evaluation(key: str, view: ReportView, bank: ItemBank | None) -> dict[str, Any]:
+def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
     """Return an evaluation as the template takes it."""
     evaluation = view.record
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
     name = clean_terminal(view.shown_place, _NAME)
-    parts: dict[str, Any] = {"led": None, "parted": None, "absent": (), "categories": (), "sure": "", "tables": ()}
-    parts |= _interview(key, view, bank) if evaluation.is_interview else results_of(key, view)
+    parts = _interview(key, view) if evaluation.is_interview else results_of(key, view)
     made = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
     return {
         **parts,
@@ -272,19 +265,14 @@ def _evaluation(key: str, view: ReportView, bank: ItemBank | None) -> dict[str, 
     }
 
 
-def _interview(key: str, view: ReportView, bank: ItemBank | None) -> dict[str, Any]:
+def _interview(key: str, view: ReportView) -> dict[str, Any]:
     interview = view.record
-    figures, absent = interview_figures(key, interview, view.gates, bank)
     return {
         "facts": _facts(view, interview),
         "notes": view.notes(),
-        "made": _setup(interview),
-        "led": interviewer_section(interview),
-        "parted": parted(key, interview, bank),
-        "figures": figures,
-        "absent": absent,
-        "categories": _categories(interview),
-        "sure": words.percent(interview),
+        "made": _setup(interview) | interviewer_facts(interview),
+        "figures": interview_figures(key, interview),
+        "tables": _categories(interview),
     }
 
 
@@ -329,38 +317,32 @@ def _setup(interview: EvaluationRecord) -> dict[str, str]:
     }
 
 
-def _categories(interview: EvaluationRecord) -> list[dict[str, Any]]:
-    """Return the rows of the table of categories; levels have a figure instead."""
-    rows = []
+def _categories(interview: EvaluationRecord) -> list[Table]:
+    """Return the table of categories; levels have a figure instead."""
+    rows: list[tuple[str | Markup, ...]] = []
     for row in [] if interview.levels else interview.categories:
-        accuracy, text = words.category_accuracy(row), "-"
+        accuracy = words.category_accuracy(row)
         interval = interval_of(accuracy)
-        if accuracy and interval:
-            text = unbroken(accuracy.in_words())
-        asked = f"{row.asked}/{row.size}"
-        bar = plots.interval_bar(*interval) if interval else None
-        name = clean_html(row.category or "none", 100)
-        rows.append({"name": name, "asked": asked, "accuracy": text, "bar": bar})
-    return rows
+        text = accuracy.in_words() if accuracy and interval else "-"
+        bar = plots.interval_bar(*interval) if interval else ""
+        rows.append((clean_html(row.category or "none", 100), f"{row.asked}/{row.size}", text, bar))
+    if not rows:
+        return []
+    note = "Each interval holds by itself, not all at once."
+    if not any(row[-1] for row in rows):
+        note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
+    return [Table("Accuracy by category", heads, rows, note)]
 
 
 _BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.
-_ROWS = 40  #: Rows of the memory table, the most asked first.
 
 
-@dataclass(frozen=True, slots=True)
-class InterviewerSection:
-    """Facts, and the memory table: category, questions, difficulties, share right."""
-
-    facts: list[tuple[str, str]]
-    memory: list[tuple[str, str, str, str]]
-
-
-def interviewer_section(interview: EvaluationRecord) -> InterviewerSection | None:
-    """Return the section on the interviewer, None if a formula chose the questions."""
+def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
+    """Return facts on the interviewer, empty if a formula chose the questions."""
     account = interview.interviewer
     if account is None:
-        return None
+        return {}
     interviewer = account.interviewer
     apart, off = (
         plottable(distances[0]) if distances else None
@@ -372,7 +354,7 @@ def interviewer_section(interview: EvaluationRecord) -> InterviewerSection | Non
     name = "none: drawn in the window"
     if interviewer:
         name = "by code" if interviewer.name == "deterministic" else interviewer.name or "unnamed"
-    facts = {
+    return {
         "interviewer": name,
         "embeddings": account.embeddings,
         "window of chances": account.window,
@@ -381,11 +363,6 @@ def interviewer_section(interview: EvaluationRecord) -> InterviewerSection | Non
         "fallbacks": _fallbacks(account),
         "cost": _cost(interview.costs),
     }
-    memory = sorted(account.memory[0] if account.memory else (), key=lambda row: -row.count)
-    return InterviewerSection(
-        [(name, clean_html(value, 300)) for name, value in facts.items() if value],
-        [_row(row) for row in memory[:_ROWS]],
-    )
 
 
 def _cost(costs: Costs) -> str:
@@ -415,10 +392,3 @@ def _fallbacks(account: InterviewerRecord) -> str:
     if agent.category_fallbacks:
         text += f"; categories {account.fallback_counts[1]}{listed_kinds(agent.category_fallbacks)}"
     return text + (f"; asked again {agent.asked_again} times" if agent.asked_again else "")
-
-
-def _row(row: CategoryRow) -> tuple[str, str, str, str]:
-    difficulty = "-"
-    if row.lowest is not None and row.mean is not None and row.highest is not None:
-        difficulty = minus(f"{row.mean:.1f} ({row.lowest:.1f} to {row.highest:.1f})")
-    return clean_html(row.name or "none", 100), str(row.count), difficulty, number_or_dash(row.accuracy, 2)

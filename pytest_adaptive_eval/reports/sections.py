@@ -151,4 +151,4 @@ def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Tab
         lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
     heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
     note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}." if bounds else ""
-    return Table(f"Ranking by {metric}", heads, lines, note)
+    return Table(f"Who ranks where by {metric}?", heads, lines, note)

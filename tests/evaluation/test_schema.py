@@ -74,6 +74,7 @@ class Outer(Table, frozen=True, kw_only=True):
 
     inner: Inner | None = None
     row: list[Inner] = []  # noqa: RUF012 -- msgspec copies it
+    named: dict[str, Inner] = {}  # noqa: RUF012 -- as above
     shares: dict[str, float] | list[str] | None = None
     names: tuple[str, ...] = ()
     pair: tuple[float, float] = (0.0, 1.0)
@@ -89,6 +90,7 @@ class Outer(Table, frozen=True, kw_only=True):
         ({"row": [{}, {"size": 1.5}]}, "here: row 2: size is 1.5, expected a whole number"),
         ({"row": [{}, 3]}, "here: row 2 is 3, expected a table"),
         ({"row": [{"sizes": 1}]}, "here: row 1: unknown setting 'sizes'; did you mean 'size'?"),
+        ({"named": {"x": {"sizes": 1}}}, "here: unknown setting 'named.sizes'; did you mean 'size'?"),
         (
             {"shares": {"a": "b"}},
             "here: shares is {'a': 'b'}, expected a table (a number under each name) or a list (text each)",

@@ -197,9 +197,6 @@ def test_banks_on_which_it_means_nothing():
 def test_what_the_draws_must_show():
     bank = make_bank()
     implied = float(expected_accuracy(bank, np.array([[-0.5]]))[0])
-    assert AT_LEAST.measure.threshold(AT_LEAST, bank) == (0.6, ">= .60")
-    assert ABILITY.measure.threshold(ABILITY, bank) == (pytest.approx(implied), "ability >= -.50")
-    assert ABILITY.measure.threshold(ABILITY, None) is None
     assert AT_LEAST.claims(bank, {}) == (Claim(12.0, 0.95),)
     near: Any = pytest.approx(20 * implied)
     assert replace(ABILITY, confidence=0.8).claims(bank, {}) == (Claim(near, 0.8),)

@@ -130,11 +130,13 @@ def test_truncated_replies_of_an_interviewer_are_told_with_its_cap(lab: Any) -> 
 @pytest.mark.slow
 def test_an_ablation_names_the_variants_whose_answers_were_truncated(lab: Any) -> None:
     text = NETWORK.replace('kind = "network"', 'kind = "ablation"\nseeds = 2').partition("[[eval.gate]]")[0]
-    text += '[[eval.variant]]\nname = "lower"\nnodes = {{ sums = {{ levels = 2 }} }}\n'
+    text += "[eval.variant.lower.network]\nqueries = 4\n"
     study = Run(lab, of_level(3))(text=text)
     assert study["error"] == ""
-    (note,) = study["notes"]
-    assert note.startswith("as written: 10 of 30 cut at the cap; 10 of 30 answers were truncated at 16 tokens")
+    first, second, *others = study["notes"]
+    assert first == "as written: 10 of 30 cut at the cap"
+    assert second.startswith("as written: 10 of 30 answers were truncated at 16 tokens")
+    assert all(note.startswith("lower: ") for note in others)
 
 
 @pytest.mark.slow

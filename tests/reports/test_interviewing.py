@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord
-from pytest_adaptive_eval.reports.page import interviewer_section
+from pytest_adaptive_eval.reports.page import interviewer_facts
 
 
 def facts(**account: Any) -> dict[str, str]:
     recorded = InterviewerRecord.of({"chosen": 4, **account})
     record: Any = SimpleNamespace(interviewer=recorded, asked=14, costs=Costs())
-    section = interviewer_section(record)
-    assert section is not None
-    return dict(section.facts)
+    return {name: value for name, value in interviewer_facts(record).items() if value}
 
 
 def test_distances_of_the_questions_are_shown() -> None:

@@ -173,16 +173,10 @@ def test_columns_of_numbers_alone_stand_at_the_right(cells: list[Any], numeric: 
     assert Table("t", ("name", "value"), rows).numeric == [False, numeric]
 
 
-def test_a_history_of_few_runs_is_a_table(make: SimpleNamespace) -> None:
+def test_a_history_of_one_run_is_not_drawn() -> None:
     record = run(held(bank(items(60))))
-    record.run = "r2"
-    page = unescape(html_page(record, series=[series([0.5, 0.75])]))
-    row = '<bdi>sums: whole bank</bdi></th><td><bdi>accuracy</bdi></td><td class="n">.50\u00a0±\u00a0.33</td>'
-    assert f'{row}<td class="n">.75\u00a0±\u00a0.33</td>' in page
-    assert '<div class="panels">' not in page
-    three = html_page(record, series=[series([0.5, 0.75, 0.5])])
-    assert '<div class="panels">' in three
-    assert 'class="few"' not in three
+    assert '<div class="panels">' not in html_page(record, series=[series([0.5])])
+    assert '<div class="panels">' in html_page(record, series=[series([0.5, 0.75])])
 
 
 def test_the_axis_and_the_error_bars_of_shares_stay_within_0_and_1() -> None:

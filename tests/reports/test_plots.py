@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from made import made
 
-from pytest_adaptive_eval.inference.betting import interval_of_draws
-from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
-from pytest_adaptive_eval.records.parts import ConditionRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.plots import Bin, Funnel, Kind, Threshold, Trace
-from tests.reports.held import bank, held, items
+from pytest_adaptive_eval.reports.plots import Kind, Share
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 shares = st.floats(0.0, 1.0)
@@ -113,110 +105,6 @@ def test_kinds() -> None:
     assert found == [Kind.RIGHT, Kind.RIGHT, Kind.WRONG, Kind.PARTLY, Kind.NONE]
 
 
-@pytest.mark.parametrize(("estimator", "guess"), [("map", 0.0), ("map", 0.2), ("eap", 0.0), ("mle", 0.0)])
-def test_the_band_of_the_ability_is_that_of_the_interview(estimator: str, guess: float) -> None:
-    on = bank(items(80), guess=guess)
-    interview = held(on, missing=(7, 20), estimator=ESTIMATORS[estimator](), batch=3)
-    trace = plots.ability_trace(interview, on)
-    assert trace is not None
-    assert trace.before == [*(a.theta_before[0] for a in interview.administrations), interview.theta[0]]
-    assert trace.error is not None
-    assert len(trace.error) == len(trace.before)
-    assert trace.error[-1] == interview.standard_error[0]
-    assert trace.error[0] == trace.error[2] == ESTIMATORS[estimator]().prior(1, 1).standard_error[0, 0]
-    scores = np.array([[np.nan if a.score is None else a.score for a in interview.administrations[:12]]])
-    places = [list(on.ids).index(a.item) for a in interview.administrations[:12]]
-    again = ESTIMATORS[estimator]().estimate(
-        scores,
-        on.discrimination[places][None],
-        on.intercept[places][None],
-        on.guess[places][None] if guess else None,
-        ESTIMATORS[estimator]().prior(1, 1),
-    )
-    assert trace.error[12] == pytest.approx(again.standard_error[0, 0], rel=1e-4)
-    assert trace.half == pytest.approx(1.6449 * interview.standard_error[0], rel=1e-3)
-    assert trace.kinds.count(Kind.NONE) == 2
-
-
-def test_no_band_without_the_bank_or_with_another() -> None:
-    on = bank(items(60))
-    interview = held(on)
-    assert plots.ability_trace(interview, None).error is None
-    assert plots.ability_trace(interview, on.only("odd")).error is None
-    assert plots.ability_trace(interview, replace(on, scale="another")).error is None
-    interview.administrations[9].score = 1.0 - interview.administrations[9].score
-    assert plots.ability_trace(interview, on).error is None, "these are not the abilities of these answers"
-    interview.policy.estimator = "oracle"
-    assert plots.ability_trace(interview, on).error is None
-    interview.theta = [0.1, 0.2]
-    assert plots.ability_trace(interview, on) is None
-
-
-def test_the_funnel_ends_at_the_interval_by_the_draws() -> None:
-    on = bank(items(80))
-    interview = held(on)
-    funnel = plots.accuracy_funnel(interview)
-    assert funnel is not None
-    assert funnel.asked == list(range(1, 31))
-    for n in (5, 30):
-        part = interval_of_draws(interview.draws()[:n])
-        at = funnel.asked.index(n)
-        assert (funnel.estimate[at], funnel.low[at], funnel.high[at]) == pytest.approx(
-            (part.estimate, part.low, part.high)
-        )
-
-
-def test_missing_scores_widen_the_funnel_on_both_sides() -> None:
-    on = bank(items(80))
-    whole, lacking = held(on), held(on)
-    lacking.administrations[10].score = None
-    one, two = plots.accuracy_funnel(whole), plots.accuracy_funnel(lacking)
-    assert two.high[-1] - two.low[-1] > one.high[-1] - one.low[-1]
-    assert two.low[9] == one.low[9]
-
-
-def test_long_interviews_have_curves_of_few_points() -> None:
-    on = bank(items(400))
-    interview = held(on, budget=360, batch=1)
-    funnel, trace = plots.accuracy_funnel(interview), plots.ability_trace(interview, on)
-    assert len(funnel.asked) <= 120
-    assert funnel.asked[-1] == 360
-    assert trace.error is not None
-    assert len(trace.error) == 361
-    assert trace.error[359] == pytest.approx(trace.error[360], rel=0.05)
-
-
-@pytest.mark.parametrize("field", ["propensity", "variance", "rest", "predicted"])
-@pytest.mark.parametrize("value", [None, "x", 1e300, 0.0])
-def test_no_funnel_from_damaged_draws(field: str, value: Any) -> None:
-    interview = held(bank(items(40)), budget=10)
-    for a in interview.administrations:
-        setattr(a, field, value)
-    funnel = plots.accuracy_funnel(interview)
-    assert funnel is None or all(0 <= v <= 1 for v in (*funnel.low, *funnel.high, *funnel.estimate))
-    if value in (None, "x") and field == "propensity":
-        assert funnel is None
-
-
-def test_thresholds_of_gates(make: SimpleNamespace) -> None:
-    given = [
-        ConditionRecord("accuracy", "at_least", 0.55),
-        ConditionRecord("ability", "at_least", 0.4),
-        ConditionRecord("accuracy", "not_worse_than", 0.02, "main"),
-        ConditionRecord("of a plugin that is not here", "at_least", 0.5),
-        None,
-    ]
-    gates = [make.gate() for _ in given]
-    for gate, condition in zip(gates, given, strict=True):
-        gate.verdict.condition = condition
-    assert plots.thresholds(gates, None) == [Threshold(0.55, ">= .55")]
-    on = bank(items(60))
-    p = 1 / (1 + np.exp(-on.discrimination[:, 0] * 0.4 - on.intercept))
-    (_, ability) = plots.thresholds(gates, on)
-    assert ability.label == "ability >= .40"
-    assert ability.value == pytest.approx(p.mean())
-
-
 def test_bins_by_difficulty() -> None:
     asked = [
         Administration(n, "a", "h", difficulty=d, score=s, predicted=p)
@@ -224,101 +112,30 @@ def test_bins_by_difficulty() -> None:
     ]
     interview = made(EvaluationRecord, "", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
     interview.administrations = asked
-    low, high = plots.difficulty_bins(interview)
-    assert (low.count, low.easiest, low.hardest, low.right, low.predicted) == (6, -2.0, -2.0, 1.0, pytest.approx(0.9))
+    (low, high), edges = plots.difficulty_bins(interview)
+    assert edges == [-2.0, -0.5, 1.0]
+    assert (low.asked, low.label, low.right) == (6, "difficulty -2.00 to -2.00", 1.0)
+    assert low.predicted == pytest.approx(0.9)
     assert (high.right, high.predicted) == (0.0, pytest.approx(0.4))
     assert low.high == pytest.approx(1.0)
     assert low.low == pytest.approx(6 / (6 + 1.6449**2), rel=1e-3), "Wilson's lower bound of 6 out of 6"
     interview.administrations = asked[:10]
-    assert plots.difficulty_bins(interview) is None
+    assert plots.difficulty_bins(interview) == ([], [])
 
 
 # pictures
 
 
-@given(
-    values=st.lists(
-        st.tuples(numbers, st.none() | numbers, st.sampled_from(list(Kind)), shares), min_size=1, max_size=40
-    ),
-    end=numbers,
-    band=st.booleans(),
-    half=st.none() | st.floats(0.0, 100.0),
-)
-def test_any_trace_stays_in_its_picture(
-    values: list[tuple[float, float | None, Kind, float]], end: float, band: bool, half: float | None
-) -> None:
-    before, difficulty, kinds, error = (list(column) for column in zip(*values, strict=True))
-    trace = Trace([*before, end], [*error, 0.1] if band else None, half, 1.645, difficulty, kinds)
-    picture, far = plots.trace_plot(trace, "k")
-    root = inside(picture)
-    assert 0 <= far <= sum(d is not None for d in difficulty)
-    drawn = sum(element.get("d", "").count("M") for element in of_class(root, "mark"))
-    assert drawn == sum(d is not None for d in difficulty)
-
-
-def test_marks_differ_in_shape() -> None:
-    shapes = {kind: re.sub(r"[\d.-]+", "", parsed(plots.mark(kind))[0].get("d", "")) for kind in Kind}
-    assert len({shapes[Kind.RIGHT], shapes[Kind.WRONG], shapes[Kind.PARTLY]}) == 3
-    assert shapes[Kind.NONE] == shapes[Kind.RIGHT], "a disc and a ring: filled and not, in the page's style"
-
-
-def test_a_trace_as_it_is_drawn() -> None:
-    trace = Trace([0.0, 0.0, 1.0], [1.0, 1.0, 0.5], 0.8, 1.6, [0.5, 40.0], [Kind.RIGHT, Kind.WRONG])
-    picture, far = plots.trace_plot(trace, "t1")
-    root = inside(picture)
-    assert far == 1
-    assert root.get("role") == "img"
-    ids = [root[0].get("id"), root[1].get("id")]
-    assert root.get("aria-labelledby") == " ".join(ids) == "t1-t t1-d"
-    assert [root[0].tag, root[1].tag] == ["title", "desc"]
-    assert root[1].text == (
-        "From .00 before question 1 to 1.00 logits after question 2. 1 questions right, 1 wrong, 0 partly right or "
-        "without a score."
-    )
-    line = of_class(root, "line")[0].get("d", "")
-    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line)]
-    assert heights[0] == heights[3] > heights[4] == heights[5], "up at the end, a step a question"
-    assert [text.text for text in of_class(root, "value")] == ["1.00"]
-    assert not of_class(
-        parsed(plots.trace_plot(Trace([0.0, 1.0], None, None, 1.6, [None], [Kind.NONE]), "t")[0]), "band"
-    )
-
-
-def test_a_threshold_just_below_another_has_its_label_below_its_line() -> None:
-    funnel = Funnel([1, 2], [0.5, 0.5], [0.0, 0.1], [1.0, 0.9])
-    root = parsed(plots.funnel_plot(funnel, [Threshold(0.6, ">= .60"), Threshold(0.58, ">= .58")], None, "k"))
-    upper, lower = sorted(float(line.get("y1", 0)) for line in of_class(root, "required"))
-    first, second = sorted(float(text.get("y", 0)) for text in of_class(root, "halo"))
-    assert first < upper < lower < second - 12
-
-
-@given(
-    rows=st.lists(st.tuples(shares, shares, shares), min_size=1, max_size=60),
-    required=st.lists(shares, max_size=4),
-    decided=st.none() | st.tuples(shares, shares, shares),
-)
-@example(rows=[(0.0, 0.1, 0.2)], required=[0.0, 0.01, 0.0, 0.02], decided=None)
-@example(rows=[(0.0, 0.1, 0.2)], required=[1.0, 0.99, 1.0, 0.98], decided=None)
-def test_any_funnel_stays_in_its_picture(
-    rows: list[tuple[float, float, float]], required: list[float], decided: tuple[float, float, float] | None
-) -> None:
-    low, estimate, high = (list(column) for column in zip(*[sorted(row) for row in rows], strict=True))
-    funnel = Funnel(list(range(1, len(rows) + 1)), estimate, low, high)
-    root = inside(plots.funnel_plot(funnel, [Threshold(v, f">= {v:.2f}") for v in required], decided, "k"))
-    labels = sorted(float(text.get("y", 0)) for text in of_class(root, "halo"))
-    assert len(labels) == len(required)
-    assert all(two - one >= 16 for one, two in itertools.pairwise(labels)), "labels overlap"
-    assert all(text.text.startswith("≥") for text in of_class(root, "halo"))
-    floor = float(of_class(root, "axis")[0].get("y1", 0))
-    assert all(label < floor for label in labels), "a label below the axis"
-
-
 @given(rows=st.lists(st.tuples(numbers, shares, shares), min_size=2, max_size=8))
 def test_any_response_curve_stays_in_its_picture(rows: list[tuple[float, float, float]]) -> None:
-    bins = [Bin(6, d, d, right, right / 2, (1 + right) / 2, predicted) for d, right, predicted in sorted(rows)]
-    root = inside(plots.response_plot(bins, "k"))
+    difficulties = sorted(row[0] for row in rows)
+    bins = [
+        Share(k, "bin", 6, right, right / 2, (1 + right) / 2, predicted)
+        for k, (_, right, predicted) in enumerate(rows, 1)
+    ]
+    root = inside(plots.bins_plot(bins, [*difficulties, difficulties[-1]], "k"))
     assert len(of_class(root, "point")) == len(of_class(root, "forecast")) == len(bins)
-    ticks = [text.text for text in of_class(root, "mid") if "name" not in text.get("class", "")]
+    ticks = [text.text or "" for text in of_class(root, "mid") if "name" not in text.get("class", "")]
     assert len(ticks) == len(bins) + 1
     assert max(map(len, ticks)) <= 4
 

@@ -57,9 +57,9 @@ def _run(options: argparse.Namespace) -> int:
         refuse(options, ("evaluation", "subject"), "is not for --compare, which names runs")
         return compare(options)
     if options.correlate is not None:
-        from pytest_adaptive_eval.cli.correlate import correlate
+        from pytest_adaptive_eval.cli.correlate import correlate_past
 
-        return correlate(options)
+        return correlate_past(options)
     return _list(options)
 
 

@@ -142,13 +142,9 @@ def _low_quality_lines(result: Mapping[str, Any], width: int) -> list[str]:
 
 def _ranking_lines(result: Mapping[str, Any], width: int) -> list[str]:
     ranking = result["ranking"]
-    spearman = ranking["spearman"]
-    text = f"- ({ranking['why']})"
-    if spearman:
-        estimate, low, high = (number_or_dash(spearman[name]) for name in ("estimate", "low", "high"))
-        text = f"{estimate} [{low}, {high}]"
+    spearman, by_chance = map(number_or_dash, (ranking["spearman"], result["ranking_by_chance"]))
     return wrap(
         f"ranking of {counted(ranking['subjects'], 'subject')} by the kept items against all originals, in the full "
-        f"format: Spearman {text}; by as many originals drawn at random {number_or_dash(result['ranking_by_chance'])}",
+        f"format: Spearman {spearman}; by as many originals drawn at random {by_chance}",
         width,
     )

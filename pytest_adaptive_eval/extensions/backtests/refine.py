@@ -131,7 +131,7 @@ class Refinement:
             "parts": list(self.fit.items.modalities.parts),
             "at_bound": {name: values.round(6).tolist() for name, values in at_bound.items()},
             "counts": {name: sum(finding.reason == name for finding in self.findings) for name in REASONS},
-            "ranking": self.ranking.to_json(),
+            "ranking": self.ranking._asdict(),
             "ranking_by_chance": None if np.isnan(self.by_chance) else round(self.by_chance, 6),
             "moved": [{"subject": s, "rank_by_all": before, "rank_by_kept": after} for s, before, after in self.moved],
             "separations": {

@@ -101,12 +101,6 @@ class Ability(Metric[SessionResult]):
         """Return the outlooks of the accuracy at the ability."""
         return threshold_outlooks(condition, bank, policy, accuracy_at(bank, condition.value), baseline, margin)
 
-    def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
-        """Return the accuracy at the required ability, if the bank is given."""
-        if bank is None:
-            return None
-        return accuracy_at(bank, condition.value), f"{self.name} {condition.requirement}"
-
 
 class AbilityComponent(Metric[SessionResult]):
     """One component of ability, such as ``cross``, in standard deviations of the bank's subjects, by weighted draws."""

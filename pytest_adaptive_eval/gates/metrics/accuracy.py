@@ -84,15 +84,6 @@ class Accuracy(Metric[SessionResult]):
             return paired_outlooks(condition, bank, policy, baseline, margin)
         return threshold_outlooks(condition, bank, policy, target, baseline, margin)
 
-    def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
-        """Return the required accuracy; that of a recorded subject if the bank is given."""
-        if condition.kind not in RANKS:
-            return condition.value, condition.requirement
-        if bank is None:
-            return None
-        threshold = reference_threshold(condition, bank)
-        return threshold.high, _rank_requirement(threshold, condition, bank)
-
 
 def reference_threshold(condition: Condition, bank: ItemBank) -> ReferenceThreshold:
     """Return the accuracy that a rank or a comparison with a recorded subject requires."""

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from acting import Skilled, pool_of
 from scipy import stats
 
 from benchmarks.network_agents import CodedAgent, writer
-from pytest_adaptive_eval.extensions.studies.network.ablation_kind import (
-    contrasts,
-    mean_over_seeds,
-    quantities,
-    welch_p_value,
-)
+from pytest_adaptive_eval.extensions.studies.network.ablation_kind import AS_WRITTEN, CONFIDENCE, over_seeds, quantities
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
+from pytest_adaptive_eval.extensions.studies.report_sections.ablation import AblationAccount, tables
 
-FIRST = np.array([1.0, 1.4, 0.9, 1.2, 1.1])
-SECOND = np.array([1.3, 1.5, 1.3, np.nan, 1.2])
-
-
-def test_a_change_has_the_interval_of_paired_differences_and_the_p_value_of_welch() -> None:
-    (change,) = contrasts("more", {"energy": FIRST}, {"energy": SECOND, "area of x": SECOND})
-    both = np.isfinite(SECOND)
-    interval = stats.ttest_rel(SECOND[both], FIRST[both]).confidence_interval(0.95)
-    assert change.change is not None
-    assert (change.change.low, change.change.high) == pytest.approx((interval.low, interval.high))
-    assert change.p_value == pytest.approx(stats.ttest_ind(FIRST[both], SECOND[both], equal_var=False).pvalue)
-    assert (change.seeds, change.before) == (4, pytest.approx(FIRST[both].mean()))
+FIRST = [1.0, 1.4, 0.9, 1.2, 1.1]
+SECOND = [1.3, 1.5, 1.3, 1.1, 1.2]
 
 
-def test_values_that_tell_nothing() -> None:
-    assert mean_over_seeds(np.array([1.0, np.nan]), 0.95) is None
-    assert np.isnan(welch_p_value(np.ones(3), np.ones(3)))
-    assert np.isnan(welch_p_value(np.ones(1), np.ones(3)))
+def test_a_change_has_the_interval_of_paired_differences() -> None:
+    interval = stats.ttest_rel(SECOND, FIRST).confidence_interval(0.95)
+    found = over_seeds(np.subtract(SECOND, FIRST).tolist(), CONFIDENCE)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_changes_of_quantities_that_both_have_are_shown() -> None:
+    values = {
+        AS_WRITTEN: {"energy": FIRST, "area of x": [1.0]},
+        "more": {"energy": SECOND, "area of x": [1.0], "z": FIRST},
+    }
+    (table,) = tables(Mock(), AblationAccount(values))
+    interval = over_seeds(np.subtract(SECOND, FIRST).tolist(), CONFIDENCE)
+    assert table.rows == [("more", "energy", "1.120", "1.280", interval.in_words())]
 
 
 def test_quantities_of_a_network() -> None:
@@ -48,7 +46,7 @@ def test_quantities_of_a_network() -> None:
     ]
     found = quantities(results)
     assert list(found) == [
-        "energy", "area of addition", "error rate of addition", "area of operations", "error rate of operations",
+        "energy", "area of addition", "error_rate of addition", "area of operations", "error_rate of operations",
     ]  # fmt: skip
     assert found["area of addition"] == pytest.approx([result["addition"].area for result in results])
-    assert (found["error rate of operations"] > 0.2).all()
+    assert min(found["error_rate of operations"]) > 0.2

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, read_network, recorded
+from pytest_adaptive_eval.extensions.studies.network.labels import Label, read_labels
 from pytest_adaptive_eval.extensions.studies.network.node import LevelItems, bank_levels
-from pytest_adaptive_eval.extensions.studies.network.result import Label, read_labels
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily
@@ -226,25 +226,24 @@ def test_no_question_comes_twice(queries: int, rounds: int, seed: int) -> None:
 
 def test_labels_are_read(tmp_path: Any) -> None:
     path = tmp_path / "labels.jsonl"
-    path.write_text(
-        '{"item": "a", "fault": true}\n\n{"item": "b", "rating": 4.5, "node": "n", "subject": "question"}\n'
-    )
-    assert read_labels(path) == [Label("a", fault=True), Label("b", "n", "question", None, 4.5)]
+    first = '{"node": "n", "item": "a", "fault": true}\n'
+    path.write_text(first + '{"item": "b", "rating": 4.5, "node": "n"}\n')
+    assert read_labels(path) == [Label("n", "a", fault=True), Label("n", "b", None, 4.5)]
     for line in (
         "[]",
         "{",
-        '{"item": 1, "fault": true}',
-        '{"item": "a"}',
-        '{"item": "a", "rating": 6}',
-        '{"item": "a", "fault": "no"}',
-        '{"item": "a", "fault": true, "subject": "x"}',
-        '{"item": "a", "fault": true, "colour": 1}',
+        "x",
+        '{"node": "n", "item": 1, "fault": true}',
+        '{"item": "a", "fault": true}',
+        '{"node": "n", "item": "a", "rating": 6}',
+        '{"node": "n", "item": "a", "fault": "no"}',
+        '{"node": "n", "item": "a", "fault": true, "colour": 1}',
         "[" * 100000,
     ):
-        path.write_text('{"item": "a", "fault": true}\n' + line)
+        path.write_text(first + line)
         with pytest.raises(ConfigError, match=r"labels.jsonl:2: "):
             read_labels(path)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"missing: .*expected lines such as"):
         read_labels(tmp_path / "missing")
 
 

@@ -18,10 +18,11 @@ from acting import Skilled, pool_of
 from benchmarks.network_agents import COST, CodedAgent, writer
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.labels import Label, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.node import PATIENCE
 from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
-from pytest_adaptive_eval.extensions.studies.network.result import Label, NetworkResult, supervisor_agreement
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.pool import ModelPool
@@ -286,16 +287,19 @@ def test_agreement_with_labels() -> None:
     data = {"node": [{"task": "addition", "levels": 4}], "supervisor": {"model": "sup", "exchanges": 10}}
     sup = CodedAgent("sup", lambda text: "yes" if "987654321987" in text else "no")  # it sees every wrong answer
     result = held(data, Skilled("sue", GOOD), sup)
-    truth = [Label(one.item, fault=None if one.score is None else one.score < 1) for one in result.nodes[0].exchanges]
+    truth = [
+        Label("addition", one.item, fault=None if one.score is None else one.score < 1)
+        for one in result.nodes[0].exchanges
+    ]
     found = supervisor_agreement(result, truth)
-    assert (found.judged, found.accuracy, found.f1) == (len(truth), 1.0, 1.0)
+    assert (found.judged, found.accuracy) == (len(truth), 1.0)
     assert supervisor_agreement(result, []).judged == 0
     assert np.isnan(supervisor_agreement(result, []).accuracy)
-    flipped = supervisor_agreement(result, [Label(one.item, fault=not one.fault) for one in truth])
-    assert (flipped.accuracy, flipped.f1) == (0.0, 0.0)
+    flipped = supervisor_agreement(result, [Label(one.node, one.item, not one.fault) for one in truth])
+    assert flipped.accuracy == 0.0
     data["supervisor"] = {"model": "sup", "scheme": "scale", "exchanges": 10}
     rated = held(data, Skilled("sue", GOOD), CodedAgent("sup", lambda text: "1" if "987654321987" in text else "5"))
-    labels = [Label(one.item, rating=1.5 if one.fault else 4.5) for one in truth]
+    labels = [Label(one.node, one.item, rating=1.5 if one.fault else 4.5) for one in truth]
     assert supervisor_agreement(rated, labels).spearman == pytest.approx(1.0)
 
 

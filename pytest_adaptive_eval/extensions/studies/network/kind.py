@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,16 +17,14 @@ from pytest_adaptive_eval.extensions.studies.network.declare import (
     read_network,
     recorded,
 )
+from pytest_adaptive_eval.extensions.studies.network.labels import Label, read_labels, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.result import (
-    Label,
     NetworkResult,
     area_difference,
     energy,
     energy_difference,
     energy_error,
-    read_labels,
-    supervisor_agreement,
 )
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.several import (
@@ -103,8 +101,7 @@ class NetworkPlan(Plan):
     @property
     def roles(self) -> tuple[tuple[Member, bool], ...]:
         """The models: interviewees are subjects, supervisors and interviewers are agents."""
-        interviewed = set(self.network.subjects)
-        return tuple((member, member.name in interviewed) for member in self.models)
+        return roles_of([self.network], self.models)
 
     @property
     def _most(self) -> int:
@@ -158,11 +155,8 @@ class NetworkPlan(Plan):
         if self.labels:
             agreement = supervisor_agreement(result, self.labels)
             account["agreement"] = plain(agreement)
-            if not agreement.judged + agreement.rated + agreement.unread:
-                notes.append(
-                    f"none of the labels is of a review of {result.supervisor}: give item, node and subject as the "
-                    "record's reviews have them"
-                )
+            if not agreement.judged + agreement.rated:
+                notes.append(f"no label is of a readable review of {result.supervisor}: check node and item of labels")
         error = void_reason(result)
         return replace(
             self._result(result),
@@ -170,8 +164,7 @@ class NetworkPlan(Plan):
             broken=bool(error),
             notes=tuple(notes),
             account=account,
-            costs=costs_of(self.models, result.by_member, result.loads),
-            members=tuple({**model, "name": name} for name, model in result.models.items()),
+            **participants(self.roles, [result], result.loads),
         )
 
     @property
@@ -329,10 +322,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     written = dict(spec.data["network"])
     if settings.seed is not None or "seed" in spec.data:
         written["seed"] = spec.seed(settings)
-    read = bank_reader(context)
-    tools: dict[str, Any] = {"families": context.tasks(), "banks": read, "graders": settings.graders}
-    network = read_network(written, models[0].name, where=spec.where, **tools)
-    network = replace(network, unanswered=table.unanswered)
+    network = network_reader(spec, settings, context)(written, models[0].name)
     check_members([network], [member.name for member in models], "the network")
     if network.interviewee in {node.name for node in network.nodes}:
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
@@ -348,14 +338,20 @@ def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     ]
 
 
-def bank_reader(context: Context) -> Callable[[str], ItemBank]:
-    """Return a function that reads the bank at a path, which a file may name relative to its folders."""
+def network_reader(spec: EvalSpec, settings: Settings, context: Context) -> Callable[[Mapping[str, Any], str], Network]:
+    """Return a function that reads a network from plain data and the interviewee's name, and each bank once."""
 
-    def read(path: str) -> ItemBank:
+    @cache
+    def read_bank(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
             raise ConfigError(f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items")
         return context.read(bank_path)
+
+    def read(data: Mapping[str, Any], interviewee: str) -> Network:
+        tools: dict[str, Any] = {"families": context.tasks(), "banks": read_bank, "graders": settings.graders}
+        network = read_network(data, interviewee, where=spec.where, **tools)
+        return replace(network, unanswered=spec.table.unanswered)
 
     return read
 
@@ -366,12 +362,25 @@ def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
     if not isinstance(supervisor, SupervisorTable) or not supervisor.labels:
         return ()
     path = find_input(supervisor.labels, context.folders)
-    if path is None:
-        raise ConfigError(
-            f"there are no labels at {context.folders[0] / supervisor.labels}: give a JSONL file of labels, or remove "
-            "labels"
-        )
-    return tuple(read_labels(path))
+    return tuple(read_labels(path or context.folders[0] / supervisor.labels))
+
+
+def roles_of(networks: Iterable[Network], models: Iterable[Member]) -> tuple[tuple[Member, bool], ...]:
+    """Return the models of networks, each with whether it is interviewed."""
+    interviewed = {name for network in networks for name in network.subjects}
+    return tuple((member, member.name in interviewed) for member in models)
+
+
+def participants(
+    roles: Iterable[tuple[Member, bool]], results: Sequence[NetworkResult], loads: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the costs and the members of networks, as fields of a `Result`."""
+    usages = [row for result in results for row in result.by_member]
+    models = {name: model for result in results for name, model in result.models.items()}
+    return {
+        "costs": costs_of([member for member, _ in roles], usages, loads),
+        "members": tuple({**model, "name": name} for name, model in models.items()),
+    }
 
 
 def check_members(networks: Sequence[Network], names: Sequence[str], where: str) -> None:

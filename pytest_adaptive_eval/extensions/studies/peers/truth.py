@@ -50,7 +50,7 @@ def _truth(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> l
     ]
     comparisons = []
     for measure in measures(member_interviews):
-        if measure.metric == "last level" or len(measure.values) < LEAST:
+        if len(measure.values) < LEAST:
             continue
         truth = dict(measure.values)
         comparisons.append(

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
+from operator import sub
+from statistics import fmean
+
 import msgspec
 
-from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.extensions.studies.network.ablation_kind import AS_WRITTEN, CONFIDENCE, over_seeds
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
-from pytest_adaptive_eval.reports.words import number_or_dash
+from pytest_adaptive_eval.text import number
 
 
-class _Contrast(msgspec.Struct):
-    """See `extensions.studies.network.ablation_kind.Contrast`."""
+class AblationAccount(msgspec.Struct):
+    """Values by variant, quantity and seed, of the network as written first."""
 
-    variant: str
-    quantity: str
-    before: float | None
-    after: float | None
-    change: Interval | None
-    p_value: float | None
-    seeds: int
+    values: dict[str, dict[str, list[float]]] = {}
 
 
-class _Account(msgspec.Struct):
-    contrasts: list[_Contrast] = []
+def tables(_: EvaluationRecord, account: AblationAccount) -> list[Table]:
+    """Return the table of the changes of quantities that both have."""
+    before = account.values.get(AS_WRITTEN, {})
+    rows = []
+    for variant, values in [*account.values.items()][1:]:
+        for quantity, new in values.items():
+            old = before.get(quantity, ())
+            if len(old) == len(new) > 1:
+                change = over_seeds([*map(sub, new, old)], CONFIDENCE).in_words()
+                rows.append((short(variant), short(quantity), number(fmean(old)), number(fmean(new)), change))
+    heads = ("variant", "quantity", "as written", "variant's", "change, 95 %")
+    note = "Means over seeds, and Student's interval of the differences by seed, not corrected for several."
+    return [Table("What changed?", heads, rows[:ROWS], note)]
 
 
-def _tables(_: EvaluationRecord, account: _Account) -> list[Table]:
-    rows = [_row(contrast) for contrast in account.contrasts[:ROWS]]
-    heads = ("variant", "quantity", "as written", "variant's", "change, 95 %", "p", "seeds")
-    note = (
-        "Means over seeds; Student's interval of the differences by seed, and the two-sided p-value of Welch's t-test, "
-        "which takes the values as independent. No correction for several quantities."
-    )
-    return [Table("Changes", heads, rows, note)]
-
-
-def _row(contrast: _Contrast) -> tuple[str, ...]:
-    return (
-        short(contrast.variant),
-        short(contrast.quantity),
-        number_or_dash(contrast.before),
-        number_or_dash(contrast.after),
-        contrast.change.in_words() if contrast.change else "-",
-        number_or_dash(contrast.p_value),
-        number_or_dash(contrast.seeds, 0),
-    )
-
-
-SECTION = Section(_Account, _tables)
+SECTION = Section(AblationAccount, tables)

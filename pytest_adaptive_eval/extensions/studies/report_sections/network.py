@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from pytest_adaptive_eval.extensions.studies.network.node_result import Exchange, PanelMember
+from pytest_adaptive_eval.extensions.studies.network.node_result import PanelMember
 from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
-from pytest_adaptive_eval.reports.plots import level_steps, levels_plot
+from pytest_adaptive_eval.reports.plots import level_shares, levels_plot
 from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
@@ -27,10 +27,6 @@ _COUNTS = {
     "directives": "directives", "fallbacks": "by code", "wrong_claims": "untrue", "faults": "faults",
 }  # fmt: skip
 
-#: Fields of the agreement with labels, and their digits.
-_AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "unread": 0}
-#: Characters of a question and of an answer.
-_TEXT = 160
 #: Most nodes whose accuracies by level are drawn.
 _CURVES = 12
 
@@ -52,7 +48,6 @@ class NodeRow(msgspec.Struct):
     scores: list[list[float | None]] = []
     counts: dict[str, int] = {}
     panel: list[PanelMember] = []
-    exchanges: list[Exchange] = []
 
 
 class _Errors(msgspec.Struct):
@@ -73,15 +68,6 @@ class _Reviews(msgspec.Struct):
     ratings: list[int] = []
 
 
-class _Agreement(msgspec.Struct):
-    judged: int = 0
-    accuracy: float | None = None
-    f1: float | None = None
-    rated: int = 0
-    spearman: float | None = None
-    unread: int = 0
-
-
 class NetworkAccount(msgspec.Struct):
     """Account of a network, see `extensions.studies.network.result.NetworkResult.to_json`.
 
@@ -97,7 +83,7 @@ class NetworkAccount(msgspec.Struct):
     opinions: dict[str, Interval | float | None] = {}
     interviewers: list[_Interviewer] = []
     reviews: dict[str, _Reviews] = {}
-    agreement: _Agreement | None = None
+    agreement: dict[str, float | None] | None = None
 
 
 def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
@@ -136,8 +122,6 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
         _opinions(account),
         _interviewers(account),
         *_supervisor(account),
-        _debate(nodes),
-        _exchanges(nodes),
         members_table(study),
     ]
 
@@ -177,40 +161,10 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
     tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
     if agreement := account.agreement:
-        cells = [number_or_dash(getattr(agreement, name), digits) for name, digits in _AGREEMENT.items()]
-        fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
+        cells = [number_or_dash(value, 2) for value in agreement.values()]
         note = "Agreement of the supervisor's reviews with the labels of the file."
-        tables.append(Table("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
+        tables.append(Table("Agreement with labels", ("supervisor", *agreement), [(account.supervisor, *cells)], note))
     return tables
-
-
-def _debate(nodes: Sequence[NodeRow]) -> Table:
-    rows = []
-    for node in nodes:
-        for member in node.panel:
-            accuracies = " ".join(number_or_dash(value, 2) for value in member.accuracies)
-            rows.append((short(node.name), short(member.name), accuracies, str(member.mended), str(member.spoiled)))
-    heads = ("node", "member", "accuracy before and after each cycle", "mended", "spoiled")
-    note = "By code. The last member of a node is the plurality of all answers."
-    return Table("Debate", heads, rows[:ROWS], note)
-
-
-def _exchanges(nodes: Sequence[NodeRow]) -> Table:
-    rows = [
-        (
-            short(node.name),
-            str(exchange.level),
-            "code instead" if exchange.source == "fallback" else short(exchange.source),
-            number_or_dash(exchange.score, 2),
-            short(exchange.question, _TEXT, keep_end=False),
-            short(exchange.answer or exchange.status, _TEXT, keep_end=False),
-        )
-        for node in nodes
-        for exchange in node.exchanges
-    ]
-    heads = ("node", "level", "question by", "score", "question", "answer")
-    note = f"The first {ROWS}; the record has the first ones of each level." if len(rows) > ROWS else ""
-    return Table("Exchanges", heads, rows[:ROWS], note)
 
 
 def _area(area: Interval | None) -> str:
@@ -219,13 +173,14 @@ def _area(area: Interval | None) -> str:
 
 def _figures(key: str, account: NetworkAccount) -> list[Figure]:
     caption = "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at lines are weights."
-    figures = [Figure("The network", caption, network_picture(account, f"{key}n"))]
+    figures = [Figure("Which nodes did the interviewee reach?", caption, network_picture(account, f"{key}n"))]
     for n, node in enumerate(account.nodes[:_CURVES]):
         right = [[score for score in level if score is not None] for level in node.scores]
         accuracies = [sum(level) / len(level) if level else None for level in right]
-        if steps := level_steps(accuracies, list(map(len, right)), node.area.confidence if node.area else 0.95):
-            caption = f"Accuracy at each level of {short(node.name)}; each interval is for its own level."
-            figures.append(Figure(f"Levels of {short(node.name)}", caption, levels_plot(steps, None, f"{key}c{n}")))
+        if shares := level_shares(accuracies, list(map(len, right)), node.area.confidence if node.area else 0.95):
+            title = f"At which level of {short(node.name)} does accuracy fall?"
+            caption = "Accuracy at each level; each interval is for its own level."
+            figures.append(Figure(title, caption, levels_plot(shares, None, f"{key}c{n}")))
     return figures
 
 

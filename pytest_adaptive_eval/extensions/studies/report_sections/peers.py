@@ -1,4 +1,4 @@
-"""The report section of a peer assessment: scores by topic, judgments, judges, convergence, coded truth."""
+"""The report section of a peer assessment: scores by topic, judges, judgments, coded truth."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from pytest_adaptive_eval.extensions.studies.peers.result import Attempt
 from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
 from pytest_adaptive_eval.records.parts import SubjectRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
-from pytest_adaptive_eval.reports.figures import Figure
-from pytest_adaptive_eval.reports.plots import heatmap, series_plot
 from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
-#: Columns of the table by topic, and models of a heatmap; more would be unreadable.
-_COLUMNS, _MOST = 8, 33
-#: Characters of a task and of an answer.
-_TEXT = 240
+#: Models in the columns of a table; more would be unreadable.
+_COLUMNS = 8
 
 
 _Numbers = list[float | None]
@@ -42,12 +37,6 @@ class _Judge(msgspec.Struct):
     noise: float | None = None
     self_excess: float | None = None
     flags: list[str] = []
-
-
-class _Round(msgspec.Struct):
-    attempts: list[Attempt] = []
-    answers: list[str | None] = []
-    judgments: list[_Numbers] = []
 
 
 class _Agreement(msgspec.Struct):
@@ -77,8 +66,6 @@ class PanelAccount(msgspec.Struct):
     judges: list[_Judge] = []
     weights: _Numbers = []
     paper: _Paper = msgspec.field(default_factory=_Paper)
-    changes: _Numbers = []
-    rounds: list[_Round] = []
     truth: list[_Truth] = []
 
 
@@ -88,39 +75,25 @@ def _tables(study: EvaluationRecord, account: PanelAccount) -> list[Table]:
     return [
         _topics(account, names, order, study.subject.name),
         _judges(account, names, order),
+        _judgments(account, names, order),
         *_truth(account, names),
-        _tasks(account, names),
-        _answers(account, names),
         members_table(study),
     ]
 
 
-def _figures(key: str, account: PanelAccount) -> list[Figure]:
-    figures = []
-    names = _names(account)
-    means = account.judgments.mean
-    square = len(means) == len(names) and all(len(row) == len(names) for row in means)
-    if 0 < len(names) <= _MOST and square and any(value is not None for row in means for value in row):
-        order = _order(account, names)
-        cells = [[means[i][j] for j in order] for i in order]
-        caption = (
-            "Mean judgment from 1 to 5: a row is a judge, a column the contestant of that number, both by their "
-            "rank. What a model gave itself does not count in mode reliability."
-        )
-        labels = [f"{rank} {short(names[i], 16)}" for rank, i in enumerate(order, 1)]
-        figures.append(Figure("Who judged whom", caption, heatmap(labels, cells, f"{key}h")))
-    changes = [value for value in account.changes if value is not None]
-    if len(changes) > 1:
-        caption = (
-            "How much the weights of the judges changed in each round, as the sum over all of them. A round "
-            "without a task changes nothing, and the first rounds weigh all alike."
-        )
-        picture = series_plot(changes, "change of the weights", "round", f"{key}v")
-        figures.append(Figure("Convergence", caption, picture))
-    return figures
+def _judgments(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -> Table:
+    means, columns = account.judgments.mean, order[:_COLUMNS]
+    rows = [
+        (f"{rank} {short(names[i])}", *(number_or_dash(_at(means[i], j), 1) for j in columns))
+        for rank, i in enumerate(order[:ROWS], 1)
+        if i < len(means)
+    ]
+    heads = ("judge", *(f"{rank} {short(names[j], 20)}" for rank, j in enumerate(columns, 1)))
+    note = "Mean judgments from 1 to 5 of the first contestants. What a model gave itself does not count in mode "
+    return Table("Who judged whom", heads, rows, f"{note}reliability.")
 
 
-SECTION = Section(PanelAccount, _tables, _figures)
+SECTION = Section(PanelAccount, _tables)
 
 
 def _names(account: PanelAccount) -> list[str]:
@@ -167,40 +140,6 @@ def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -
         "panel's, 0 where it tells nothing apart."
     )
     return Table("Judges", heads, rows, note)
-
-
-def _tasks(account: PanelAccount, names: Sequence[str]) -> Table:
-    rows = []
-    for n, cycle in enumerate(account.rounds, 1):
-        for attempt in cycle.attempts:
-            counts = [account.mode == "paper" or i != attempt.generator for i in range(len(attempt.votes))]
-            votes = [vote for vote, one in zip(attempt.votes, counts, strict=True) if one and vote is not None]
-            mean = number_or_dash(sum(votes) / len(votes) if votes else None, 1)
-            outcome = "accepted" if attempt.accepted else attempt.problem or "rejected"
-            task = short(attempt.task or "-", _TEXT, keep_end=False)
-            rows.append((f"{n}", _name(names, attempt.generator), short(attempt.topic), mean, short(outcome), task))
-    heads = ("round", "set by", "topic", "mean vote", "outcome", "task")
-    note = "Without the vote of the model that set the task. " * (account.mode != "paper")
-    note += "Acceptance depends on the mean and the median of the votes by the judges' weights."
-    note += f" The first {ROWS} attempts; all are in the record." * (len(rows) > ROWS)
-    return Table("Tasks", heads, rows[:ROWS], note)
-
-
-def _answers(account: PanelAccount, names: Sequence[str]) -> Table:
-    rows = []
-    for n, cycle in enumerate(account.rounds, 1):
-        for j, answer in enumerate(cycle.answers):
-            marks = [mark for i, row in enumerate(cycle.judgments) if i != j and (mark := _at(row, j)) is not None]
-            mean = number_or_dash(sum(marks) / len(marks) if marks else None, 1)
-            text = "-" if answer is None else short(answer, _TEXT, keep_end=False)
-            rows.append((f"{n}", _name(names, j), mean, text))
-    heads = ("round", "model", "mean judgment by others", "answer")
-    note = f"The first {ROWS} answers; all are in the record." if len(rows) > ROWS else ""
-    return Table("Answers", heads, rows[:ROWS], note)
-
-
-def _name(names: Sequence[str], index: int) -> str:
-    return short(names[index]) if 0 <= index < len(names) else "-"
 
 
 def _truth(account: PanelAccount, names: Sequence[str]) -> list[Table]:
