@@ -191,6 +191,22 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     return collected.responses()
 
 
+def _check_whole(file: Path, task: str, documents: int) -> None:
+    """Refuse a file with fewer documents than the results beside it state."""
+    match = _SAMPLES.fullmatch(file.name)
+    results = file.with_name(f"results_{match['time']}.json") if match else file
+    if results == file or not results.is_file():
+        return
+    data: Any = load_file(results)
+    for key in ("n-samples", task, "effective"):
+        data = data.get(key) if isinstance(data, dict) else None
+    if isinstance(data, int) and documents < data:
+        raise ResponsesError(
+            f"{file}: {documents} of the {data} documents that {results.name} states; copy the file again, or run the "
+            "task again"
+        )
+
+
 def _collect_task(
     collected: Collected, path: Path, task: str, files: Mapping[str, Path], settings: ReadSettings
 ) -> None:
@@ -200,16 +216,19 @@ def _collect_task(
     logged = {subject: [_line(*line, asked) for line in json_lines(file)] for subject, file in files.items()}
     if empty := next((files[subject] for subject, lines in logged.items() if not lines), None):
         raise ResponsesError(f"{empty}: empty; remove it or run the task again")
-    filters = {line.filter for line in chain(*logged.values())}
-    filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
-    questions = {(line.hash, line.document): line for line in chain(*logged.values()) if line.question is not None}
+    for subject, lines in logged.items():
+        _check_whole(files[subject], task, len({line.document for line in lines}))
+    every = list(chain(*logged.values()))
+    filter_name = choose("filter", {line.filter for line in every}, settings.filter, f"{where}, filters")
+    questions = {(line.hash, line.document): line.question for line in every if line.question is not None}
     logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
-    values = [pair for line in chain(*logged.values()) for pair in line.values.items()]
+    every = list(chain(*logged.values()))
+    values = [pair for line in every for pair in line.values.items()]
     numeric = {name for name, value in values if value is not None}
     if not numeric:
         raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
     metric = choose("metric", numeric, settings.metric, f"{where}, metrics")
-    hashed = all(line.hash for line in chain(*logged.values()))
+    hashed = all(line.hash for line in every)
     if not hashed:
         settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
     for subject, lines in logged.items():
@@ -218,19 +237,24 @@ def _collect_task(
                 f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
                 f"of task {task!r} have; run the task again or remove the file"
             )
-        first_lines: dict[str, _Line] = {}
+        _check_once(lines)
         answers = []
         for line in lines:
-            if (first := first_lines.setdefault(line.document, line)) is not line:
-                raise ResponsesError(
-                    f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
-                    f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
-                )
             item = f"{task}:{line.hash if hashed else line.document}"
-            asking = questions.get((line.hash, line.document))
-            question = None if asking is None else asking.question
+            question = questions.get((line.hash, line.document))
             answers.append(Answer(line.where, subject, item, line.values, question, line.reply))
         collected.add_answers(answers, metric, where)
+
+
+def _check_once(lines: Sequence[_Line]) -> None:
+    """Refuse a document that stands twice in a file."""
+    first_lines: dict[str, _Line] = {}
+    for line in lines:
+        if (first := first_lines.setdefault(line.document, line)) is not line:
+            raise ResponsesError(
+                f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
+                f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
+            )
 
 
 REGISTERED = (
