@@ -141,24 +141,36 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     """Return the place of questions in a list within each record, or in lists side by side; empty if there is none."""
     first = [record.data for record in records[:20]]
     for key in first[0] if first else ():
-        inner = [data.get(key) for data in first]
-        lists = [entry for entry in inner if isinstance(entry, list) and entry]
-        if len(lists) == len(first) and all(isinstance(part, Mapping) for entry in lists for part in entry):
-            keys = {normal(str(name)) for entry in lists for name in entry[0]}
-            if keys & fields.INNER_QUESTIONS and len(keys) > 1:
-                return as_path(key)
+        if _holds_questions([data.get(key) for data in first]):
+            return as_path(key)
     for key in first[0] if first else ():
-        asked = [data.get(key) for data in first]
-        texts = all(isinstance(each, list) and all(isinstance(part, str) for part in each) for each in asked)
-        if normal(key.removesuffix("s")) in fields.QUESTIONS and texts:
-            beside = [
-                other
-                for other in first[0]
-                if all(isinstance(data.get(other), list) and len(data[other]) == len(data[key]) for data in first)
-            ]
-            if len(beside) > 1:
-                return ",".join(map(as_path, beside))
+        beside = _beside(key, first) if normal(key.removesuffix("s")) in fields.QUESTIONS else []
+        if len(beside) > 1:
+            return ",".join(map(as_path, beside))
     return ""
+
+
+def _holds_questions(values: Sequence[Any]) -> bool:
+    """Return whether values are lists of objects that have a question each, with another field."""
+    lists = [value for value in values if isinstance(value, list) and value]
+    if len(lists) < len(values) or not all(isinstance(part, Mapping) for entry in lists for part in entry):
+        return False
+    keys = {normal(str(name)) for entry in lists for name in entry[0]}
+    return bool(keys & fields.INNER_QUESTIONS) and len(keys) > 1
+
+
+def _beside(key: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields whose lists are as long as the list of texts in a field; none where that has no such list."""
+    asked = [data.get(key) for data in records]
+    lists = [value for value in asked if isinstance(value, list) and all(isinstance(part, str) for part in value)]
+    if len(lists) < len(asked):
+        return []
+    lengths = list(map(len, lists))
+    return [
+        other
+        for other in records[0]
+        if [len(data[other]) if isinstance(data.get(other), list) else -1 for data in records] == lengths
+    ]
 
 
 def unaskable(records: Sequence[TableRecord]) -> Callable[[TableRecord], str] | None:
