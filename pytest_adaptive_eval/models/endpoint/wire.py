@@ -126,8 +126,8 @@ class Wire:
     Args:
         url: Address that paths are added to.
         key: Sent as a bearer token.
-        timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
-            request is held back.
+        timeout: Seconds from the first byte sent to the last one received, with all tries and the waits
+            between them.
         concurrency: Requests at the server at once; by default 8 at first, and up to 64 while throughput grows.
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; the environment's are not used.
