@@ -103,7 +103,7 @@ def _log(folder: Path) -> None:
         archive.writestr("summaries.json", json.dumps([sample]))
 
 
-_SAMPLES, _DETAILS = "samples_arc_2031-05-06T00-00-00.jsonl", "details_arc_2031-05-06T00-00-00.parquet"
+_SAMPLES, _TABLE = "samples_arc_2031-05-06T00-00-00.jsonl", "r.parquet"
 _IMAGE = "data:image/png;base64,iVBORw0KGgo="
 
 
@@ -166,14 +166,7 @@ def _parquet(folder: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow reads parquet (extra parquet)")
     from pyarrow import parquet
 
-    row = {
-        "full_prompt": "Q",
-        "choices": ["a", "b"],
-        "gold_index": 1,
-        "metrics": {"acc": 1.0},
-        "hash": {"example": "h"},
-    }
-    parquet.write_table(pyarrow.Table.from_pylist([row]), folder / _DETAILS)
+    parquet.write_table(pyarrow.Table.from_pylist([{"id": "q-0", "model": "m", "correct": True}]), folder / _TABLE)
 
 
 def _workbook(folder: Path) -> None:
@@ -299,21 +292,6 @@ _ANSWERS = json.dumps({"id": "q-0", "text": "0"}) + "\n"
 _PYIRT = json.dumps({"subject_id": "m1", "responses": {"q-0": 1, "q-1": 0}}) + "\n"
 _TIDY = "subject,item,format,score\nm1,q-0,text,1\nm1,q-0,image+text,0\n"
 
-_EVENT = {"run_id": "r", "event_id": 0, "sample_id": "e.1"}
-_EVENTS = "".join(
-    json.dumps(event) + "\n"
-    for event in (
-        {"spec": {"completion_fns": ["m"], "eval_name": "e"}},
-        {
-            "run_id": "r",
-            "event_id": 0,
-            "sample_id": "e.1",
-            "type": "sampling",
-            "data": {"prompt": "Q", "sampled": ["x"]},
-        },
-        {"run_id": "r", "event_id": 1, "sample_id": "e.1", "type": "match", "data": {"correct": True, "expected": "x"}},
-    )
-)
 _REVIEW = {
     "index": 1,
     "target": "3",
@@ -363,7 +341,6 @@ READERS = {
     "helm statistics": Reader("per_instance_stats.json", _helm, _responses("per_instance_stats.json")),
     "helm specification": Reader("run_spec.json", _helm, _responses("per_instance_stats.json")),
     "helm requests": Reader("scenario_state.json", _helm, _responses("per_instance_stats.json")),
-    "openai evals": Reader("e.jsonl", _write("e.jsonl", _EVENTS), _responses("e.jsonl")),
     "evalscope": Reader("e.jsonl", _write("e.jsonl", json.dumps(_REVIEW) + "\n"), _responses("e.jsonl")),
     "every eval ever": Reader("e.jsonl", _write("e.jsonl", json.dumps(_EVALUATED) + "\n"), _responses("e.jsonl")),
     "human-eval": Reader(
@@ -374,9 +351,9 @@ READERS = {
     "evalplus": Reader(
         "m_eval_results.json",
         _write("m_eval_results.json", json.dumps(_PLUS)),
-        lambda f: read_responses(f / "m_eval_results.json", metric="base"),
+        _responses("m_eval_results.json"),
     ),
-    "leaderboard": Reader(_DETAILS, _parquet, _responses(_DETAILS)),
+    "mapped parquet": Reader(_TABLE, _parquet, _mapped(_TABLE)),
     "mapped lines": Reader("r.jsonl", _write("r.jsonl", json.dumps(_ROW) + "\n"), _mapped("r.jsonl")),
     "mapped object": Reader("r.json", _write("r.json", json.dumps({"m": _ROW, "n": _ROW})), _mapped("r.json")),
     "mapped table": Reader("r.csv", _write("r.csv", "id,model,correct\n1,m,yes\n2,m,no\n"), _mapped("r.csv")),

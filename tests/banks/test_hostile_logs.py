@@ -115,8 +115,8 @@ def parquet_of_many_rows(folder):
     from pyarrow import parquet
 
     column = pyarrow.nulls(60_000_000, pyarrow.int8())
-    parquet.write_table(pyarrow.table({"acc": column}), folder / "details_t.parquet")
-    return folder / "details_t.parquet"
+    parquet.write_table(pyarrow.table({"acc": column}), folder / "t.parquet")
+    return folder / "t.parquet"
 
 
 def nested(folder):
@@ -167,7 +167,7 @@ HOSTILE = {
     "pickle under another name": (foreign_pickle("r.json"), "", "r.json"),
     "pickle as a table": (foreign_pickle("r.parquet"), "mapping", "not a readable parquet file"),
     "array of objects": (numpy_of_objects, "", ".npy is not read"),
-    "parquet of 60 million rows": (parquet_of_many_rows, "", "60000000 rows and"),
+    "parquet of 60 million rows": (parquet_of_many_rows, "mapping", "60000000 rows and"),
     "nested a hundred thousand deep": (nested, "mapping", "not JSON"),
     "number of a hundred thousand digits": (text("r.json", f'[{{"score": {"9" * 100_000}}}]'), "mapping", "r.json"),
     "key that stands twice": (text("r.jsonl", '{"id": 1, "score": 1, "score": 0}\n'), "mapping", "duplicate key"),

@@ -548,11 +548,11 @@ def test_items_that_grade_their_own_answer_pass_the_check(grader, answer, more):
 def test_items_whose_grader_fails_their_own_answer_are_refused_and_others_are_named(monkeypatch, tmp_path):
     rows = [
         *asking(answer=lambda n: f"{WORDS[n % 11]} {n}"),
-        {"question": "All?", "answer": "Answer: first\nthen second"},
+        {"question": "All?", "answer": "first\n\nThe answer is second"},
     ]
     found = imported(tmp_path, rows, grader="exact")
     assert (len(found.items), len(found.refused)) == (COUNT, 1)
-    assert "its grader exact gives its expected answer, 'Answer: Answer: first" in found.refused[0][1]
+    assert "its grader exact gives its expected answer, 'Answer: first" in found.refused[0][1]
     assert f"graders checked on {COUNT} items: each accepts the key and rejects a wrong answer" in found.notes
     monkeypatch.setattr(build, "_SECONDS", -1.0)
     assert "were not graded with their own answers" in imported(tmp_path, rows, grader="exact").notes[-1]

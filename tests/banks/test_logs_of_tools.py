@@ -98,41 +98,11 @@ def test_helm_metrics_are_chosen_by_name(tmp_path):
     assert read_responses(tmp_path, metric="f1_score").scores.tolist() == [[0.4]]
 
 
-# --- OpenAI evals -----------------------------------------------------------------------------------------------------
-
-
-def event(sample, kind, **data):
-    return {"run_id": "r", "event_id": 0, "sample_id": sample, "type": kind, "data": data}
-
-
-SPEC = {"spec": {"completion_fns": ["gpt"], "eval_name": "e"}}
-
-
-def test_openai_evals_events(tmp_path):
-    chat = [{"role": "system", "content": "s"}, {"role": "user", "content": "1 + 1?"}]
-    path = lines(
-        tmp_path / "e.jsonl",
-        SPEC,
-        {"final_report": {"accuracy": 0.5}},
-        event("e.1", "sampling", prompt=chat, sampled=["2"]),
-        event("e.1", "match", correct=True, expected="2", sampled="2"),
-        event("e.2", "match", correct=False, expected="3"),
-        event("e.3", "match", correct=False, expected="3"),
-        event("e.3", "error", type="RateLimit", message="slow down"),
-    )
-    found = read_responses(path)
-    assert table(found) == {"gpt": {"e.1": 1, "e.2": 0, "e.3": None}}
-    assert found.questions["e.1"].messages == tuple(chat)
-    assert found.questions["e.1"].answers == ("2",)
-
-
-def test_an_openai_evals_log_without_verdicts_is_left_out_with_its_errors(tmp_path):
-    lines(tmp_path / "a.jsonl", SPEC, event("e.1", "match", correct=True))
-    lines(tmp_path / "b.jsonl", SPEC, event("e.1", "error", message="no quota"))
-    notes: list[str] = []
-    assert table(read_responses(tmp_path, note=notes.append)) == {"gpt": {"e.1": 1}}
-    assert "b.jsonl: no match or metrics event; it is left out; its errors: no quota" in notes[0]
-    assert "expected the log of a finished eval" in refused(tmp_path / "b.jsonl")
+def test_a_helm_run_of_two_splits_asks_for_one(tmp_path):
+    one = [instance(f"id{n}", stat("exact_match", float(n == 0), split=s)) for n, s in enumerate(["test", "valid"])]
+    helm_run(tmp_path, "m", *one)
+    assert "splits: found 'test', 'valid' and no choice between them; give filter" in refused(tmp_path)
+    assert table(read_responses(tmp_path, filter="test")) == {"m": {"mmlu:subject=law:id0": 1}}
 
 
 # --- evalscope --------------------------------------------------------------------------------------------------------
@@ -213,49 +183,14 @@ def test_human_eval_results(tmp_path):
     assert table(read_responses(tmp_path)) == {"gpt": {"HumanEval/0": 0.5}}
 
 
-def test_evalplus_results_of_both_layouts(tmp_path):
-    new = [{"task_id": "t", "solution": "", "base_status": "pass", "plus_status": "fail"}]
-    old = {"nfiles": 1, "base": [["success", []]], "plus": [["failed", [False]]]}
-    write(tmp_path / "new_temp_0.0_eval_results.json", {"date": "", "hash": "", "eval": {"HumanEval/0": new}})
-    write(tmp_path / "old" / "eval_results.json", {"eval": {"HumanEval/0": old}})
-    assert "found 'base', 'plus' and no choice" in refused(tmp_path)
-    assert table(read_responses(tmp_path, metric="base")) == {
-        "new_temp_0.0": {"HumanEval/0": 1},
-        "old": {"HumanEval/0": 1},
-    }
-    assert read_responses(tmp_path, metric="plus").scores.tolist() == [[0], [0]]
-
-
-# --- leaderboard ------------------------------------------------------------------------------------------------------
-
-
-def test_leaderboard_details(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow reads parquet (extra parquet)")
-    from pyarrow import parquet
-
-    for model, acc in (("details_org__a", 1.0), ("details_org__b", 0.0)):
-        folder = tmp_path / model / "2023-09-01T10-00-00.000000"
-        folder.mkdir(parents=True)
-        rows = [
-            {
-                "full_prompt": f"Question {n}\nAnswer:",
-                "choices": [" yes", " no"],
-                "gold_index": 1,
-                "metrics": {"acc": acc, "acc_norm": 1.0},
-                "hash": {"hash_examples": f"h{n}"},
-                "truncated": 0,
-            }
-            for n in range(2)
-        ]
-        path = folder / "details_harness|arc:challenge|25_2023-09-01T10-00-00.000000.parquet"
-        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    assert "metrics: found 'acc', 'acc_norm' and no choice" in refused(tmp_path)
-    found = read_responses(tmp_path, metric="acc")
-    item = "harness|arc:challenge|25:h0"
-    assert found.subjects == ("org/a", "org/b")
-    assert found.items[0] == item
-    assert found.scores.tolist() == [[1, 1], [0, 0]]
-    assert (found.questions[item].choices, found.questions[item].answers) == ((" yes", " no"), ("B",))
+def test_evalplus_counts_what_passes_all_tests(tmp_path):
+    rows = [
+        {"task_id": "HumanEval/0", "solution": "", "base_status": "pass", "plus_status": plus}
+        for plus in ("fail", "pass")
+    ]
+    folder = tmp_path / "results"
+    write(folder / "m_temp_0.0_eval_results.json", {"date": "", "hash": "", "eval": {"HumanEval/0": rows}})
+    assert table(read_responses(folder)) == {"m_temp_0.0": {"HumanEval/0": 0.5}}
 
 
 # --- Every Eval Ever --------------------------------------------------------------------------------------------------
@@ -268,16 +203,13 @@ def test_leaderboard_details(tmp_path):
 @pytest.mark.parametrize(
     ("folder", "settings", "items", "expected"),
     [
-        ("helm", {"metric": "exact_match"}, 20, {"eleutherai/pythia-1b-v0": 0.3, "openai/gpt2": 0.1}),
-        ("evalscope/qwen-plus", {}, 40, {"qwen-plus": 0.9}),
-        ("openai_evals/crossword-turbo.jsonl", {}, 100, {"gpt-3.5-turbo": 0.37}),
-        ("openai_evals/us-tort-law-turbo.jsonl", {}, 5, {"gpt-3.5-turbo": 0.2}),
         (
-            "lm_eval",
-            {},
-            10,
-            {"RylanSchaeffer/mem_Qwen3-93M_minerva_math_rep_0_sbst_1.0000_epch_1_ot_1": 0.0},
+            "helm",
+            {"metric": "exact_match", "filter": "test,valid"},
+            19,
+            {"eleutherai/pythia-1b-v0": 0.3, "openai/gpt2": 0.1111},
         ),
+        ("evalscope/qwen-plus", {}, 40, {"qwen-plus": 0.9}),
         (
             "mathvision/Gemini-Pro.jsonl",
             {"mapping": ResponseMapping(score="correct")},
@@ -303,6 +235,11 @@ def test_published_folders_of_inspect_leave_out_what_has_no_scores():
     assert any("no-samples.json: no samples, only a header (status 'cancelled')" in note for note in notes)
     (image,) = logs.questions["images:1"].images
     assert str(image).startswith("data:image/png;base64,")
+
+
+@published
+def test_a_published_excerpt_of_samples_is_refused_by_its_own_results():
+    assert "10 of the 5000 documents that" in refused(DATA / "lm_eval")
 
 
 @published

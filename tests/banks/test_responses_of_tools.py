@@ -158,6 +158,16 @@ def test_a_harness_file_without_the_chosen_metric(tmp_path):
     assert f"{path}: no line with filter 'none' and metric 'acc'" in message
 
 
+def test_a_harness_file_with_fewer_samples_than_its_results_state_is_refused(tmp_path):
+    time = "2026-05-06T00-00-00"
+    samples(tmp_path / f"samples_arc_{time}.jsonl", sample(0, acc=1), sample(1, acc=0))
+    results = tmp_path / f"results_{time}.json"
+    results.write_text(json.dumps({"n-samples": {"arc": {"original": 9, "effective": 3}}}))
+    assert "2 of the 3 documents that results_2026-05-06T00-00-00.json states" in refused(tmp_path)
+    results.write_text(json.dumps({"n-samples": {"arc": {"original": 9, "effective": 2}}}))
+    assert read_responses(tmp_path).scores.tolist() == [[1, 0]]
+
+
 def test_no_harness_samples(tmp_path):
     assert "no samples_TASK_TIME.jsonl" in refused(tmp_path, format="lm-eval")
 
@@ -230,6 +240,20 @@ def test_inspect_scorers_are_chosen_by_name(tmp_path):
     log(tmp_path / "a.eval", header("m"), [entry])
     assert "task 'arc', scorers: found 'judge/fact', 'judge/style', 'match'" in refused(tmp_path)
     assert read_responses(tmp_path, metric="judge/style").scores.tolist() == [[0.5]]
+
+
+@pytest.mark.parametrize("status", ["error", "cancelled", "success"])
+def test_an_inspect_run_that_broke_off_is_no_whole_log(tmp_path, status):
+    about = {"dataset": {"sample_ids": ["1", "2"]}, "config": {"epochs": 2}}
+    log(tmp_path / "a.eval", header("m", **about) | {"status": status, "error": {"message": "CUDA"}}, [summary("1")])
+    if status == "success":  # the run stopped as it was to
+        assert table(read_responses(tmp_path)) == {"m": {"arc:1": 1}}
+        return
+    assert f"1 of 4 planned samples (status '{status}', CUDA); finish the run with: inspect" in refused(tmp_path)
+    log(tmp_path / "b.eval", header("m"), [summary("1"), summary("2")])
+    notes: list[str] = []
+    assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"arc:1": 1, "arc:2": 1}}
+    assert "left out: " in notes[0]
 
 
 def test_the_newest_inspect_score_of_each_item_counts(tmp_path):

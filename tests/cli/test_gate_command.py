@@ -122,7 +122,7 @@ def test_published_logs_are_judged(run):
     assert "better on 2 and worse on 0" in out
     assert "PASS accuracy less that of qwen3-max .050" in out
     helm = DATA / "helm" / "mmlu-subject=philosophy,method=multiple_choice_joint,model=openai_gpt2"
-    assert run("gate", helm, "--set", "metric=exact_match", "--at-least", "0.2")[0] == 1
+    assert run("gate", helm, "--set", "metric=exact_match", "--set", "filter=test", "--at-least", "0.2")[0] == 1
 
 
 def test_names_of_subjects_may_have_slashes(run, tmp_path):

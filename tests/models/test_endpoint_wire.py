@@ -7,8 +7,6 @@ import contextlib
 import gc
 import json
 import logging
-import math
-import random
 import shutil
 import socket
 import ssl
@@ -28,7 +26,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.endpoint.limits import Backoff, Circuit, OpenTime, Pace, Window
+from pytest_adaptive_eval.models.endpoint.limits import Backoff, OpenTime, Pace, Window
 from pytest_adaptive_eval.models.endpoint.settings import key_from_environment
 from pytest_adaptive_eval.models.endpoint.wire import Wire
 
@@ -75,127 +73,18 @@ def test_a_pace_is_even() -> None:
     assert spaced(Pace(None), 4, 100.0) == [100.0] * 4
 
 
-def test_a_pace_slows_on_refusals_and_speeds_up_again() -> None:
-    pace = Pace(None)
-    spaced(pace, 16, 0.0)
-    assert not pace.refuse(0.0, 0.01)
-    assert not pace.refuse(0.0, 0.02)  # it began before the pace had slowed
-    first, second = spaced(pace, 2, 0.1)
-    assert second - first == pytest.approx(1 / (0.97 * 160))
-    pace.accept()
-    slow = 0.0
-    for n, shut in enumerate([False, False, True]):  # none is accepted
-        first, second = spaced(pace, 2, 10.0 + n)
-        assert second - first > slow
-        slow = second - first
-        assert pace.refuse(second, second + 0.001) is shut
-    for _ in range(1000):
-        pace.accept()
-    assert spaced(pace, 2, 100.0) == [100.0, 100.0]
-
-
-def test_a_pace_never_exceeds_the_rate_of_the_user() -> None:
-    pace = Pace(10.0)
-    spaced(pace, 3, 0.0)
-    pace.refuse(0.2, 0.3)
-    for _ in range(1000):
-        pace.accept()
-    first, second = spaced(pace, 2, 100.0)
-    assert second - first == pytest.approx(0.1)
-
-
-def simulate_limit(limit: float, seconds: float) -> float:
-    """Accepted requests per second of a server that takes one each 1 / `limit` seconds, asked at a pace."""
-    pace, now, free, accepted = Pace(None), 0.0, 0.0, 0
-    while (now := now + max(pace.wait(now), 1e-3)) < seconds:
-        pace.begin(now)
-        if now >= free:
-            free, accepted = now + 1 / limit, accepted + 1
-            pace.accept()
-        else:
-            pace.refuse(now, now + 1e-4)
-    return accepted / seconds
-
-
-def test_a_pace_is_not_cut_further_while_a_server_takes_no_request() -> None:
-    pace, now = Pace(None), 0.0
-    spaced(pace, 16, now)
-    shut = []
-    for _ in range(30):  # trials of an open circuit
-        now += 1.0
-        assert pace.wait(now) == 0.0
-        pace.begin(now)
-        shut.append(pace.refuse(now, now + 0.001))
-    assert shut == [False, False] + [True] * 28
-    assert pace.wait(now + 0.001) < 1.0
-    for _ in range(30):
-        pace.accept()
-    first, second = spaced(pace, 2, 100.0)
-    assert second - first < 1 / 80
-
-
-def test_a_pace_that_was_not_measured_is_found_within_seconds() -> None:
-    pace = Pace(None)
-    pace.begin(0.0)
-    pace.refuse(0.0, 0.008)  # one request within less than a tenth of a second
-    now = 0.01
-    while pace.wait(now) > 0.05:
-        now += pace.wait(now)
-        pace.begin(now)
-        pace.accept()
-    assert now < 3.0
-
-
-@pytest.mark.parametrize("limit", [1.0, 20.0])
-def test_a_pace_finds_the_limit_of_a_server(limit: float) -> None:
-    assert simulate_limit(limit, 100.0) >= 0.8 * limit
-
-
-def steps_of_pace(refused, seconds: float = 60.0) -> tuple[Pace, int]:
-    """Ask a server once per 5 ms at most; return the pace at the end, and how many requests it took."""
-    pace, now, accepted = Pace(None), 0.0, 0
-    while (now := now + max(pace.wait(now), 0.005)) < seconds:
-        pace.begin(now)
-        if refused(now):
-            pace.refuse(now, now + 1e-4, alone=False)
-        else:
-            accepted += 1
-            pace.accept()
-    return pace, accepted
-
-
-@pytest.mark.parametrize("share", [0.1, 0.3])
-@pytest.mark.parametrize("seed", range(5))
-def test_refusals_that_no_rate_changes_do_not_limit_it(share: float, seed: int) -> None:
-    draws = random.Random(seed)
-    _, accepted = steps_of_pace(lambda _: draws.random() < share)
-    assert accepted > 0.4 * (1.0 - share) * 60.0 / 0.005  # a trial may mislead, and the next one comes later
-
-
-def test_a_tolerated_share_of_refusals_that_doubles_limits_the_rate() -> None:
-    draws = random.Random(1)
-    pace, _ = steps_of_pace(lambda now: draws.random() < (0.3 if now < 30.0 else 0.95))
-    assert pace.rate < 20.0
-
-
-def test_refusals_beside_a_request_under_way_do_not_count_as_a_shut_server() -> None:
-    pace = Pace(None)
-    assert not any(pace.refuse(now, now + 0.001, alone=False) for now in range(1, 10))
-    assert pace.refuse(10.0, 10.001, alone=True)
-
-
 def windows(window: Window, throughput, seconds: float, until: float, now: float = 0.0) -> list[int]:
     """Keep a window filled with requests of equal length; return its sizes, one per second."""
     sizes: list[int] = []
     open_requests: list[tuple[float, float]] = []
     while now < until:
-        while len(open_requests) < window.limit(math.inf):
-            open_requests.append((now, now + max(seconds, window.limit(math.inf) / throughput)))
+        while len(open_requests) < window.limit:
+            open_requests.append((now, now + max(seconds, window.limit / throughput)))
             window.begin(now, len(open_requests))
         begun, now = open_requests.pop(0)
         window.accept(begun, now)
         if len(sizes) <= now:
-            sizes.append(window.limit(math.inf))
+            sizes.append(window.limit)
     return sizes
 
 
@@ -215,7 +104,7 @@ def test_a_window_that_is_not_filled_does_not_grow() -> None:
     for n in range(200):
         window.begin(float(n), 1)
         window.accept(float(n), n + 0.5)
-    assert window.limit(math.inf) == 8
+    assert window.limit == 8
 
 
 def test_a_timeout_halves_a_window_once_and_it_grows_back() -> None:
@@ -223,16 +112,46 @@ def test_a_timeout_halves_a_window_once_and_it_grows_back() -> None:
     for _ in range(16):
         window.begin(0.0, 16)
     for _ in range(16):
-        window.time_out(0.0, 5.0)
-    assert window.limit(math.inf) == 8
+        window.shrink(0.0, 5.0)
+    assert window.limit == 8
     assert windows(window, throughput=1e9, seconds=0.5, until=40.0, now=5.0)[-1] == 16
 
 
-def test_a_window_follows_a_limited_rate() -> None:
-    window = Window(64, 64)
-    window.begin(0.0, 1)
-    window.accept(0.0, 2.0)
-    assert (window.limit(5.0), window.limit(math.inf)) == (16, 64)  # 5 a second of 2 s each, with room
+def answered(window: Window, rate: float, seconds: float, until: float) -> tuple[int, int]:
+    """Keep a window filled at a server that takes one request every 1 / `rate` seconds; return answers and refusals."""
+    pace, now, free = Pace(None), 0.0, 0.0
+    taken, refused, open_until = 0, 0, list[tuple[float, float]]()
+    while now < until:
+        for begun, end in [pair for pair in open_until if pair[1] <= now]:
+            open_until.remove((begun, end))
+            window.accept(begun, end)
+            taken += 1
+        if len(open_until) < window.limit and pace.wait(now) == 0.0:
+            pace.begin(now, window.gap)
+            window.begin(now, len(open_until) + 1)
+            if now >= free:
+                free = now + 1.0 / rate
+                open_until.append((now, now + seconds))
+            else:
+                refused += 1
+                window.shrink(now, now)
+        now += 0.001
+    return taken, refused
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(20.0, 0.5), (20.0, 0.01), (3.0, 0.02)])
+def test_a_window_comes_near_the_rate_that_a_server_accepts(rate: float, seconds: float) -> None:
+    taken, refused = answered(Window(8, 64), rate, seconds, 60.0)
+    assert taken > 0.45 * rate * 60.0
+    assert refused < 0.15 * taken
+
+
+def test_refused_requests_of_one_window_halve_it_once() -> None:
+    window = Window(8, 64)
+    for _ in range(8):
+        window.begin(0.0, 8)
+        window.shrink(0.0, 1.0)
+    assert window.limit == 4
 
 
 def test_open_time_counts_no_second_twice_and_no_idle_one() -> None:
@@ -252,39 +171,6 @@ def test_the_seconds_of_requests_at_once_add_up_to_the_time_that_they_took() -> 
         took = time.monotonic() - begun
         assert 0.2 <= sum(delivery.seconds for delivery in deliveries) <= took
         wire.close()
-
-
-def test_a_circuit_opens_after_failures_in_a_row() -> None:
-    circuit = Circuit(3, 0)
-    circuit.fail(0.0, "one")
-    circuit.fail(0.0, "two")
-    circuit.succeed()
-    circuit.fail(0.0, "one")
-    circuit.fail(0.0, "two")
-    assert (circuit.opened, circuit.wait(0.0)) == (None, 0.0)
-    circuit.fail(1.0, "three")
-    assert (circuit.opened, circuit.reason) == (1.0, "three")
-
-
-def test_an_open_circuit_lets_one_request_through_at_growing_intervals() -> None:
-    circuit = Circuit(8, 0, first=0.5, longest=2.0)
-    circuit.fail(0.0, "refused", at_once=True)
-    waits, now = [], 0.0
-    for _ in range(6):
-        waits.append(circuit.wait(now))
-        now += waits[-1]
-        assert circuit.wait(now) == 0.0
-        circuit.begin(now)
-        circuit.fail(now, "refused", at_once=True)
-    assert all(low <= wait <= 2 * low for low, wait in zip([0.25, 0.5, 1, 1, 1, 1], waits, strict=True))
-    circuit.succeed()
-    assert circuit.wait(now) == 0.0
-
-
-def test_a_circuit_stays_open_as_long_as_the_server_asks() -> None:
-    circuit = Circuit(8, 0)
-    circuit.fail(0.0, "too many requests", at_once=True, wait=7.0)
-    assert circuit.wait(0.0) == 7.0
 
 
 def test_what_may_pass_is_tried_again() -> None:
@@ -443,7 +329,7 @@ def test_concurrency_counts_the_requests_that_rest() -> None:
         done = wire.begin(CHAT, [body()], lambda *_: None)
         while len(server.chats) < 1 or wire._resting < 1:
             time.sleep(0.01)
-        assert wire.concurrency > 4 or wire._window.limit(wire._pace.rate) < 4
+        assert wire.concurrency == wire._window.limit + 1
         assert done.result()[0].status is Status.OK
         wire.close()
 

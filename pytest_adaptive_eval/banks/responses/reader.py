@@ -30,6 +30,7 @@ FORMATS: Mapping[str, ResponseReader] = registered(
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib"}
 _TABLES = {".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
 
+_CSV = "write a CSV with the columns subject, item and score"
 #: Contents of JSON lines that no reader reads: keys of which one has to be present besides ``id``, and a description.
 _OTHER_LINES = (
     ({"prompt", "messages", "grader"}, "looks like the items of a bank, which are questions without responses"),
@@ -174,10 +175,11 @@ def _unsupported_file(path: Path) -> ResponsesError:
     """Return the error for a file of no format, with what it resembles."""
     if _suffix(path) == ".jsonl":
         return ResponsesError(
-            f"{path} {_describe_lines(path)}; expected {', or '.join(reader.content for reader in FORMATS.values())}"
+            f"{path} {_describe_lines(path)}; expected {', or '.join(reader.content for reader in FORMATS.values())}; "
+            f"or {_CSV}"
         )
     return ResponsesError(
-        f"{path}: neither its name nor its beginning says a format; give format: {', '.join(FORMATS)}"
+        f"{path}: neither its name nor its beginning says a format; give format: {', '.join(FORMATS)}; or {_CSV}"
     )
 
 

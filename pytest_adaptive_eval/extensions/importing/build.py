@@ -251,11 +251,7 @@ def file_of(where: str) -> str:
 
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
-    convention: str = mapping.counted
-    if convention == "auto":  # of questions whose choices do not mark the right one
-        unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
-        rows = [(answer, choices) for answer, choices in unmarked if not is_hidden(answer, choices)]
-        convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
+    convention = _convention(drafts, mapping)
     answered = _with_right_choices(drafts, convention, built)
     if mapping.counted == "auto":
         answered = _with_usual_counts(answered, built)
@@ -274,16 +270,31 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
     shuffled = bool(mapping.distractors) or always_first
     if shuffled:
-        named_ones = [draft for draft, _ in answered if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
-        built.refused += [
-            (draft.where, "a choice names others by letter, and they are shuffled") for draft in named_ones
-        ]
-        numbers = {draft.number for draft in named_ones}
-        answered = [(draft, right) for draft, right in answered if draft.number not in numbers]
+        answered = _without_named(answered, built)
     several = any(
         len(right) > 1 and (not draft.choices.either or draft.choices.right is None) for draft, right in answered
     )
     return [_chosen(draft, right, mapping, shuffled, several) for draft, right in answered]
+
+
+def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
+    """Return how answers name choices, by the questions whose choices do not mark the right one."""
+    if mapping.counted != "auto":
+        return mapping.counted
+    unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
+    rows = [(answer, choices) for answer, choices in unmarked if not is_hidden(answer, choices)]
+    return find_convention(rows, mapping.answer or "labels") if rows else "letter"
+
+
+def _without_named(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
+    """Return the drafts without choices that name others by letter, which cannot be shuffled; refuse these."""
+    kept: list[_Answered] = []
+    for draft, right in answered:
+        if any(map(_NAMES_OTHERS.search, draft.choices.texts)):
+            built.refused.append((draft.where, "a choice names others by letter, and they are shuffled"))
+        else:
+            kept.append((draft, right))
+    return kept
 
 
 def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[_Answered]:
@@ -371,20 +382,8 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
 
 
 def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mixed: bool) -> list[_Question]:
-    rows: list[tuple[Draft, Row]] = []
     ungraded = mapping.grader in (CODE, JUDGE) or mapping.grader.startswith("python:")
-    texts = accepted_answers([draft.answer for draft in drafts], [draft.accepted for draft in drafts])
-    for draft, answers in zip(drafts, texts, strict=True):
-        if draft.turns and isinstance(draft.answer, list) and len(draft.answer) == 1 + len(draft.turns):  # one each
-            first, *others = map(as_text, draft.answer)
-            all_turns = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
-            answers = [text for text in [all_turns if mapping.grader == JUDGE else others[-1]] if text]
-        if answers or ungraded:
-            value = answers[0] if answers and draft.answer is None else draft.answer
-            text = draft.question or "\n".join(message["content"] for message in draft.messages)
-            rows.append((draft, Row(text, answers or [""], value)))
-        else:
-            built.refused.append((draft.where, "no answer"))
+    rows = _rows(drafts, mapping, built, ungraded=ungraded)
     lists = sum(isinstance(row.value, list) and any(map(is_list, row.answers)) for _, row in rows)
     if lists and not mapping.accepted:
         built.notes.append(
@@ -402,6 +401,32 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
         for (draft, _), free in zip(rows, chosen, strict=True)
         if isinstance(free, Free)
     ]
+
+
+def _rows(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, ungraded: bool) -> list[tuple[Draft, Row]]:
+    """Return the drafts with their accepted answers; refuse those without any, unless the grader needs none."""
+    rows: list[tuple[Draft, Row]] = []
+    texts = accepted_answers([draft.answer for draft in drafts], [draft.accepted for draft in drafts])
+    for draft, accepted in zip(drafts, texts, strict=True):
+        of_turns = _of_turns(draft, mapping)
+        answers = accepted if of_turns is None else of_turns
+        if answers or ungraded:
+            value = answers[0] if answers and draft.answer is None else draft.answer
+            text = draft.question or "\n".join(message["content"] for message in draft.messages)
+            rows.append((draft, Row(text, answers or [""], value)))
+        else:
+            built.refused.append((draft.where, "no answer"))
+    return rows
+
+
+def _of_turns(draft: Draft, mapping: ItemMapping) -> list[str] | None:
+    """Return the answer to the last turn, or for a judge to all; None where a draft has no answer for each."""
+    if not (draft.turns and isinstance(draft.answer, list) and len(draft.answer) == 1 + len(draft.turns)):
+        return None
+    first, *others = map(as_text, draft.answer)
+    whole = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
+    text = whole if mapping.grader == JUDGE else others[-1]
+    return [text] if text else []
 
 
 def _instruction(free: Free, draft: Draft) -> str:

@@ -121,11 +121,7 @@ class Drafter:
         if self._where is not None and not self._where(data, names):
             return None
         name = "" if self._id is None else as_text(self._id(data, names))
-        labels = self._labels
-        key = name if self._by is None else as_text(self._by(data, names))
-        label = labels.get(key) if isinstance(labels, Mapping) else next(iter(labels[number : number + 1]), None)
-        if self._by is not None and label is None:
-            raise DatasetError(f"the second file has no record {key!r:.60}")
+        label = self._label(record, name, number)
         names = {**names, "label": label, "number": number}
 
         def value(expression: Expression | None) -> Any:
@@ -135,10 +131,7 @@ class Drafter:
         choices, answer = self._alternatives(data, names, None if self._is_missing(wanted) else wanted)
         values = [entry for each in self._accepted for entry in as_list(value(each)) if not self._is_missing(entry)]
         images = [part for expression in self._images for part in _pictures(expression(data, names))]
-        chat, turns = value(self._messages), []
-        prompts = literal(chat)
-        if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
-            chat, *turns = prompts
+        chat, turns = _turns(value(self._messages))
         if self._guessed and not (choices.texts or turns):
             self._check_one_value(answer)
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
@@ -146,9 +139,7 @@ class Drafter:
         if not (question or messages):
             present = sorted(map(str, data))[:12]
             raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
-        for key, cell in data.items():
-            if isinstance(cell, str) and len(cell) < 500 and _MEDIA.search(cell) and _MEDIA_FIELD.search(key):
-                raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
+        _check_media(data)
         category = tuple(filter(None, (as_text(value(each)) for each in self._category)))
         meta = {key: kept for key, each in self._meta.items() if (kept := value(each)) is not None}
         if lacking := self._needed - meta.keys():
@@ -158,6 +149,15 @@ class Drafter:
             *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns),
             as_text(value(self._unit)),
         )
+
+    def _label(self, record: TableRecord, name: str, number: int) -> Any:
+        """Return the answer in the second file, by the record's id or position; None without one."""
+        key = name if self._by is None else as_text(self._by(record.data, record.names))
+        labels = self._labels
+        label = labels.get(key) if isinstance(labels, Mapping) else next(iter(labels[number : number + 1]), None)
+        if self._by is not None and label is None:
+            raise DatasetError(f"the second file has no record {key!r:.60}")
+        return label
 
     def _check_one_value(self, answer: Any) -> None:
         """Refuse a guessed answer that is a list of texts, or an object that no grader compares."""
@@ -189,18 +189,20 @@ class Drafter:
             return self._whole(choices), answer
         if not self._distractors:
             return Choices(()), answer
+        return self._beside(answer, [expression(data, names) for expression in self._distractors]), answer
+
+    def _beside(self, answer: Any, distractors: Sequence[Any]) -> Choices:
+        """Return the right alternative and the wrong ones, which may stand in one text."""
         values = as_list(answer)
         right = as_text(values[0]) if values else ""
-        several = len(self._distractors) == 1  # in one text
         wrong: list[str] = []
-        for cells in (as_list(expression(data, names)) for expression in self._distractors):
-            if several and len(cells) == 1 and isinstance(cells[0], str):
-                cells = cells[0].split(";")
-            wrong += map(as_text, cells)
+        for cells in map(as_list, distractors):
+            in_one_text = len(distractors) == 1 and len(cells) == 1 and isinstance(cells[0], str)
+            wrong += map(as_text, cells[0].split(";") if in_one_text else cells)
         wrong = [text for text in dict.fromkeys(wrong) if text not in ("", right) and not self._is_missing(text)]
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
-        return Choices((right, *wrong), (), frozenset({0})), answer
+        return Choices((right, *wrong), (), frozenset({0}))
 
     def _whole(self, choices: Choices) -> Choices:
         """Return choices without missing ones at the end; refuse others that are missing, and a single one."""
@@ -211,6 +213,21 @@ class Drafter:
         if len(choices.texts) == 1:
             raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
         return choices
+
+
+def _turns(chat: Any) -> tuple[Any, list[str]]:
+    """Return a chat, or the first of several prompts, and the prompts of further turns."""
+    prompts = literal(chat)
+    if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
+        return prompts[0], prompts[1:]
+    return chat, []
+
+
+def _check_media(data: Mapping[str, Any]) -> None:
+    """Refuse a record that names a file of sound or video."""
+    for key, cell in data.items():
+        if isinstance(cell, str) and len(cell) < 500 and _MEDIA.search(cell) and _MEDIA_FIELD.search(key):
+            raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
 
 
 def _marks(answer: Any, count: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -141,24 +141,36 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     """Return the place of questions in a list within each record, or in lists side by side; empty if there is none."""
     first = [record.data for record in records[:20]]
     for key in first[0] if first else ():
-        inner = [data.get(key) for data in first]
-        lists = [entry for entry in inner if isinstance(entry, list) and entry]
-        if len(lists) == len(first) and all(isinstance(part, Mapping) for entry in lists for part in entry):
-            keys = {normal(str(name)) for entry in lists for name in entry[0]}
-            if keys & fields.INNER_QUESTIONS and len(keys) > 1:
-                return as_path(key)
+        if _holds_questions([data.get(key) for data in first]):
+            return as_path(key)
     for key in first[0] if first else ():
-        asked = [data.get(key) for data in first]
-        texts = all(isinstance(each, list) and all(isinstance(part, str) for part in each) for each in asked)
-        if normal(key.removesuffix("s")) in fields.QUESTIONS and texts:
-            beside = [
-                other
-                for other in first[0]
-                if all(isinstance(data.get(other), list) and len(data[other]) == len(data[key]) for data in first)
-            ]
-            if len(beside) > 1:
-                return ",".join(map(as_path, beside))
+        beside = _beside(key, first) if normal(key.removesuffix("s")) in fields.QUESTIONS else []
+        if len(beside) > 1:
+            return ",".join(map(as_path, beside))
     return ""
+
+
+def _holds_questions(values: Sequence[Any]) -> bool:
+    """Return whether values are lists of objects that have a question each, with another field."""
+    lists = [value for value in values if isinstance(value, list) and value]
+    if len(lists) < len(values) or not all(isinstance(part, Mapping) for entry in lists for part in entry):
+        return False
+    keys = {normal(str(name)) for entry in lists for name in entry[0]}
+    return bool(keys & fields.INNER_QUESTIONS) and len(keys) > 1
+
+
+def _beside(key: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields whose lists are as long as the list of texts in a field; none where that has no such list."""
+    asked = [data.get(key) for data in records]
+    lists = [value for value in asked if isinstance(value, list) and all(isinstance(part, str) for part in value)]
+    if len(lists) < len(asked):
+        return []
+    lengths = list(map(len, lists))
+    return [
+        other
+        for other in records[0]
+        if [len(data[other]) if isinstance(data.get(other), list) else -1 for data in records] == lengths
+    ]
 
 
 def unaskable(records: Sequence[TableRecord]) -> Callable[[TableRecord], str] | None:
@@ -249,6 +261,11 @@ class _Guesser:
 
     def _question(self) -> None:
         """Take the question, or the chat, and both where some records have no chat."""
+        if not self._take_chat() and not self._take_pair():
+            self._take_text()
+
+    def _take_chat(self) -> bool:
+        """Take the chat; return whether all records have one."""
         sample = self.sample
         for key in list(sample.matching(fields.MESSAGES)):
             values = [value for value in map(literal, sample.values(key)) if value]
@@ -256,22 +273,27 @@ class _Guesser:
             if nested and all(_is_chat(each[0], key) for each in values):
                 self._take("messages", f"{as_path(key)}[0]", "its values are a chat each, in a list")
                 sample.used.add(key)
-                return
+                return True
             if values and all(_is_chat(value, key) for value in values):
                 self._take("messages", key, "its values are chats")
-                if len(values) == len(sample.records):
-                    return
-                break
-        # a pair of texts, such as a premise and a hypothesis
+                return len(values) == len(sample.records)
+        return False
+
+    def _take_pair(self) -> bool:
+        """Take a pair of texts, such as a premise and a hypothesis; return whether there is one."""
+        sample = self.sample
         for names in () if any(map(sample.filled, sample.matching(("question",)))) else _PAIRS:
             pair = [key for name in names for key in sample.matching((name,)) if sample.filled(key)]
             if len(pair) == 2:
                 self._take("question", f"{{{pair[0]}}}\n\n{{{pair[1]}}}", "two texts that belong together")
-                return
-        # a text, or lists of one text, that half of the records have
-        for key in sample.matching(fields.QUESTIONS):
-            values = [value for value in sample.values(key) if not is_missing(value)]
-            if len(values) * 2 < len(sample.records):
+                return True
+        return False
+
+    def _take_text(self) -> None:
+        """Take a text, or lists of one text, that half of the records have."""
+        for key in self.sample.matching(fields.QUESTIONS):
+            values = [value for value in self.sample.values(key) if not is_missing(value)]
+            if len(values) * 2 < len(self.sample.records):
                 continue
             if all(isinstance(value, str) for value in values):
                 self._take("question", key, "its name")
@@ -309,16 +331,39 @@ class _Guesser:
 
     def _check_asked(self) -> None:
         """Refuse a guessed question that asks nothing by itself."""
-        sample, question = self.sample, self.mapping.question
-        if "question" not in self.reasons or self.mapping.messages:
+        question, mapping = self.mapping.question, self.mapping
+        if "question" not in self.reasons or mapping.messages:
             return
-        programs = [key for key in sample.paths if normal(key) in fields.PROGRAMS and sample.filled(key)]
-        asks = sum("?" in as_text(value) for value in sample.values(question)) * 2 > len(sample.records)
-        if normal(question) in fields.PROGRAM_INPUTS and programs and not asks:
+        asks = sum("?" in as_text(value) for value in self.sample.values(question)) * 2 > len(self.sample.records)
+        if not asks:
+            self._check_not_input(question)
+        self._check_not_kind(question)
+        if asks:
+            return
+        if parts := self._filled(fields.PARTS):
+            raise DatasetError(
+                f"{question!r} asks nothing alone, and {parts[0]!r} is a part of it; give --set question="
+                f"'{{{question}}}\\n\\n.. {{{parts[0]}}} ..?' with the words between"
+            )
+        if not (mapping.choices or mapping.distractors or mapping.grader or mapping.instruction):
+            self._check_not_rated(question)
+
+    def _filled(self, names: Collection[str]) -> list[str]:
+        """Return the fields of one of the names that most records have."""
+        return [key for key in self.sample.paths if normal(key) in names and self.sample.filled(key)]
+
+    def _check_not_input(self, question: str) -> None:
+        """Refuse the input of a program as a question."""
+        programs = self._filled(fields.PROGRAMS) if normal(question) in fields.PROGRAM_INPUTS else []
+        if programs:
             raise DatasetError(
                 f"{question!r} is what {programs[0]!r} is given, and no field asks a question; give --set question="
                 f"'{{{programs[0]}}}\\n\\nWhat does this return for {{{question}}}?'"
             )
+
+    def _check_not_kind(self, question: str) -> None:
+        """Refuse a field of a few short texts, which only says of what kind a question is."""
+        sample = self.sample
         kinds = {as_text(value) for value in sample.values(question)}
         few = len(kinds) <= 3 and len(sample.records) >= 10 and max(map(len, kinds)) <= 40
         if few and sample.words(question) <= _SHORT:
@@ -328,18 +373,13 @@ class _Guesser:
                 f"{question!r} only says {listed:.120}, which asks nothing alone; give --set question="
                 f"'{{{others[0]}}} .. {{{question}}}' with the words between"
             )
-        parts = [key for key in sample.paths if normal(key) in fields.PARTS and sample.filled(key)]
-        if parts and not asks:
-            raise DatasetError(
-                f"{question!r} asks nothing alone, and {parts[0]!r} is a part of it; give --set question="
-                f"'{{{question}}}\\n\\n.. {{{parts[0]}}} ..?' with the words between"
-            )
-        if self.mapping.choices or self.mapping.distractors or self.mapping.grader or self.mapping.instruction:
-            return
+
+    def _check_not_rated(self, question: str) -> None:
+        """Refuse a plain text whose answers are all ratings, or all yes or no: what is asked is not said."""
         plain = "{" in question or normal(question) in fields.PLAIN_TEXTS
-        answers = [value for value in sample.values(self.mapping.answer or "$none") if not is_missing(value)]
+        answers = [value for value in self.sample.values(self.mapping.answer or "$none") if not is_missing(value)]
         rated = all(isinstance(number := _parsed(answer), float) and 0 <= number <= 1 for answer in answers)
-        if plain and answers and not asks and (rated or all(map(yes_or_no, answers))):
+        if plain and answers and (rated or all(map(yes_or_no, answers))):
             told = "is a number from 0 to 1 for" if rated else "says yes or no to"
             raise DatasetError(
                 f"{self.mapping.answer!r} {told} {question.replace(chr(10), ' ')!r}, and no field says what "
@@ -376,43 +416,64 @@ class _Guesser:
 
     def _alternatives(self) -> None:
         """Take alternatives and an answer that fit together, else an answer alone."""
-        sample, mapping = self.sample, self.mapping
+        mapping = self.mapping
         if mapping.choices or mapping.distractors:
             if not mapping.answer:
                 self._answer(self._fitting(mapping.choices) or self._first_answer())
             return
-        by_field = {
-            key: [read_choices(value) for value in sample.values(key)] for key in sample.matching(fields.CHOICES)
-        }
-        for key in [key for key in by_field if normal(key) in fields.ALIASES and self._always_first(by_field[key])]:
-            del by_field[key]  # spellings of the answer
+        by_field = self._listed()
         shares = {key: sum(len(choices.texts) > 1 for choices in rows) / len(rows) for key, rows in by_field.items()}
-        for key, rows in by_field.items() if not mapping.answer else ():
-            marks = [choices.right for choices in rows if choices.texts]  # of the right ones
-            if shares[key] >= 1 / 2 and None not in marks and any(marks):
-                self._take("choices", (key,), "its values mark the right choices")
-                self._answer(self._first_answer())
-                return
+        if not mapping.answer and self._take_marked(by_field, shares):
+            return
         numbered = self._series()
         least = {key: 1 / 2 if normal(key) == "answers" else 1 / 20 for key in by_field}
         columns: list[tuple[str, ...]] = [(key,) for key in by_field if shares[key] >= least[key]] + numbered
         if self.labelled:
             self._take("choices", columns[0] if columns else (), "its values are choices")
-            return
+        elif not self._take_fitting(columns):
+            self._take_named(shares, numbered)
+
+    def _listed(self) -> dict[str, list[Choices]]:
+        """Return the choices in fields that are named so, without spellings of the answer."""
+        sample = self.sample
+        by_field = {
+            key: [read_choices(value) for value in sample.values(key)] for key in sample.matching(fields.CHOICES)
+        }
+        spellings = [key for key in by_field if normal(key) in fields.ALIASES and self._always_first(by_field[key])]
+        return {key: rows for key, rows in by_field.items() if key not in spellings}
+
+    def _take_marked(self, by_field: Mapping[str, Sequence[Choices]], shares: Mapping[str, float]) -> bool:
+        """Take choices that mark the right ones; return whether there are some."""
+        for key, rows in by_field.items():
+            marks = [choices.right for choices in rows if choices.texts]
+            if shares[key] >= 1 / 2 and None not in marks and any(marks):
+                self._take("choices", (key,), "its values mark the right choices")
+                self._answer(self._first_answer())
+                return True
+        return False
+
+    def _take_fitting(self, columns: Sequence[tuple[str, ...]]) -> bool:
+        """Take choices that an answer names; return whether there are some."""
+        given = self.mapping.answer
         for column in columns:
-            answer = mapping.answer or self._fitting(column)
-            if answer and (not mapping.answer or self._fits(column, answer)):
+            answer = given or self._fitting(column)
+            if answer and (not given or self._fits(column, answer)):
                 self._take("choices", column, "their values are choices")
                 self._answer(answer)
-                return
-        named_choices = [key for key in by_field if normal(sample.paths[key][-1]) in fields.SURE_CHOICES]
-        sure: list[tuple[str, ...]] = [(key,) for key in named_choices if shares[key] >= 1 / 2]
-        sure += [run for run in numbered if fields.may_be_needed(run[0]) or all(len(key) == 1 for key in run)]
-        for column in columns if not mapping.answer else ():
+                return True
+        for column in columns if not given else ():
             if found := self._by_value(column):
                 self._take("choices", column, "their values are choices")
                 self._answer(found, "each of its values names a choice")
-                return
+                return True
+        return False
+
+    def _take_named(self, shares: Mapping[str, float], numbered: Sequence[tuple[str, ...]]) -> None:
+        """Take what is surely choices by its name, else wrong alternatives, else an answer alone."""
+        sample, mapping = self.sample, self.mapping
+        named_choices = [key for key in shares if normal(sample.paths[key][-1]) in fields.SURE_CHOICES]
+        sure: list[tuple[str, ...]] = [(key,) for key in named_choices if shares[key] >= 1 / 2]
+        sure += [run for run in numbered if fields.may_be_needed(run[0]) or all(len(key) == 1 for key in run)]
         if sure:  # which no answer names: each record is refused with its reason
             self._take("choices", sure[0], "their names")
             self._answer(mapping.answer or self._first_answer(besides=sure[0]))

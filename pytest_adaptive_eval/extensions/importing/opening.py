@@ -81,18 +81,23 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
         chosen = _of_split(fitting, split, source)
     elif pattern:
         chosen = fitting
-    else:  # those without a split, and those of the first split in the folder that holds theirs
-        splits = {path: split_of(path) for path in files}
-        first: dict[Path, str] = {}
-        for name, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
-            first.setdefault(holder, name)
-        chosen = [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
+    else:
+        chosen = _of_first_splits(files)
     if not chosen:
         problem = f"no data file matches {pattern!r}" if pattern else "no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
         also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
         raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
     return chosen, [path for path in files if path not in chosen]
+
+
+def _of_first_splits(files: Sequence[Path]) -> list[Path]:
+    """Return the files without a split, and those of the first split in the folder that holds theirs."""
+    splits = {path: split_of(path) for path in files}
+    first: dict[Path, str] = {}
+    for name, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
+        first.setdefault(holder, name)
+    return [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
 
 
 def other_split(source: Path) -> str:

@@ -41,7 +41,7 @@ class EndpointSettings:
         seed: Seed of the sampling, if the server uses it, and of the waits between retries.
         concurrency: Requests at once. By default 8 at first, and up to 64 while that raises throughput; a number is the
             start and the upper limit. Refusals and timeouts lower it for a while.
-        timeout: Seconds for an answer, with all tries and the time for which the request is held back.
+        timeout: Seconds for an answer, with all tries and the waits between them.
         retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
             wait within `timeout` for a server that answers none, or that requests come too fast for.
         start_timeout: Seconds to wait at first for a server that refuses connections or is starting.

@@ -32,7 +32,6 @@ from pytest_adaptive_eval.models.endpoint.limits import (
     LONGEST,
     LONGEST_PACED,
     Backoff,
-    Circuit,
     OpenTime,
     Pace,
     Window,
@@ -57,8 +56,6 @@ T = TypeVar("T")
 MAX_BYTES = 2 << 20
 #: Limit of a reply that reports a fault, in bytes.
 FAULT_BYTES = 64 << 10
-#: Number of failures in a row after which requests are held back until one is answered.
-BREAK_AFTER = 8
 #: Requests at once at first and at most, where the user sets no number.
 START_CONCURRENCY, MOST_CONCURRENCY = 8, 64
 #: Seconds that an idle connection is kept; servers close theirs after 5 or more.
@@ -129,8 +126,8 @@ class Wire:
     Args:
         url: Address that paths are added to.
         key: Sent as a bearer token.
-        timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
-            request is held back.
+        timeout: Seconds from the first byte sent to the last one received, with all tries and the waits
+            between them.
         concurrency: Requests at the server at once; by default 8 at first, and up to 64 while throughput grows.
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; the environment's are not used.
@@ -161,13 +158,12 @@ class Wire:
         self._headers: dict[bytes | str, bytes | str] = {"Host": urlsplit(url).netloc, "Accept-Encoding": "identity"}
         self._headers.update(additions.headers)
         self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
-        self._circuit = Circuit(BREAK_AFTER, seed, backoff)
         self._open_time = OpenTime()
         self._window = Window(concurrency or START_CONCURRENCY, concurrency or MOST_CONCURRENCY)
-        self._slots = _Slots(lambda: self._window.limit(self._pace.rate))
+        self._slots = _Slots(lambda: self._window.limit)
         #: Requests that were sent and not answered yet, and those that wait for their next try.
         self._under_way = self._resting = 0
-        self._queue, self._answered = asyncio.Lock(), asyncio.Event()
+        self._queue = asyncio.Lock()
         self._last_answer = -math.inf
         #: Path and body of the latest answered request.
         self._sound: tuple[str, bytes] | None = None
@@ -180,14 +176,14 @@ class Wire:
     @property
     def concurrency(self) -> int:
         """Number of requests to have begun now: the ones that may be at the server, and at most as many waiting."""
-        limit = self._window.limit(self._pace.rate)
+        limit = self._window.limit
         return limit + min(self._resting, limit)
 
     def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
         """Fetch a JSON object; wait `start_timeout` seconds for a starting server, after `tell` got the reason."""
         if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
             return delivery
-        return self._run(self._deliver("GET", path, None, self._loop.time()))
+        return self._run(self._deliver("GET", path, None))
 
     def post(
         self,
@@ -254,10 +250,8 @@ class Wire:
         bodies: Sequence[bytes | Callable[[], bytes]],
         arrived: Callable[[int, Delivery], object] | None,
     ) -> list[Delivery]:
-        posted = self._loop.time()
-
         async def deliver(index: int, body: bytes | Callable[[], bytes]) -> Delivery:
-            delivery = await self._deliver("POST", path, body, posted)
+            delivery = await self._deliver("POST", path, body)
             if arrived is not None:
                 arrived(index, delivery)
             return delivery
@@ -266,27 +260,21 @@ class Wire:
             tasks = [group.create_task(deliver(*numbered)) for numbered in enumerate(bodies)]
         return [task.result() for task in tasks]
 
-    async def _deliver(
-        self, method: str, path: str, body: bytes | Callable[[], bytes] | None, posted: float
-    ) -> Delivery:
+    async def _deliver(self, method: str, path: str, body: bytes | Callable[[], bytes] | None) -> Delivery:
         request = Request(method, path)
         await self._take_slot(request)
         try:
-            return await self._deliver_from_slot(request, body, posted)
+            return await self._deliver_from_slot(request, body)
         finally:
             self._leave_slot(request)
 
-    async def _deliver_from_slot(
-        self, request: Request, body: bytes | Callable[[], bytes] | None, posted: float
-    ) -> Delivery:
+    async def _deliver_from_slot(self, request: Request, body: bytes | Callable[[], bytes] | None) -> Delivery:
         try:
             request.content = await asyncio.to_thread(body) if callable(body) else body
         except Exception as error:
             return Delivery(Status.ERROR, {}, without_keys(f"{type(error).__name__}: {error}"))
         start = self._loop.time()
-        # a request that stood in the queue while no request was answered was held back as well
-        held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
-        request.deadline = held_since + self._timeout
+        request.deadline = start + self._timeout
         self._open_time.begin(start)
         try:
             async with asyncio.timeout_at(request.deadline):
@@ -320,10 +308,6 @@ class Wire:
         """Return the delivery of a request whose deadline passed."""
         detail = f"no complete reply within {self._timeout:g} s"
         if request.last is None:
-            held_back = self._circuit.opened is not None and not request.sent
-            if held_back:
-                reason = f"held back, since the server answers no request; {self._circuit.reason}"
-                return Delivery(Status.ERROR, {}, f"{detail}: {reason}")
             return Delivery(Status.TIMEOUT, {}, f"{detail}: raise timeout, or lower max_tokens")
         last = request.last.delivery
         if request.sent:
@@ -336,10 +320,8 @@ class Wire:
             last = await self._try(request.method, request.path, request.content, request)
             if last.fault is CallFault.FINAL:
                 return last.delivery
-            delay = 0.0  # if no server listens, the circuit holds the request back
-            if last.fault is not CallFault.ABSENT:
-                longest = LONGEST_PACED if last.too_many else LONGEST
-                delay = max(self._backoff.seconds(request.tries, longest), last.wait)
+            longest = LONGEST_PACED if last.too_many or last.fault is CallFault.ABSENT else LONGEST
+            delay = max(self._backoff.seconds(request.tries, longest), last.wait)
             if last.fault is CallFault.DOUBTFUL or (last.fault is CallFault.ABSENT and self._sound is None):
                 request.doubtful += 1
             if request.doubtful > self._most_retries:
@@ -353,7 +335,7 @@ class Wire:
             await self._rest(request, delay)
 
     async def _try(self, method: str, path: str, content: bytes | None, request: Request | None = None) -> Try:
-        """Send a request at its turn, and update pace and circuit by its result."""
+        """Send a request at its turn, and fit the window to its result."""
         await self._take_turn()
         begun = self._loop.time()
         if request is not None:
@@ -366,29 +348,19 @@ class Wire:
                 with contextlib.suppress(Stale):  # not a fault: another connection follows, in the end a new one
                     last = await self._attempt(method, path, content)
         except asyncio.CancelledError:
-            self._window.time_out(begun, self._loop.time())
+            self._window.shrink(begun, self._loop.time())
             raise
         finally:
             self._under_way -= 1
         now = self._loop.time()
-        if last.delivery.code in TOO_SLOW:
-            self._window.time_out(begun, now)
-        if last.fault is CallFault.FINAL:
-            if last.delivery.code:
-                self._pace.accept()
-                self._window.accept(begun, now)
-                self._circuit.succeed()
-                self._answered.set()
-            if last.delivery.status is Status.OK:
-                self._last_answer = now
-                if content is not None:
-                    self._sound = path, content
-        else:
-            shut = last.too_many and self._pace.refuse(begun, now, alone=not self._under_way)
-            # a request that came too soon says nothing about others, which the server may be answering
-            if shut or not last.too_many or self._circuit.opened is not None:
-                at_once = shut or last.fault is CallFault.ABSENT
-                self._circuit.fail(now, last.delivery.detail, at_once=at_once, wait=last.wait if shut else 0.0)
+        if last.too_many or last.delivery.code in TOO_SLOW:
+            self._window.shrink(begun, now)
+        elif last.fault is CallFault.FINAL and last.delivery.code:
+            self._window.accept(begun, now)
+        if last.delivery.status is Status.OK:
+            self._last_answer = now
+            if content is not None:
+                self._sound = path, content
         if request is not None:
             request.note(last, now)
         return last
@@ -396,13 +368,9 @@ class Wire:
     async def _take_turn(self) -> None:
         """Wait for the turn of a request, first come, first served."""
         async with self._queue:
-            while (wait := max(self._pace.wait(now := self._loop.time()), self._circuit.wait(now))) > 0.0:
-                self._answered.clear()
-                with contextlib.suppress(TimeoutError):  # an answer may end the wait early
-                    async with asyncio.timeout(wait):
-                        await self._answered.wait()
-            self._pace.begin(now)
-            self._circuit.begin(now)
+            while (wait := self._pace.wait(now := self._loop.time())) > 0.0:
+                await asyncio.sleep(wait)
+            self._pace.begin(now, self._window.gap)
 
     async def _attempt(self, method: str, path: str, content: bytes | None) -> Try:
         headers = dict(self._headers)

@@ -199,7 +199,8 @@ class _Reader:
         """Read one file; return whether any row has a score."""
         before = self._counts.scored
         plain = any("$value" in text for text in self._mapping.given.values())
-        lines = self._tool is not None and suffix_of(file) == ".jsonl"  # each of which is a record
+        # a tool with files of JSON as well writes one record of them a line
+        lines = self._tool is not None and bool(self._tool.begins) and suffix_of(file) == ".jsonl"
         for row in read_records(file, "" if lines else self._mapping.rows):
             if plain or isinstance(row.names["value"], Mapping):  # beside objects there may be values, as in rows = "*"
                 self._read_row(row, file)

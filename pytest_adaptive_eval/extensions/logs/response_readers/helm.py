@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, files_that, named
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import texts
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
@@ -26,7 +26,8 @@ def read_helm(path: Path, settings: ReadSettings) -> Responses:
     """Read a run's folder, its ``per_instance_stats.json``, or a folder of runs.
 
     An item's id is ``SCENARIO:ID``, the name of the run without its model and the instance's id. Instances that HELM
-    perturbed are left out. Trials with other examples in the prompt count as their mean.
+    perturbed are left out. The filter is the split, needed when a run has several. Trials with other examples in the
+    prompt count as their mean.
     """
     expected = f"no {_STATS}; expected the folders that helm-run writes, with it in each"
     files = files_that(lambda file: file.name == _STATS, path, expected)
@@ -45,9 +46,13 @@ def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
     if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
         raise ResponsesError(f"{file}: found {type(instances).__name__}, expected a list with an object an instance")
     whole = [each for each in instances if not each.get("perturbation")]
+    splits = {_split(each) for each in whole}
+    split = choose("filter", splits, settings.filter, f"{file}, splits") if splits else ""
     logged = {item: rest for item, *rest in _questions(file.with_name("scenario_state.json"), scenario)}
     answers = []
     for n, instance in enumerate(whole, 1):
+        if _split(instance) != split:
+            continue
         where = f"{file}: instance {n}"
         item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
         answers.append(Answer(where, model, item, _values(instance, where), *logged.get(item, ())))
@@ -69,6 +74,14 @@ def _about(file: Path) -> tuple[str, str]:
 def _optional_object(file: Path) -> dict[str, Any]:
     data = load_file(file) if os.path.lexists(file) else {}
     return data if isinstance(data, dict) else {}
+
+
+def _split(instance: Mapping[str, Any]) -> str:
+    """Return the split that an instance's statistics name, such as ``test``; HELM sums each on its own."""
+    stats = instance.get("stats")
+    names = [stat.get("name") for stat in stats if isinstance(stat, dict)] if isinstance(stats, list) else []
+    splits = [str(name["split"]) for name in names if isinstance(name, dict) and name.get("split")]
+    return splits[0] if splits else "none"
 
 
 def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
@@ -126,6 +139,6 @@ REGISTERED = (
         "per_instance_stats.json of HELM",
         lambda path: path.name == _STATS and '"stats"' in head(path, 4096),
         read_helm,
-        {"metric": "the statistic, such as exact_match"},
+        {"metric": "the statistic, such as exact_match", "filter": "the split"},
     ),
 )

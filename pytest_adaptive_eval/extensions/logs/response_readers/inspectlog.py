@@ -79,7 +79,7 @@ def read_log(path: Path) -> Log:
     """Read one log.
 
     Raises:
-        UnusableLog: It has no samples, or none of them has a score; the message names the errors in it.
+        UnusableLog: It has no samples or too few, or none of them has a score; the message names the errors in it.
     """
     if path.suffix == ".json":
         header = load_file(path)
@@ -97,7 +97,23 @@ def read_log(path: Path) -> Log:
             f"{path}: no samples, only a header (status {status!r:.40}{f', {problem}' if problem else ''}); give the "
             "log with its samples"
         )
+    _check_whole(path, header, about, len(samples))
     read = [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)]
+    _check_scored(path, read)
+    arguments = about.get("model_args")
+    return Log(
+        path,
+        named(about["model"], "eval.model", str(path)),
+        named(about["task"], "eval.task", str(path)),
+        arguments if isinstance(arguments, dict) else {},
+        _seconds(about.get("created")),
+        bool(about.get("sandbox")),
+        read,
+    )
+
+
+def _check_scored(path: Path, read: Sequence[Sample]) -> None:
+    """Refuse a log without a score, with the errors of its samples."""
     if all(value is None for sample in read for value in sample.values.values()):
         none = f"{path}: none of its samples ({len(read)}) has a score"
         errors = Counter(text for sample in read if (text := _error_text(sample.data.get("error"))))
@@ -105,21 +121,29 @@ def read_log(path: Path) -> Log:
             raise UnusableLog(f"{none}; score the log: inspect score")
         texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
         raise UnusableLog(f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry")
+
+
+def _seconds(created: Any) -> float:
+    """Return a log's time in seconds; one that names none is the oldest."""
     try:
-        moment = datetime.fromisoformat(str(about.get("created")))
-        created = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(str(created))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except ValueError:
-        created = -math.inf
-    arguments = about.get("model_args")
-    return Log(
-        path,
-        named(about["model"], "eval.model", str(path)),
-        named(about["task"], "eval.task", str(path)),
-        arguments if isinstance(arguments, dict) else {},
-        created,
-        bool(about.get("sandbox")),
-        read,
-    )
+        return -math.inf
+
+
+def _check_whole(path: Path, header: Mapping[str, Any], about: Mapping[str, Any], count: int) -> None:
+    """Refuse the log of a run that broke off before its last sample."""
+    dataset, config = about.get("dataset"), about.get("config")
+    ids = dataset.get("sample_ids") if isinstance(dataset, dict) else None
+    epochs = config.get("epochs") if isinstance(config, dict) else None
+    planned = len(ids) * (epochs if isinstance(epochs, int) else 1) if isinstance(ids, list) else 0
+    if header.get("status") in ("started", "cancelled", "error") and count < planned:
+        problem = _error_text(header.get("error"))
+        raise UnusableLog(
+            f"{path}: {count} of {planned} planned samples (status {header['status']!r}"
+            f"{f', {problem}' if problem else ''}); finish the run with: inspect eval-retry {path.name}"
+        )
 
 
 def _error_text(error: Any) -> str:
@@ -288,7 +312,7 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     An item's id is ``TASK:ID``. Its score is the mean over the epochs with a score. With several logs of one subject
     and task, each item's score is from the newest log that has one. A sample with an error is missing. A sample stopped
     by a limit keeps its score. The metric is the scorer, ``SCORER/PART`` for one with several values. A log without
-    scores is left out of a folder that has others.
+    scores, or of a run that broke off, is left out of a folder that has others.
     """
     logs = _read_logs(path, settings)
     by_task: dict[str, dict[str, list[Log]]] = {}

@@ -191,6 +191,25 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     return collected.responses()
 
 
+def _check_whole(file: Path, task: str, lines: Sequence[_Line]) -> None:
+    """Refuse a file without lines, or with fewer documents than the results beside it state."""
+    if not lines:
+        raise ResponsesError(f"{file}: empty; remove it or run the task again")
+    documents = len({line.document for line in lines})
+    match = _SAMPLES.fullmatch(file.name)
+    results = file.with_name(f"results_{match['time']}.json") if match else file
+    if results == file or not results.is_file():
+        return
+    data: Any = load_file(results)
+    for key in ("n-samples", task, "effective"):
+        data = data.get(key) if isinstance(data, dict) else None
+    if isinstance(data, int) and documents < data:
+        raise ResponsesError(
+            f"{file}: {documents} of the {data} documents that {results.name} states; copy the file again, or run the "
+            "task again"
+        )
+
+
 def _collect_task(
     collected: Collected, path: Path, task: str, files: Mapping[str, Path], settings: ReadSettings
 ) -> None:
@@ -198,17 +217,13 @@ def _collect_task(
     where = f"{path}: task {task!r}"
     asked: set[tuple[str, str]] = set()
     logged = {subject: [_line(*line, asked) for line in json_lines(file)] for subject, file in files.items()}
-    if empty := next((files[subject] for subject, lines in logged.items() if not lines), None):
-        raise ResponsesError(f"{empty}: empty; remove it or run the task again")
-    filters = {line.filter for line in chain(*logged.values())}
-    filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
-    questions = {(line.hash, line.document): line for line in chain(*logged.values()) if line.question is not None}
+    for subject, lines in logged.items():
+        _check_whole(files[subject], task, lines)
+    every = list(chain(*logged.values()))
+    filter_name = choose("filter", {line.filter for line in every}, settings.filter, f"{where}, filters")
+    questions = {(line.hash, line.document): line.question for line in every if line.question is not None}
     logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
-    values = [pair for line in chain(*logged.values()) for pair in line.values.items()]
-    numeric = {name for name, value in values if value is not None}
-    if not numeric:
-        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
-    metric = choose("metric", numeric, settings.metric, f"{where}, metrics")
+    metric = _metric(logged, settings, where)
     hashed = all(line.hash for line in chain(*logged.values()))
     if not hashed:
         settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
@@ -218,19 +233,39 @@ def _collect_task(
                 f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
                 f"of task {task!r} have; run the task again or remove the file"
             )
-        first_lines: dict[str, _Line] = {}
-        answers = []
-        for line in lines:
-            if (first := first_lines.setdefault(line.document, line)) is not line:
-                raise ResponsesError(
-                    f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
-                    f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
-                )
-            item = f"{task}:{line.hash if hashed else line.document}"
-            asking = questions.get((line.hash, line.document))
-            question = None if asking is None else asking.question
-            answers.append(Answer(line.where, subject, item, line.values, question, line.reply))
+        _check_once(lines)
+        answers = [
+            Answer(
+                line.where,
+                subject,
+                f"{task}:{line.hash if hashed else line.document}",
+                line.values,
+                questions.get((line.hash, line.document)),
+                line.reply,
+            )
+            for line in lines
+        ]
         collected.add_answers(answers, metric, where)
+
+
+def _metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:
+    """Return the metric that counts, of those that are numbers in some line."""
+    values = [pair for line in chain(*logged.values()) for pair in line.values.items()]
+    numeric = {name for name, value in values if value is not None}
+    if not numeric:
+        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
+    return choose("metric", numeric, settings.metric, f"{where}, metrics")
+
+
+def _check_once(lines: Sequence[_Line]) -> None:
+    """Refuse a document that stands twice in a file."""
+    first_lines: dict[str, _Line] = {}
+    for line in lines:
+        if (first := first_lines.setdefault(line.document, line)) is not line:
+            raise ResponsesError(
+                f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
+                f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
+            )
 
 
 REGISTERED = (
