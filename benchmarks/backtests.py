@@ -212,7 +212,7 @@ def texts(options: argparse.Namespace) -> None:
     if options.encoder:
         by_id = {item.id: item for item in read_bank(FIXTURES / "banks" / "text.bank").items}
         bank = ItemBank.uncalibrated("texts", [by_id[name] for name in responses.items])
-        embeddings = load_embedder(options.encoder).embed(bank)
+        embeddings = load_embedder(options.encoder).embed(bank).astype(np.float64)
     contenders = [CONTENDERS[name] for name in ("autojudger", "cluster")]
     total = Backtest(len(responses.items), {}, {})
     test = round(len(responses.subjects) / 5)
