@@ -44,7 +44,8 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Split
+from pytest_adaptive_eval.extensions.backtests.backtest import Split
+from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger

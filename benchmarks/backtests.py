@@ -12,6 +12,9 @@ tested ones as well as 60 others: what no bank of others can reach.
 ``python benchmarks/backtests.py intervals`` adds the intervals: coverage, in each fifth of the subjects too, and width
 over that of as many uniform draws. ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
 
+``python benchmarks/backtests.py texts --encoder NAME --splits 40`` places the items of the fixtures' training runs by
+an encoder of their texts and pictures.
+
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
@@ -21,6 +24,7 @@ import argparse
 import json
 import os
 import time
+import zlib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -31,6 +35,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 
+from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
@@ -38,14 +43,17 @@ from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Backtest, Split, backtest, splits
-from pytest_adaptive_eval.extensions.backtests.contender import Contender
-from pytest_adaptive_eval.extensions.backtests.contenders.classical import REGISTERED as CLASSICAL
+from pytest_adaptive_eval.cat.stopping import resolve_budget
+from pytest_adaptive_eval.extensions.backtests.backtest import Backtest, BacktestCell, Split, backtest, evaluate, splits
+from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS, Contender
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.interviewer.embeddings import load_embedder
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 FOLDER = DATA / "autojudger"
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 BENCHMARKS = {"AI2D": "AI2D_TEST", "MMMU": "MMMU_DEV_VAL"}
 BUDGETS = ("1%", "2%", "5%")
 TRAIN, TEST = 60, 17
@@ -78,20 +86,41 @@ def draw(responses: Responses, seed: int, train: int, shift: bool) -> Split:
     return Split(order[:cut], order[cut:])
 
 
+def fifths(cell: BacktestCell, method: str) -> list[float]:
+    """The coverage in each fifth of the subjects by accuracy."""
+    truth, inside = np.array(cell.truth), cell.covers(method)
+    fifth = np.searchsorted(np.quantile(truth, [0.2, 0.4, 0.6, 0.8]), truth, side="right")
+    return [float(inside[fifth == f].mean()) for f in range(5) if (fifth == f).any()]
+
+
+def of_oracle(responses: Responses, split: Split, recipe: Recipe, names: list[str], seed: int) -> Backtest:
+    """Interviews by a bank that is calibrated on the tested subjects too."""
+    bank = recipe(responses.scores[np.concatenate([split.train, split.test])]).bank("oracle", responses.items)
+    scores, counts = responses.scores[split.test], {budget: resolve_budget(budget, len(bank)) for budget in BUDGETS}
+    seeds = [seed + zlib.crc32(responses.subjects[s].encode()) for s in split.test]
+    result = Backtest(len(bank), counts, {}, 1)
+    for name in names:
+        contender = CONTENDERS[name]
+        assert isinstance(contender.policy, Policy)
+        for budget in BUDGETS:
+            session = replay(bank, replace(contender.policy, budget=budget), scores, seed=seeds)
+            truth = np.nanmean(scores, axis=1)
+            result.cells[name, budget] = evaluate(session, contender, truth, result.confidence, False, None)
+    return result
+
+
 def one(task: tuple[str, str, int, str, bool, bool]) -> Backtest:
     """One split."""
     benchmark, pool, seed, train, intervals, shift = task
     responses, oracle, recipe = read(benchmark, pool), train == "oracle", Recipe()
     split = draw(responses, seed, TRAIN if oracle else int(train), shift)
+    if oracle:
+        return of_oracle(responses, split, recipe, ["estimate", "maximum-information", "decide", "random"], seed)
     names = ["estimate", "maximum-information", "variance", "decide", "random"]
     if intervals:
         names = ["estimate", "random"]
-    bank = None
-    if oracle:
-        names.remove("variance")  # on a bank of another model
-        bank = recipe(responses.scores[np.concatenate([split.train, split.test])]).bank("oracle", responses.items)
     contenders = [CONTENDERS[name] for name in names]
-    return backtest(responses, split, contenders, BUDGETS, recipe=recipe, seed=seed, intervals=intervals, bank=bank)
+    return backtest(responses, split, contenders, BUDGETS, recipe=recipe, seed=seed, intervals=intervals)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -123,9 +152,9 @@ def run(options: argparse.Namespace) -> None:
                 end="",
             )
             for method in cell.intervals:
-                fifths = min(cell.fifths(method))
+                least, coverage = min(fifths(cell, method)), cell.covers(method).mean()
                 print(
-                    f"  {method} {cell.coverage(method):.3f} (least fifth {fifths:.3f}) at {cell.width(method):.2f}x",
+                    f"  {method} {coverage:.3f} (least fifth {least:.3f}) at {cell.width(method):.2f}x",
                     end="",
                 )
             print()
@@ -162,32 +191,57 @@ def paper(options: argparse.Namespace) -> None:
                 f"the authors count ties, {ranking_accuracy(theta, truth):.2f} with ties as half"
             )
         start = time.perf_counter()
-        found = backtest(responses, split, list(CLASSICAL), ["1%", "5%"], recipe=Recipe())
+        classical = [contender for contender in CONTENDERS.values() if contender.name != "autojudger"]
+        found = backtest(responses, split, classical, ["1%", "5%"], recipe=Recipe())
         for (name, budget), cell in found.cells.items():
             print(f"  {name:20} {budget:>3} ranking {cell.ranking[0]:.2f} error {cell.error[0]:.4f}")
         print(f"  {time.perf_counter() - start:.0f} s, calibration included", flush=True)
         banks = {m: Recipe(m)(train, weights=weights) for m in ("1pl", "2pl", "mirt")}
         start = time.perf_counter()
-        for contender in CLASSICAL:
+        for contender in classical:
             if isinstance(contender.policy, Policy):
                 model = {"bank": "2pl", "none": "2pl"}.get(contender.model, contender.model)
                 replay(banks[model].bank("b", responses.items), replace(contender.policy, budget="5%"), scores, seed=0)
         print(f"  all selectors, 17 models, 5% of items: {time.perf_counter() - start:.1f} s", flush=True)
 
 
+def texts(options: argparse.Namespace) -> None:
+    """Splits of the fixtures' training runs by `autojudger` and `cluster`, with the items placed by an encoder."""
+    responses = grouped(read_responses(FIXTURES / "responses" / "text.csv.gz"))
+    embeddings = None
+    if options.encoder:
+        by_id = {item.id: item for item in read_bank(FIXTURES / "banks" / "text.bank").items}
+        bank = ItemBank.uncalibrated("texts", [by_id[name] for name in responses.items])
+        embeddings = load_embedder(options.encoder).embed(bank).astype(np.float64)
+    contenders = [CONTENDERS[name] for name in ("autojudger", "cluster")]
+    total = Backtest(len(responses.items), {}, {})
+    test = round(len(responses.subjects) / 5)
+    for seed, split in enumerate(splits(responses, options.splits, test=test, seed=0)):
+        recipe = Recipe("1pl")
+        total.merge(
+            backtest(responses, split, contenders, ["2%", "5%"], recipe=recipe, seed=seed, embeddings=embeddings)
+        )
+    for (name, budget), cell in total.cells.items():
+        ranking = np.array(cell.ranking)
+        print(f"  {name:20} {budget:>3} {ranking.mean():.1f} +- {ranking.std(ddof=1) / len(ranking) ** 0.5:.1f}")
+
+
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("paper", "splits", "intervals"))
+    parser.add_argument("command", choices=("paper", "splits", "intervals", "texts"))
     parser.add_argument("--benchmark", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
     parser.add_argument("--pool", choices=("others", "paper", "all"), default="others")
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--train", default=str(TRAIN), help="models to calibrate on, or oracle")
     parser.add_argument("--shift", action="store_true")
+    parser.add_argument("--encoder", help="of the texts and pictures; responses place the items when omitted")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     if options.command == "paper":
         paper(options)
+    elif options.command == "texts":
+        texts(options)
     else:
         run(options)
 

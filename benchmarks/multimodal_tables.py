@@ -1,10 +1,9 @@
 """M2-IRT and M3-IRT on the public MMMU and MathVista responses in four formats, beside every baseline at equal calls.
 
-``ranking``: the tables of ``adaptive-eval backtest``, each of 24 models left out once, see
-`pytest_adaptive_eval.extensions.backtests.format_backtest`. ``auc``: ROC-AUC of unseen responses of IRT, M2 and M3 as
-low-quality twins are mixed in. ``sparse``: fits to a tenth of the responses. ``parts``: how originals and twins differ
-in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both modalities, and
-where fits with and without priors put it.
+``ranking``: each of 24 models left out once, see `format_backtests`. ``auc``: ROC-AUC of unseen responses of IRT, M2
+and M3 as low-quality twins are mixed in. ``sparse``: fits to a tenth of the responses. ``parts``: how originals and
+twins differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both
+modalities, and where fits with and without priors put it.
 
 ``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
 
@@ -25,6 +24,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 import torch
+from format_backtests import FORMAT_CONTENDERS, format_backtest, format_backtest_lines
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_format_responses
@@ -32,8 +32,6 @@ from pytest_adaptive_eval.calibration import fit_map
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, Training, fit_multimodal, roc_auc
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.calibration.scale import separation
-from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS, format_backtest
-from pytest_adaptive_eval.extensions.backtests.format_lines import format_backtest_lines
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses

@@ -29,6 +29,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np
+from backtests import fifths
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_responses
@@ -37,7 +38,8 @@ from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import folds, replay
 from pytest_adaptive_eval.cat.policy import POLICIES
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, BacktestCell, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.backtest import BacktestCell, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -114,8 +116,8 @@ def interval_table(rows: Sequence[dict[str, Any]]) -> None:
             if row["budget"] == budget:
                 cell.extend(BacktestCell(**{name: row[name] for name in ("truth", "uniform", "intervals")}))
         each = [
-            f"{method} {cell.coverage(method):.3f} "
-            f"(fifths {' '.join(f'{share:.2f}' for share in cell.fifths(method))}) at {cell.width(method):.2f}x"
+            f"{method} {cell.covers(method).mean():.3f} "
+            f"(fifths {' '.join(f'{share:.2f}' for share in fifths(cell, method))}) at {cell.width(method):.2f}x"
             for method in cell.intervals
         ]
         print(f"  {budget:>4} {len(cell.truth)} interviews: {', '.join(each)}", flush=True)

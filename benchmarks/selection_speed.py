@@ -6,8 +6,7 @@ with bank, answers and ability as its documentation has it, and once before it i
 whatever else runs on the machine weighs on all of them; medians of CPU time are shown.
 
 Run as ``python benchmarks/selection_speed.py [--repeats 60] [--subjects]``. ``--replays`` times instead interviews of
-subjects from recorded scores over a fifth of a bank, and fits, with the parts of the package that only save time and
-without each.
+subjects from recorded scores over a fifth of a bank, in step and in sessions, and fits.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.irt import growing_map
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
@@ -109,20 +107,16 @@ def replays(subjects: int, n: int) -> None:
     bank, _ = make_bank(n)
     rng = np.random.default_rng(1)
     scores = (rng.random((subjects, n)) < bank.probability(rng.standard_normal((subjects, 1)))).astype(float)
-    plain = replace(POLICIES["estimate"], assisted=False)
     interviews = {
-        "estimate": ("block_draws", plain),
-        "maximum-information": ("top_draws", replace(plain, selector=MaximumInformation())),
-        "draws of decide": ("block_draws", replace(POLICIES["decide"], stop="budget")),
+        "estimate": replace(POLICIES["estimate"], assisted=False),
+        "draws of decide": replace(POLICIES["decide"], stop="budget"),
     }
-    for name, (draws, policy) in interviews.items():
+    for name, policy in interviews.items():
         seeds, policies = list(range(subjects)), [replace(policy, budget="20%")]
         work = partial(replay.replay_each, bank, policies, scores, seed=seeds, designed=False)
-        taken = {"with all": seconds(work)}
-        with patch.object(growing_map, "FEWEST", n):
-            taken["without chebyshev in modes"] = seconds(work)
+        taken = {"in step": seconds(work)}
         with patch.object(replay, "servable", lambda *_: False):
-            taken[f"without lockstep and {draws}"] = seconds(work)
+            taken["in sessions"] = seconds(work)
         _show(subjects, n, name, taken)
     fit = partial(fit_map, scores, model="2pl")
     taken = {"with all": seconds(fit)}
@@ -143,7 +137,7 @@ def main() -> None:
     parser.add_argument("--replays", action="store_true", help="time replayed interviews and fits")
     arguments = parser.parse_args()
     if arguments.replays:
-        for subjects, n in ((60, 500), (1989, 493), (60, 1000), (60, 3000), (60, 10_000)):
+        for subjects, n in ((60, 500), (60, 3000), (60, 10_000)):
             replays(subjects, n)
         return
     print("microseconds a step (ask + tell, 30 answered), medians; x = times faster than catsim")

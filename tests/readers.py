@@ -442,11 +442,6 @@ READERS = {
     "hub reference": Reader("models--org--name/refs/main", _hub, lambda f: preflight(f / "models--org--name")),
     "open_clip config": Reader("open_clip_config.json", _clip, preflight_open_clip),
     "open_clip weights": Reader("open_clip_model.safetensors", _clip, preflight_open_clip),
-    "sizes of a backtest": Reader(
-        "s.csv",
-        _with(_write("s.csv", "models,params,unit\nm1,1,B\nm2,2,B\n"), _write("r.csv", _MATRIX)),
-        _command("backtest", "{}/r.csv", "--set", "stratify={}/s.csv", "--splits", "1", "--jobs", "1"),
-    ),
     "reference of a correlation": Reader(
         "s.csv",
         _with(_runs, _write("s.csv", "subject,score\nstep-1,0.5\n")),

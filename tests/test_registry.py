@@ -9,8 +9,6 @@ import pytest
 from pytest_adaptive_eval.banks.responses import FORMATS, ResponseReader
 from pytest_adaptive_eval.calibration.recipe import ENGINES
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
-from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS
 from pytest_adaptive_eval.registry import registered
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +57,7 @@ def test_plugin_that_cannot_be_used_is_a_config_error(install, source, message):
         registered(PACKAGE, GROUP, ResponseReader)
 
 
-@pytest.mark.parametrize("kinds", [FORMATS, ENGINES, CONTENDERS, FORMAT_CONTENDERS])
+@pytest.mark.parametrize("kinds", [FORMATS, ENGINES])
 def test_kinds_are_registered_under_their_names(kinds):
     assert len(kinds) > 1
     assert all(entry.name == name for name, entry in kinds.items())

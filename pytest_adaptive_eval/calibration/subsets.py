@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.ties import TIE, tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
@@ -16,8 +15,6 @@ from pytest_adaptive_eval.types import Array, Ints
 POPULATION, GENERATIONS, ELITE = 60, 15, 12
 #: Weight of a column that none of the parents has, as a share of the even weight.
 MUTATION = 0.02
-#: Largest number of clusters: k-means of more is slow, and many would have one member.
-CLUSTERS = 350
 
 
 def item_total(scores: Array) -> Array:
@@ -32,31 +29,6 @@ def item_total(scores: Array) -> Array:
     spread = np.sqrt((centred**2).sum(axis=0) * (total**2).sum(axis=0))
     product = (centred * total).sum(axis=0)
     return np.where(spread > 1e-12, product / np.where(spread > 1e-12, spread, 1.0), -1.0)
-
-
-def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
-    """Return columns near the centres of clusters, and their weights, which sum to 1.
-
-    As in tinyBenchmarks (Polo et al. 2024), `points` are the parameters of an item response model. A column stands for
-    its share of its cluster.
-
-    Args:
-        points: Shape (n, d).
-    """
-    label = clusters(points, min(count, CLUSTERS), seed).label
-    sizes = np.bincount(label)
-    centre = np.array([points[label == k].mean(axis=0) for k in range(len(sizes))])
-    distance = ((points - centre[label]) ** 2).sum(axis=1)
-    distance = tie_ranks(distance, float(np.square(points).sum(axis=1).max()))
-    order = np.argsort(distance, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)  # number of nearer members of the cluster
-    for k in range(len(sizes)):
-        members = order[label[order] == k]
-        rank[members] = np.arange(len(members))
-    chosen = np.lexsort((distance, rank))[:count]
-    asked = np.bincount(label[chosen], minlength=len(sizes))
-    weight = (sizes / np.maximum(asked, 1))[label[chosen]]
-    return chosen.astype(np.int64), np.asarray(weight / weight.sum())
 
 
 def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:

@@ -6,16 +6,13 @@ It serves banks of one dimension without guessing, and policies that spend their
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from pytest_adaptive_eval.cat.block_draws import BlockDraws, SmoothSelector
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.cat.selectors import MaximumInformation
-from pytest_adaptive_eval.cat.top_draws import TopDraws
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate
-from pytest_adaptive_eval.irt.growing_map import RunningMAP
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Ints
 
@@ -34,22 +31,10 @@ class Interviews(NamedTuple):
     estimates: Mapping[int, Estimate]
 
 
-class _Draws(Protocol):
-    """Draws of subjects, one item each at a time."""
-
-    def take(self, items: Ints) -> None:
-        """Take an item of each subject, shape (S,), that something else has drawn."""
-
-    def draw(self, theta: Array, variance: Array, first: int) -> Ints:
-        """Return the next items (S,) at abilities and variances (S,), with the draws before its batch."""
-
-
 def servable(bank: ItemBank, policy: Policy) -> bool:
     """Return whether interviews by a policy, without its stopping rule and assistance, can be held here."""
-    plain = bank.calibrated and bank.dimensions == 1 and bank.asymptote is None and isinstance(policy.estimator, MAP)
-    selector = policy.selector
-    top = type(selector) is MaximumInformation and selector.mode == "top" and policy.floor == 0.0
-    return plain and (top or isinstance(selector, SmoothSelector))
+    plain = bank.calibrated and bank.dimensions == 1 and bank.asymptote is None
+    return plain and isinstance(policy.estimator, MAP) and isinstance(policy.selector, SmoothSelector)
 
 
 def interview_in_step(
@@ -72,35 +57,32 @@ def interview_in_step(
         counts: Numbers of items after which there is an estimate.
         block: Places, from and before which, of uniform draws.
     """
-    selector, method = policy.selector, policy.estimator
-    assert isinstance(method, MAP)
-    draws: _Draws = TopDraws(banks, of)
-    if isinstance(selector, SmoothSelector):
-        draws = BlockDraws(banks, of, selector, policy.floor, numbers)
+    selector = policy.selector
+    assert isinstance(selector, SmoothSelector)
+    draws = BlockDraws(banks, of, selector, policy.floor, numbers)
     slopes = np.stack([bank.discrimination[:, 0] for bank in banks])
     intercepts = np.stack([bank.intercept for bank in banks])
     (subjects, count), rows, first = numbers.shape, np.arange(len(of))[:, None], 0
-    earlier = block[0] if selector.mode == "top" else 0  # draws that take no random number
-    ability = RunningMAP(method, np.abs(slopes).max(axis=1)[of], count)
     items, theta = np.empty((subjects, count), dtype=np.int64), np.empty((subjects, count))
-    estimate, estimates = ability.latest, {}
+    answers, a, d = np.empty((3, subjects, count))
+    estimate, estimates = policy.estimator.prior(subjects, 1), {}
     for t in range(1, count + 1):
         if block[0] < t <= block[1]:
-            own = slice(t - 1 - earlier, t - earlier)
-            items[:, t - 1] = uniform_draws(numbers[:, own], items[:, : t - 1], len(banks[0]))[:, 0]
+            items[:, t - 1] = uniform_draws(numbers[:, t - 1 : t], items[:, : t - 1], len(banks[0]))[:, 0]
             draws.take(items[:, t - 1])
         else:
             items[:, t - 1] = draws.draw(estimate.theta[:, 0], estimate.covariance[:, 0, 0], first)
+        new = items[:, t - 1, None]
+        answers[:, t - 1, None] = scores[rows, new]
+        a[:, t - 1, None], d[:, t - 1, None] = slopes[of[:, None], new], intercepts[of[:, None], new]
         ends = t - first == policy.batch or t == count or t in block
         if not ends and t not in counts:
             continue
-        new = items[:, first:t]
-        answers = scores[rows, new], slopes[of[:, None], new], intercepts[of[:, None], new]
-        if ends:
-            estimate, first = ability.add(*answers), t
-            theta[:, t - len(new[0]) : t] = estimate.theta
+        found = policy.estimator.estimate(answers[:, :t], a[:, :t, None], d[:, :t], None, estimate)
         if t in counts:
-            estimates[t] = estimate if ends else ability.with_more(*answers)
+            estimates[t] = found
+        if ends:
+            theta[:, first:t], estimate, first = found.theta, found, t
     return Interviews(items, theta, estimates)
 
 

@@ -72,12 +72,6 @@ def origin(settings: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
     return {**recorded, **{name: text for name in ("source", "licence") if (text := getattr(settings, name))}}
 
 
-def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option for responses to items of low quality."""
-    text = "responses in formats to known low-quality items, in addition to the ones that --items marks"
-    parser.add_argument("--low-quality", metavar="FILE", type=Path, action="append", default=[], help=text)
-
-
 def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | None = None) -> Responses:
     """Read the responses at a path as the settings say; one's own items grade answers without a score."""
     from pytest_adaptive_eval.banks.responses import read_responses

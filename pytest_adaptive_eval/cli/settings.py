@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
 
 #: Settings that name files, which in a TOML file are relative to it.
-_PATHS = {"families", "image_root", "labels", "stratify"}
+_PATHS = {"families", "image_root", "labels"}
 
 T = TypeVar("T", bound=Table)
 

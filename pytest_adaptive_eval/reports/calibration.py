@@ -1,4 +1,4 @@
-"""The reports of ``calibrate`` and ``backtest``: lines for a terminal, and a picture."""
+"""The reports of ``calibrate`` and ``backtest``: lines for a terminal."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.reports.history import aligned
-from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
-from pytest_adaptive_eval.reports.plots import Frame
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
 _RELIABLE = 0.5  #: Share of an ability component's variance that must be true variance between subjects.
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#4a4a4a", "#00a6a6", "#a0522d")
-#: Rules of a picture that stands alone.
-_STYLE = Markup(
-    "text{font:12px sans-serif}.head{font-size:14px}.end{text-anchor:end}.mid{text-anchor:middle}.grid{stroke:#ddd}"
-)
-_WIDTH, _BOTTOM = 680.0, 300.0  #: Width of that picture, and the bottom of its frame.
 
 
 def _wrapped(lines: Iterable[str], width: int) -> list[str]:
@@ -159,89 +151,3 @@ def _coverage(interval: Mapping[str, float | None] | None) -> str:
         return "-"
     size = number_or_dash(interval["width"], 2)
     return f"{number_or_dash(interval['coverage'])} {size + 'x' * (size != '-'):>5}"
-
-
-def backtest_svg(result: Mapping[str, Any]) -> str:
-    """Draw the ranking accuracy by share of the bank asked, a line per policy, as a self-contained SVG."""
-    points: dict[str, list[_Point]] = {}
-    lowest, shares = 100.0, set[float]()
-    for row in result["rows"]:
-        if (accuracy := row["ranking_accuracy"]) is not None:
-            share = 100.0 * row["items"] / result["items"]
-            points.setdefault(row["policy"], []).append((share, accuracy, 0.0))
-            lowest = min(lowest, accuracy)
-            shares.add(share)
-    step = 5.0 if lowest >= 50.0 else 10.0
-    low = min(95.0, step * (lowest // step))
-    ticks = [low + n * step for n in range(round((100.0 - low) / step) + 1)]
-    title = "Ranking accuracy in percent, by share of the bank asked"
-    panel, height = _panel(title, points, ticks, max(shares, default=100.0))
-    return _lines_svg(title, points, [panel], height)
-
-
-def format_backtest_svg(result: Mapping[str, Any]) -> str:
-    """Draw the rank correlations and the shares of low-quality items by share of the pairs asked, as an SVG.
-
-    As Figures 4 and 5 of the paper of M3-IRT: means, with the standard deviation over the subjects left out.
-    """
-    panels, height = list[Markup](), 0.0
-    names: dict[str, list[_Point]] = {}
-    for quantity, title in (
-        ("together_all", "Rank correlation with the mean of all formats, by share of the pairs asked"),
-        ("gamma", "Share of low-quality items, by share of the pairs asked"),
-    ):
-        points: dict[str, list[_Point]] = {}
-        for row in result["rows"]:
-            if row[quantity] is not None:
-                share = 100.0 * row["calls"] / result["pairs"]
-                points.setdefault(row["policy"], []).append((share, row[quantity], row[f"{quantity}_sd"]))
-        if not points:
-            continue
-        values = [value for line in points.values() for _, value, _ in line]
-        low = min(0.0, 0.2 * (min(values) // 0.2))
-        ticks = [low + 0.2 * n for n in range(round((1.0 - low) / 0.2) + 1)]
-        panel, size = _panel(title, points, ticks, max(share for line in points.values() for share, *_ in line))
-        panels.append(tag("g", panel, transform=f"translate(0 {height:g})"))
-        names, height = {**names, **points}, height + size
-    return _lines_svg("Backtest in formats", names, panels, height)
-
-
-_Point = tuple[float, float, float]  #: Share of the bank in percent, value, and its standard deviation.
-
-
-def _panel(title: str, points: Mapping[str, list[_Point]], ticks: Sequence[float], most: float) -> tuple[Markup, float]:
-    """Draw a line per policy over the share asked, up to `most` percent; return the panel and its height."""
-    height = max(350, 40 + 16 * len(points))
-    frame = Frame((0.0, most), (ticks[0], ticks[-1]), (_WIDTH, height), (60, 220, 30, height - _BOTTOM))
-    parts = [tag("text", title, class_="head", x=frame.left, y=18), *frame.grid(ticks, lambda tick: f"{tick:.3g}")]
-    free = 0.0
-    for x, share in sorted({(frame.x(share), share) for line in points.values() for share, *_ in line}):
-        if x >= free:  # a label that would overlap the previous one is left out
-            parts.append(tag("text", f"{share:.2g} %", class_="mid", x=x, y=frame.bottom + 18))
-            free = x + 36.0
-    for n, (name, line) in enumerate(points.items()):
-        parts += _policy_line(frame, n, name, sorted(line))
-    return Markup("".join(parts)), height
-
-
-def _lines_svg(title: str, names: Iterable[str], panels: Sequence[Markup], height: float) -> str:
-    parts = [tag("style", _STYLE), tag("rect", width=_WIDTH, height=height, fill="white"), *panels]
-    description = f"Lines of {', '.join(names)}"
-    picture = svg("backtest", title, description, (_WIDTH, height), *parts, xmlns="http://www.w3.org/2000/svg")
-    return f"{picture}\n"
-
-
-def _policy_line(frame: Frame, n: int, name: str, points: Sequence[_Point]) -> list[Markup]:
-    """Return the line, the points with their standard deviations, and the label of policy number `n`."""
-    colour = _COLOURS[n % len(_COLOURS)]
-    positions = [(frame.x(share), frame.y(value)) for share, value, _ in points]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in positions)
-    dashes = "5 3" if n // len(_COLOURS) % 2 else None
-    label = tag("text", clean_html(name, 40), x=frame.right + 20, y=frame.top + 16 * n + 8, fill=colour)
-    line = tag("polyline", points=path, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dashes)
-    spreads = [
-        tag("line", x1=x, x2=x, y1=frame.y(value - sd), y2=frame.y(value + sd), stroke=colour, stroke_opacity=0.4)
-        for (x, _), (_, value, sd) in zip(positions, points, strict=True)
-        if sd > 0
-    ]
-    return [line, *spreads, *(tag("circle", cx=x, cy=y, r=3, fill=colour) for x, y in positions), label]

@@ -10,11 +10,11 @@ import pytest
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.calibration.build import calibrate
-from pytest_adaptive_eval.calibration.prediction import Designs, choose_designs, fit_predictors, form_orders
+from pytest_adaptive_eval.calibration.prediction import choose_designs, fit_predictors, form_orders
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, backtest, splits
-from pytest_adaptive_eval.irt.prediction import Design
+from pytest_adaptive_eval.extensions.backtests.backtest import backtest, splits
+from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.text import number
 
@@ -126,13 +126,6 @@ def test_contenders_estimate_and_form_beat_uniform_draws(planted):
             errors.setdefault(name, []).append(cell.error[0])
     assert np.mean(errors["form"]) < 0.95 * np.mean(errors["random"])
     assert np.mean(errors["estimate"]) < 0.95 * np.mean(errors["random"])
-    bank = RASCH(made.scores).bank("b", made.responses.items)
-    assert "no form" in CONTENDERS["form"].missing_requirement(bank, ())
-    design = Design("form", 12, "form")
-    assert (
-        CONTENDERS["form"].missing_requirement(Designs((design,), 0.05).bank(RASCH(made.scores), made.responses), ())
-        == ""
-    )
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.cat import block_draws, top_draws
+from pytest_adaptive_eval.cat import block_draws
 from pytest_adaptive_eval.cat.block_draws import BlockDraws
 from pytest_adaptive_eval.cat.lockstep import Interviews, interview_in_step, servable, uniform_draws
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
@@ -25,8 +25,6 @@ POLICIES_OF_REPLAYS = {
     "batches": POLICIES["decide"],
     "variance, batches, floor": Policy(Variance(), 0.2, batch=7),
     "random": Policy(Random(), 0.3),
-    "maximum-information": Policy(MaximumInformation(), 0.0),
-    "maximum-information, batches": Policy(MaximumInformation(), 0.0, batch=3),
 }
 
 
@@ -71,7 +69,7 @@ def test_interviews_are_those_of_sessions(name: str, seed: int, n: int, steepest
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("name", ["variance", "maximum-information", "spread"])
+@pytest.mark.parametrize("name", ["variance", "spread"])
 def test_subjects_of_several_banks_are_interviewed_as_if_alone(name: str) -> None:
     banks = [make_bank(700, seed, steepest) for seed, steepest in ((1, 2.5), (2, 1.0), (3, 4.0))]
     of = np.array([0, 2, 1, 2, 0])
@@ -105,23 +103,6 @@ def test_most_draws_are_made_without_rating_all_items(monkeypatch: pytest.Monkey
     bank = make_bank(3000)
     in_step(bank, POLICIES_OF_REPLAYS["variance"], make_scores(bank, 0), 400)
     assert len(rated) < 0.03 * 400 * 3
-
-
-def test_most_items_of_most_information_are_found_without_rating_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    renewed = []
-    renew = top_draws.TopDraws._renew
-    monkeypatch.setattr(top_draws.TopDraws, "_renew", lambda *given: renewed.append(given) or renew(*given))
-    bank = make_bank(3000)
-    in_step(bank, POLICIES_OF_REPLAYS["maximum-information"], make_scores(bank, 0), 400)
-    assert len(renewed) < 0.15 * 400 * 3
-
-
-def test_equal_items_are_taken_in_the_order_of_the_bank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(top_draws, "CANDIDATES", 4)
-    bank = replace(make_bank(40), discrimination=np.ones(40), intercept=np.zeros(40))
-    policy = replace(POLICIES_OF_REPLAYS["maximum-information"], share=0.0)
-    found = in_step(bank, policy, make_scores(bank, 0), 40)
-    np.testing.assert_array_equal(found.items, np.tile(np.arange(40), (3, 1)))
 
 
 def test_a_draw_that_the_sums_cannot_tell_rates_all_items(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +179,7 @@ def test_uniform_draws_are_those_of_the_selector() -> None:
 def test_other_selectors_estimators_and_banks_need_sessions() -> None:
     bank, policy = make_bank(50), Policy(Spread(), 0.5)
     assert servable(bank, policy)
-    assert servable(bank, Policy(MaximumInformation(), 0.0))
-    assert not servable(bank, Policy(MaximumInformation(), 0.1))
+    assert not servable(bank, Policy(MaximumInformation(), 0.0))
     assert not servable(bank, Policy(Information(), 0.1))
     assert not servable(bank, replace(policy, estimator=EAP()))
     assert not servable(make_bank(50, guess=0.2), policy)

@@ -107,24 +107,11 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["backtest", "f.csv", "--model", "2pl"], "--model is not for responses in formats, which f.csv holds"),
-        (["backtest", "f.csv", "--set", "engine=map"], "engine = map is not for responses in formats"),
-        (["backtest", "f.csv", "--set", "confidence=0.9"], "confidence = 0.9 is not for responses in formats"),
-        (["backtest", "f.csv", "--set", "device=cpu"], "device = cpu is not for responses in formats"),
-        (["backtest", "f.csv", "--set", "filter=a"], "--filter a: the bank of recorded runs, and f.csv is a table"),
-        (
-            ["backtest", "r.csv", "--set", "repeats=9"],
-            "repeats = 9 goes with responses in formats, and r.csv holds none",
-        ),
-        (["backtest", "q.bank", "--responses", "r.csv", "--splits", "7"], "--splits is for splits of responses"),
-        (
-            ["backtest", "q.bank", "--responses", "r.csv", "--set", "repeats=9"],
-            "repeats = 9 goes with responses in formats",
-        ),
-        (
-            ["backtest", "q.bank", "--responses", "r.csv", "--model", "1pl"],
-            "--model is for banks that are calibrated here, and q.bank has its parameters; leave it out",
-        ),
+        (["backtest", "f.csv", "--set", "filter=a"], "filter = a is not for responses in formats"),
+        (["backtest", "f.csv", "--set", "metric=acc"], "metric = acc is not for responses in formats"),
+        (["backtest", "r.csv", "--set", "repeats=9"], "adaptive-eval backtest --set repeats is gone: responses in"),
+        (["backtest", "r.csv", "--low-quality=f.csv"], "adaptive-eval backtest --low-quality is gone: backtest the"),
+        (["backtest", "q.bank", "--responses", "r.csv"], "adaptive-eval backtest --responses is gone: backtest the"),
         (
             ["calibrate", "r.csv", "--parameters", "p.jsonl", "--model", "mirt", "--set", "dimensions=4"],
             "--model is for a fit, which --parameters takes the place of; leave it out",
@@ -146,7 +133,7 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
         (["calibrate", "f.csv", "--formats", "m2", "--set", "families=no.csv"], "no.csv: cannot be read"),
         (["calibrate", "f.csv"], "these are responses in formats: calibrate with --formats m2 or m3"),
         (["backtest", "same.csv", "--json", "same.csv"], "--json same.csv is a file that is read, and would be"),
-        (["backtest", "r.csv", "--items", "q.svg", "--plot", "q.svg"], "--plot q.svg is a file that is read"),
+        (["backtest", "r.csv", "--items", "q.svg", "--json", "q.svg"], "--json q.svg is a file that is read"),
         (["backtest", "f.csv", "--json", "f.csv"], "--json f.csv is a file that is read"),
         (["bank", "refine", "f.csv", "--reasons", "./f.csv"], "--reasons f.csv is a file that is read"),
         (

@@ -1,4 +1,4 @@
-"""``adaptive-eval refine``, and ``backtest`` with responses in formats: files, output, exit codes, mistakes."""
+"""``adaptive-eval bank refine``: files, output, exit codes, mistakes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import json
 import shutil
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
-import pytest_adaptive_eval.extensions.backtests.format_contender as contenders  # noqa: E402
 import pytest_adaptive_eval.extensions.backtests.refine as refining  # noqa: E402
 from pytest_adaptive_eval.banks import read_bank  # noqa: E402
 from pytest_adaptive_eval.banks.writer import write_items  # noqa: E402
@@ -29,8 +27,7 @@ LEVEL = {"q": (0.8, 0.15, 0.2, 0.1), "t": (0.6, 0.15, 0.65, 0.15), "bad": (0.2, 
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     quick = partial(fit_multimodal, training=Training(steps=150, patience=2), bounds=(4.0,))
-    for module in (contenders, refining):
-        monkeypatch.setattr(module, "fit_multimodal", quick)
+    monkeypatch.setattr(refining, "fit_multimodal", quick)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield tmp_path
@@ -161,14 +158,6 @@ def test_images_in_the_place_of_others_are_not_overwritten(place):
         (["bank", "refine", "r.csv", "--form", "m4"], "invalid choice: 'm4'"),
         (["bank", "refine", "r.csv", "--items", "j.jsonl"], "--items j.jsonl: no text for any item, such as 'q-0'"),
         (["bank", "refine", "r.csv", "r.csv"], "r.csv: the item 'q-0' stands in r.csv already"),
-        (
-            ["backtest", "r.csv", "--policy", "estimate"],
-            "--policy estimate: with responses in formats known are",
-        ),
-        (["backtest", "r.csv", "--intervals"], "--intervals is not for responses in formats, which r.csv holds"),
-        (["backtest", "r.csv", "--set", "test=3"], "test = 3 is not for responses in formats"),
-        (["backtest", "r.csv", "--budget", "1000"], "--budget 1000: the bank has 24 items"),
-        (["backtest", "m.csv", "--low-quality", "r.csv"], "--low-quality goes with responses in formats"),
     ],
 )
 def test_mistakes_of_use(run, arguments, message):
@@ -180,51 +169,6 @@ def test_mistakes_of_use(run, arguments, message):
     assert code == 4
     assert message in err
     assert out == ""
-
-
-@pytest.mark.slow
-def test_a_backtest_in_formats(run):
-    responses("r.csv", ORIGINALS)
-    responses("s.csv", BAD, seed=1)
-    names = "random,item-total,m2-static+worth"
-    code, out, err = run(
-        *("backtest", "r.csv", "--low-quality", "s.csv", "--policy", names, "--budget", "5%,40", "--jobs", "1"),
-        *("--splits", "3", "--set", "repeats=2", "--json", "t.json", "--plot", "p.svg"),
-    )
-    assert (code, err) == (0, "")
-    picture = ElementTree.parse("p.svg").getroot()
-    assert len(picture.findall(".//{*}polyline")) == 6  # rho and gamma of three policies
-    assert "Share of low-quality items" in Path("p.svg").read_text()
-    told = json.loads(Path("t.json").read_text())
-    assert told["left_out"] == 3
-    assert [(row["policy"], row["calls"]) for row in told["rows"]] == [
-        (name, calls) for name in names.split(",") for calls in (21, 40)
-    ]
-    assert "20 subjects, 3 left out one at a time, 420 pairs of an item and a format" in out
-    assert ".381 of the items are known to be of low quality" in out
-    assert "Wilcoxon's signed-rank test" in out
-    row = next(line.split() for line in out.splitlines() if line.startswith("m2-static+worth"))
-    assert row[1:3] == ["5%", "21"]
-    assert "m2: 3 fits; q " in out
-    Path("f.csv").write_text("subject,family\n" + "".join(f"m{n},{'one' if n < 2 else ''}\n" for n in range(20)))
-    _, _, err = run(
-        "backtest", "r.csv", "--policy", "random", "--set", "families=f.csv", "--splits", "2", "--jobs", "1"
-    )
-    assert err == "note: 20 subjects of 19 families: a family is left out of the fits together\n"
-
-
-@pytest.mark.slow
-def test_several_processes_give_the_same(run):
-    responses("r.csv", ORIGINALS[:20], subjects=6)
-    tables = []
-    for jobs in (1, 2):
-        code, out, _ = run(
-            *("backtest", "r.csv", "--policy", "random,item-total", "--budget", "10%", "--set", "repeats=2"),
-            *("--jobs", jobs),
-        )
-        assert code == 0
-        tables.append(out)
-    assert tables[0] == tables[1]
 
 
 def test_hostile_names_stay_text(run):

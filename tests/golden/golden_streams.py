@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -358,19 +359,7 @@ TORCH_FITS = {
     "m3": ["formats.csv", *_FIT, "none", "--formats", "m3", "--budget", "20%", "--set", "limit=40"],
 }
 BACKTEST = ["matrix.csv", "--splits", "2", "--set", "test=4", "--jobs", "1", "--budget", "10%,25%", "--seed", "3"]
-FORMAT_BACKTEST = [
-    "formats.csv",
-    "--splits",
-    "1",
-    "--set",
-    "repeats=1",
-    "--jobs",
-    "1",
-    "--budget",
-    "30%",
-    "--seed",
-    "3",
-]
+FORMAT_BACKTEST = ["formats.csv", "--splits", "1", "--jobs", "1", "--budget", "30%", "--seed", "3"]
 
 
 def _fitted(folder: Path, fits: Mapping[str, list[str]], backtest: list[str]) -> dict[str, Any]:
@@ -418,5 +407,20 @@ def calibrations(folder: Path) -> dict[str, Any]:
 
 
 def torch_calibrations(folder: Path) -> dict[str, Any]:
-    """Return a bank of the engine ``svi``, one in formats, and a backtest in formats."""
-    return _fitted(folder, TORCH_FITS, [*FORMAT_BACKTEST, "--policy", "m3+worth,irt,anchors"])
+    """Return a bank of the engine ``svi``, one in formats, and a backtest in formats as of the M3-IRT paper."""
+    found = _fitted(folder, TORCH_FITS, [*FORMAT_BACKTEST, *_TWO, "--policy", "random"])
+    return {**found, "backtest": {**without_times(_backtest_in_formats(folder / "formats.csv")), "complete": True}}
+
+
+def _backtest_in_formats(path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    from benchmarks.format_backtests import format_backtest
+    from pytest_adaptive_eval.banks.responses import read_format_responses
+    from pytest_adaptive_eval.calibration.families import grouped
+
+    responses = read_format_responses([path])
+    responses = replace(responses, families=grouped(responses.whole).families)
+    low = np.zeros(len(responses.items), dtype=bool)
+    names = ("m3+worth", "irt", "anchors")
+    return format_backtest(responses, low, names, ["30%"], [0], repeats=1, seed=3).to_json()

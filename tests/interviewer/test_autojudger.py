@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ from pytest_adaptive_eval.cat.selection import SelectorSession, StatefulSelector
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Split, backtest
-from pytest_adaptive_eval.extensions.backtests.contenders import interviewer
+from pytest_adaptive_eval.extensions.backtests.backtest import Split, backtest
+from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS, AutoJudgerMaker, Contender
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
@@ -535,6 +535,14 @@ def responses(subjects=40, seed=3):
     return Responses(tuple(f"m{s}" for s in range(subjects)), tuple(f"q{i}" for i in range(N)), scores)
 
 
+def autojudger(name: str, model: str = "1pl", **settings: Any) -> Contender:
+    """Return AutoJudger with some settings."""
+    maker = AutoJudgerMaker({"restarts": 2, **settings})
+    if settings.get("difficulty") == "none":
+        return Contender(name, "none", maker, "mean", "")
+    return Contender(name, model, maker, "ability" if model == "1pl" else "projection", "")
+
+
 @pytest.mark.slow
 def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monkeypatch):
     import pytest_adaptive_eval.extensions.backtests.backtest as module
@@ -548,10 +556,11 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
         return replay_each(bank, policies, scores, **given)
 
     monkeypatch.setattr(module, "replay_each", spy)
-    contenders = [
-        replace(one, policy=interviewer.AutoJudgerMaker({**cast("Any", one.policy).settings, "restarts": 2}))
-        for one in interviewer.REGISTERED
+    switches: list[dict[str, Any]] = [
+        *({}, {"agent": False}, {"memory": False}, {"difficulty": "none"}, {"retrieval": "nearest-difficulty"}),
+        *({"retrieval": "random"}, {"candidates": 7}, {"first": "difficulty"}, {"first": "random"}, {"first": "none"}),
     ]
+    contenders = [autojudger(f"{switch}", **switch) for switch in switches]
     found = backtest(made, split, contenders, ["15%"], recipe=Recipe())
     for (name, _), cell in found.cells.items():
         assert 50 < cell.ranking[0] <= 100, name
@@ -563,18 +572,9 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
     assert len(set(keys[:half])) == half == len(contenders)
 
 
-def test_a_bank_that_is_given_is_interviewed_by_its_parameters():
-    everybody = np.arange(12)
-    contender = CONTENDERS["autojudger"]
-    made = responses(12)
-    found = backtest(made, Split(everybody[:0], everybody), [contender], ["15%"], recipe=Recipe(), bank=BANK)
-    (cell,) = found.cells.values()
-    assert cell.ranking[0] > 60
-
-
 def test_conformal_intervals_of_an_interview():
     split = Split(np.arange(30), np.arange(30, 40))
-    contender = replace(CONTENDERS["autojudger-2pl"], policy=interviewer.AutoJudgerMaker({"restarts": 2}))
+    contender = autojudger("autojudger-2pl", "2pl")
     found = backtest(responses(), split, [contender], ["20%"], recipe=Recipe(), intervals=True, confidence=0.9)
     (cell,) = found.cells.values()
     assert cell.intervals.keys() == {"model-based", "conformal"}
@@ -587,14 +587,14 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     rows = [",".join(["subject", *made.items])]
     rows += [",".join([name, *(f"{x:.0f}" for x in own)]) for name, own in zip(made.subjects, made.scores, strict=True)]
     Path("r.csv").write_text("\n".join(rows) + "\n")
-    names = "autojudger,autojudger-no-agent,autojudger-3pl,random"
+    names = "autojudger,nearest-difficulty,random"
     command = ["backtest", "r.csv", "--splits", "2", "--jobs", "1", "--budget", "15%", "--json", "t.json"]
     assert main([*command, "--policy", names]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in names.split(","))
     assert [row["policy"] for row in json.loads(Path("t.json").read_text())["rows"]] == names.split(",")
     assert main(["backtest", "--policy", "autojudger-2", "r.csv"]) == 4
-    assert "autojudger-2pl" in capsys.readouterr().err
+    assert "known are estimate, " in capsys.readouterr().err
 
 
 def test_the_published_matrices():
@@ -615,23 +615,6 @@ def test_the_published_matrices():
     )
     cell = backtest(found, split, [CONTENDERS["autojudger"]], ["5%"], recipe=Recipe()).cells["autojudger", "5%"]
     assert cell.ranking[0] > 75
-
-
-def test_a_backtest_has_an_interviewer_that_reads_the_texts():
-    made = responses()
-    texts = [Item(name, f"question {name}") for name in made.items]
-    spies = []
-
-    def spy():
-        spies.append(Spy(0, ""))
-        return spies[-1]
-
-    contenders = [one for one in interviewer.REGISTERED if one.name in ("autojudger", "autojudger-no-agent")]
-    split = Split(np.arange(30), np.arange(30, 40))
-    backtest(made, split, contenders, ["14"], recipe=Recipe(), embeddings=np.eye(N), items=texts, interviewer=spy)
-    assert len(spies) == 1  # nobody picks in the other
-    assert {one.item.prompt for offered, *_ in spies[0].seen for one in offered} <= {text.prompt for text in texts}
-    assert len(spies[0].seen) == 4 * 10  # of fourteen questions ten are first ones
 
 
 def test_an_interview_by_an_interviewer_keeps_a_uniform_share_for_each_subject() -> None:

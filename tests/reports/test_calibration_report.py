@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from pytest_adaptive_eval.reports.calibration import (
     ability_lines,
     backtest_lines,
-    backtest_svg,
     calibration_lines,
     format_lines,
 )
@@ -140,44 +138,12 @@ def test_what_is_no_number_is_a_dash() -> None:
     nothing = row(**dict.fromkeys(numbers))
     [line] = [line for line in backtest_lines(result(nothing)) if line.startswith("estimate")]
     assert line.split() == ["estimate", "5%", "31", "-", "-", "-", "-", "-"]
-    assert ElementTree.fromstring(backtest_svg(result(nothing))).tag == f"{SVG}svg"
 
 
 def test_hostile_names_are_escaped() -> None:
     lines = [*backtest_lines(result(row(HOSTILE))), *calibration_lines(report(warnings=[HOSTILE]), 0)]
     assert all(line.isprintable() for line in lines)
     assert not any("::error" in line for line in lines)
-    root = ElementTree.fromstring(backtest_svg(result(row(HOSTILE))))
-    assert {element.tag for element in root.iter()} <= {
-        f"{SVG}{t}" for t in ("svg", "title", "desc", "style", "rect", "text", "line", "polyline", "circle")
-    }
-
-
-@pytest.mark.parametrize("values", [[100.0, 100.0], [91.0, 95.5], [12.0, 99.0], [0.0, 50.0]])
-def test_the_picture_is_well_formed_and_within_its_frame(values: list[float]) -> None:
-    rows = [row("a", "1%", 6, ranking_accuracy=v) for v in values[:1]]
-    rows += [row("a", "100%", 624, ranking_accuracy=values[1]), row("b", "1.2%", 7, ranking_accuracy=values[0])]
-    root = ElementTree.fromstring(backtest_svg(result(*rows)))
-    lines = root.findall(f"{SVG}polyline")
-    assert len(lines) == 2
-    assert len(root.findall(f"{SVG}circle")) == 3
-    for circle in root.findall(f"{SVG}circle"):
-        assert 60 <= float(circle.get("cx", "")) <= 460
-        assert 30 <= float(circle.get("cy", "")) <= 300
-    labels = [text.text for text in root.findall(f"{SVG}text")]
-    assert labels[-2:] == ["a", "b"]
-    assert "100" in labels
-    assert "0.96 %" in labels
-    assert "1.1 %" not in labels  # it would stand on the one before
-
-
-def test_twenty_policies_have_lines_that_differ() -> None:
-    rows = [row(f"p{i}", items=n) for i in range(20) for n in (6, 31)]
-    root = ElementTree.fromstring(backtest_svg(result(*rows)))
-    lines = root.findall(f"{SVG}polyline")
-    assert len({(line.get("stroke"), line.get("stroke-dasharray")) for line in lines}) == 16
-    height = float(root.get("viewBox", "").split()[3])
-    assert all(float(text.get("y", "")) < height for text in root.findall(f"{SVG}text"))
 
 
 def test_parts_at_their_bounds_are_told():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import NormalDist
@@ -21,7 +21,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.extensions.backtests.contender import Contender
+from pytest_adaptive_eval.extensions.backtests.contenders import Contender
 from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.conformal import (
     Conformal,
@@ -32,18 +32,12 @@ from pytest_adaptive_eval.inference.conformal import (
 )
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
-from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
-from pytest_adaptive_eval.interviewer.interviewer import Interviewer
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
-#: Contenders by name.
-CONTENDERS: Mapping[str, Contender] = registered(None, "adaptive_eval.contenders", Contender)
-
+CONFIDENCE = 0.975  #: Of each one-sided bound: 95 % intervals.
 #: Smaller half-widths count as 0: of subjects that are right on everything, or were given every item.
 NO_WIDTH = 1e-5
 
@@ -56,14 +50,11 @@ class Split:
     test: Ints
 
 
-def splits(
-    responses: Responses, count: int, *, test: int, seed: int, strata: Sequence[float] | None = None
-) -> Iterator[Split]:
+def splits(responses: Responses, count: int, *, test: int, seed: int) -> Iterator[Split]:
     """Yield random splits that keep families whole.
 
     Args:
         test: Largest number of subjects to interview; a family that does not fit in is left to calibrate.
-        strata: Such as model sizes: every fifth of them gives its share of test subjects. NaN is a stratum of its own.
 
     Raises:
         ResponsesError: Fewer than two subjects would calibrate, or be interviewed.
@@ -79,15 +70,8 @@ def splits(
             "calibrate: choose another number of test subjects"
         )
     rng = np.random.default_rng(seed)
-    stratum = None if strata is None else _family_strata(codes, len(families), strata)
     for _ in range(count):
         order = rng.permutation(len(families))
-        if stratum is not None:  # they take turns
-            turn = np.empty(len(order))
-            for value in np.unique(stratum):
-                alike = stratum[order] == value
-                turn[alike] = (np.arange(alike.sum()) + rng.random()) / alike.sum()
-            order = order[np.argsort(turn, kind="stable")]
         chosen: list[int] = []
         for family in order:
             members = np.flatnonzero(codes == family)
@@ -101,19 +85,6 @@ def splits(
         mask = np.zeros(len(codes), dtype=bool)
         mask[chosen] = True
         yield Split(np.flatnonzero(~mask), np.flatnonzero(mask))
-
-
-def _family_strata(codes: Ints, count: int, strata: Sequence[float]) -> Ints:
-    """Return the fifth of each family by its mean stratum value, 5 where all values are missing."""
-    values = np.asarray(strata, dtype=np.float64)
-    present = ~np.isnan(values)
-    members = np.bincount(codes[present], minlength=count)
-    with_value = members > 0
-    mean = np.bincount(codes[present], values[present], count)[with_value] / members[with_value]
-    stratum = np.full(count, 5, dtype=np.int64)
-    if with_value.any():
-        stratum[with_value] = np.searchsorted(np.quantile(mean, [0.2, 0.4, 0.6, 0.8]), mean)
-    return stratum
 
 
 @dataclass(slots=True)
@@ -142,12 +113,11 @@ class BacktestCell:
         for method, pairs in other.intervals.items():
             self.intervals.setdefault(method, []).extend(pairs)
 
-    def coverage(self, method: str, where: Bools | None = None) -> float:
-        """Return the share of intervals that contain the truth."""
+    def covers(self, method: str) -> Bools:
+        """Return whether each interval contains the truth, in step with `truth`."""
         low, high = np.array(self.intervals[method]).T
         truth = np.array(self.truth)
-        inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
-        return float(inside[where if where is not None else slice(None)].mean())
+        return np.asarray((low <= truth + 1e-12) & (truth <= high + 1e-12))
 
     def width(self, method: str) -> float:
         """Return the mean half-width over that of as many uniform draws, where that is not 0."""
@@ -156,11 +126,10 @@ class BacktestCell:
         wide = uniform > NO_WIDTH
         return float(((high - low)[wide] / 2 / uniform[wide]).mean()) if wide.any() else float("nan")
 
-    def fifths(self, method: str) -> list[float]:
-        """Return the coverage in each fifth of the subjects by accuracy."""
-        truth = np.array(self.truth)
-        fifth = np.searchsorted(np.quantile(truth, [0.2, 0.4, 0.6, 0.8]), truth, side="right")
-        return [self.coverage(method, fifth == f) for f in range(5) if (fifth == f).any()]
+    def interval_json(self, method: str) -> dict[str, float | None]:
+        """Return the share of intervals that contain the truth, and `width`."""
+        coverage = float(self.covers(method).mean())
+        return {"coverage": _rounded(coverage), "width": _rounded(self.width(method))}
 
 
 @dataclass(slots=True)
@@ -171,7 +140,7 @@ class Backtest:
     budgets: dict[str, int]
     cells: dict[tuple[str, str], BacktestCell]
     splits: int = 0
-    confidence: float = 0.975
+    confidence: float = CONFIDENCE
 
     def merge(self, other: Backtest) -> None:
         """Add the splits of another part."""
@@ -194,10 +163,7 @@ class Backtest:
                     "ranking_accuracy_spread": _rounded(_spread(cell.ranking)),
                     "spearman": _rounded(_mean(cell.correlation)[0]),
                     "mean_absolute_error": _rounded(_mean(cell.error)[0]),
-                    "intervals": {
-                        method: {"coverage": _rounded(cell.coverage(method)), "width": _rounded(cell.width(method))}
-                        for method in cell.intervals
-                    },
+                    "intervals": {method: cell.interval_json(method) for method in cell.intervals},
                 }
             )
         return {
@@ -249,13 +215,10 @@ def backtest(
     *,
     recipe: Recipe,
     seed: int = 0,
-    confidence: float = 0.975,
+    confidence: float = CONFIDENCE,
     intervals: bool = False,
-    bank: ItemBank | None = None,
     categories: Sequence[str] = (),
     embeddings: Array | None = None,
-    items: Sequence[Item] = (),
-    interviewer: Callable[[], Interviewer] | None = None,
 ) -> Backtest:
     """Interview the test subjects of one split by every contender.
 
@@ -264,73 +227,69 @@ def backtest(
         confidence: Confidence of each one-sided bound.
         intervals: Whether to make them, which replays the calibration subjects' interviews. Conformal ones are left out
             where the calibration subjects are too few for `confidence`.
-        bank: In place of calibrating on the train subjects, for all contenders, with the conformal tables that it has.
         embeddings: Shape (n, E). For makers of policies; response patterns of the train subjects where there are none.
-        interviewer: Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
-    calibrating = responses
-    if bank is None:  # weights by the members of each family among the calibration subjects
-        calibrating = replace(responses.of(split.train), weights=None)
-        calibrating = replace(calibrating, weights=effective_weights(calibrating))
+    calibrating = replace(responses.of(split.train), weights=None)
+    calibrating = replace(calibrating, weights=effective_weights(calibrating))
     seeds = [seed + zlib.crc32(name.encode()) for name in (responses.subjects[s] for s in split.test)]
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
-
-    fits_of = {fit: PartFits(fit) for c in contenders if (fit := _bank_recipe(c, recipe)) is not None}
-
-    def designs(fit: Recipe | None) -> Designs | None:
-        """Return the designs of assisted contenders on banks of a recipe, chosen by the calibration subjects."""
-        assisted = any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
-        few = len(set(calibrating.families)) < FEWEST_FAMILIES
-        if bank is not None or fit is not recipe or few or not assisted:
-            return None
-        return choose_designs(calibrating, fits_of[recipe], list(counts.values()), seed=seed)
-
-    def make_bank(fit: Recipe | None, chosen: Designs | None, data: Responses | None = None) -> ItemBank:
-        if bank is not None:
-            return replace(bank, categories=tuple(categories) or bank.categories)
-        if fit is None:
-            zeros = np.zeros(n)
-            return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
-        data = calibrating if data is None else data
-        fitted = fits_of[fit](data)
-        fitted_bank = (
-            fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data, max(counts.values()))
-        )
-        return replace(fitted_bank, categories=tuple(categories))
-
+    banks = _Banks(calibrating, list(counts.values()), seed, tuple(categories))
     result = Backtest(n, counts, {}, 1, confidence)
-    banks: dict[Recipe | None, ItemBank] = {}
-    chosen: dict[Recipe | None, Designs | None] = {}
     for contender in contenders:
         fit = _bank_recipe(contender, recipe)
-        if fit not in banks:
-            chosen[fit] = designs(fit)
-            banks[fit] = make_bank(fit, chosen[fit])
+        assisted = fit == recipe and any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
+        bank = banks.of_all(fit, assisted)
         policies = []
         for count in counts.values():
             made = contender.policy
             policy = made if isinstance(made, Policy) else made(train, embeddings, count, seed)
-            if interviewer is not None and isinstance(policy.selector, AutoJudger) and policy.selector.agent:
-                policy = replace(policy, selector=replace(policy.selector, interviewer=interviewer()))
             policies.append(replace(policy, budget=count))
         tables: Sequence[Conformal | None] = [None] * len(policies)
-        if intervals and banks[fit].calibrated and contender.estimate == "projection":
-            if bank is not None:
-                tables = [bank.conformal.get(policy.key(bank)) for policy in policies]
-            elif conformal_possible(calibrating, confidence):
-                again = partial(make_bank, fit, chosen[fit])
-                tables = conformal_tables(calibrating, again, policies, bank=banks[fit], seed=seed)
-        texts = replace(banks[fit], items=tuple(items)) if items else banks[fit]
-        sessions = replay_each(texts, policies, scores, seed=seeds, designed=intervals)
+        if intervals and contender.estimate == "projection" and conformal_possible(calibrating, confidence):
+            again = partial(banks.of_part, fit, assisted)
+            tables = conformal_tables(calibrating, again, policies, bank=bank, seed=seed)
+        sessions = replay_each(bank, policies, scores, seed=seeds, designed=intervals)
         for label, session, table in zip(counts, sessions, tables, strict=True):
-            result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
+            result.cells[contender.name, label] = evaluate(session, contender, truth, confidence, intervals, table)
     return result
 
 
-def conformal_possible(train: Responses, confidence: float) -> bool:
+class _Banks:
+    """Banks of one split by recipe, each calibrated once."""
+
+    def __init__(self, calibrating: Responses, counts: Sequence[int], seed: int, categories: tuple[str, ...]) -> None:
+        self._calibrating, self._counts, self._seed, self._categories = calibrating, counts, seed, categories
+        self._fits: dict[Recipe, PartFits] = {}
+        self._designs: dict[Recipe, Designs | None] = {}
+        self._banks: dict[Recipe | None, ItemBank] = {}
+
+    def of_all(self, recipe: Recipe | None, assisted: bool) -> ItemBank:
+        """Return the bank of all calibration subjects; without a recipe, one without parameters."""
+        if recipe not in self._banks:
+            self._banks[recipe] = self.of_part(recipe, assisted, self._calibrating)
+        return self._banks[recipe]
+
+    def of_part(self, recipe: Recipe | None, assisted: bool, data: Responses) -> ItemBank:
+        """Return a bank calibrated on some of the calibration subjects, with the designs that all of them choose."""
+        if recipe is None:
+            zeros = np.zeros(len(data.items))
+            return ItemBank("backtest", data.items, (), zeros, zeros, calibrated=False, categories=self._categories)
+        fits = self._fits.setdefault(recipe, PartFits(recipe))
+        if recipe not in self._designs:
+            few = len(set(self._calibrating.families)) < FEWEST_FAMILIES
+            chosen = None
+            if assisted and not few:
+                chosen = choose_designs(self._calibrating, fits, self._counts, seed=self._seed)
+            self._designs[recipe] = chosen
+        designs, fitted = self._designs[recipe], fits(data)
+        bank = fitted.bank("bank", data.items) if designs is None else designs.bank(fitted, data, max(self._counts))
+        return replace(bank, categories=self._categories)
+
+
+def conformal_possible(train: Responses, confidence: float = CONFIDENCE) -> bool:
     """Return whether families are enough for conformal intervals with this confidence of each one-sided bound."""
     return len(set(train.families)) >= subjects_needed(confidence)
 
@@ -342,7 +301,7 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     return recipe if contender.model == "bank" else recipe.with_model(contender.model)
 
 
-def _evaluate(
+def evaluate(
     session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
 ) -> BacktestCell:
     """Compare estimates and intervals of ended interviews with the truth."""

@@ -12,7 +12,6 @@ from pytest_adaptive_eval.cli.formats import read_formats
 from pytest_adaptive_eval.cli.options import (
     NOT_PASSED,
     PASSED,
-    add_low_quality_argument,
     check_writable,
     parse_seed,
 )
@@ -31,7 +30,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-o", "--output", metavar="FILE.jsonl", type=Path, help="write the items that are kept")
     add("--items", metavar="BANK", type=Path, help="the items' texts: a bank, or its JSONL")
-    add_low_quality_argument(parser)
+    text = "responses in formats to known low-quality items, in addition to the ones that --items marks"
+    add("--low-quality", metavar="FILE", type=Path, action="append", default=[], help=text)
     add("--form", choices=("m2", "m3"), default="m2", help="the model that judges (%(default)s)")
     text = "keep at most so many, a count or a share of the originals; all that need every modality when omitted"
     add("--size", metavar="N|N%", help=text)
@@ -54,8 +54,8 @@ def _refine(options: argparse.Namespace) -> int:
     """Choose the items to keep, and print the report."""
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.cat.stopping import resolve_budget
-    from pytest_adaptive_eval.extensions.backtests.format_lines import refine_lines
     from pytest_adaptive_eval.extensions.backtests.refine import refine
+    from pytest_adaptive_eval.extensions.backtests.refine_lines import refine_lines
 
     _check_output(options.output)
     if options.output is not None and options.items is None:

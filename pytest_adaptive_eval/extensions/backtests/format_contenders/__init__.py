@@ -1,1 +1,0 @@
-"""Built-in contenders of a backtest in formats."""
