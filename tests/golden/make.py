@@ -6,9 +6,8 @@ and of ``adaptive-eval``, and from the public names alone, so that they and thei
 
 They may be made again only in a change that means to alter what they hold, such as another default, a new setting or an
 added name. That change says so in the changelog, and its diff of ``stored/`` shows no more than what it claims. A
-change that claims to keep behaviour never makes them again: a difference there is a fault of the change. Records and
-journals of schema 1 (``records`` and ``journals``) stay as they are even where newer runs write more, since they stand
-for the files that users have.
+change that claims to keep behaviour never makes them again: a difference there is a fault of the change. The records in
+``stored/records`` stay as they are even where newer runs write more, since they stand for the files that users have.
 
 Two runs of this command write the same bytes on one machine: to look for a difference in the last digits, run it and
 ask ``git diff``. The tests compare numbers with a relative tolerance of 1e-7, and all else exactly, because other
