@@ -227,16 +227,10 @@ class _Statements:
     def __init__(
         self, text: str, equal: Callable[[str], Chosen | None], wrong: bool, negative: bool, mentions: int
     ) -> None:
-        self.text, self.equal, self.short = text, equal, len(text) <= mentions
+        self.equal, self.short = equal, len(text) <= mentions
         self.first = len(text) - len(text.lstrip())
         self.verdict = _VERDICT_OF_WRONG if wrong else _VERDICT
-        marked = list(_MARKED.finditer(text))
-        several = len({match[1] for match in marked}) > 1
-        for match in reversed(marked):
-            if several or _SURELY.search(match[0]):
-                verdict = f"{match[1]}: {'yes' if match['good'] else 'no'}\n"
-                text = text[: match.start()] + verdict + text[match.end() :]
-        self.text = text
+        self.text = text = _with_verdicts(text)
         left = _ALL_BUT.sub(_spaces, text)
         for pattern, counts in ((_DENIED_LIST, True), (_REJECTED, not wrong), (_IS_NOT, not wrong and not negative)):
             left = pattern.sub(_spaces, left) if counts else left
@@ -358,6 +352,17 @@ class _Statements:
             return [Affirmation(((option_of(symbols[0]),),), Strength.JUDGED, start, end)]
         named = dict.fromkeys(option_of(each) for each in symbols if self.short or _STRONG.match(each))
         return [Affirmation(((index,),), Strength.MENTIONED, start, end) for index in named]
+
+
+def _with_verdicts(text: str) -> str:
+    """Return a text with a line for each verdict beside an option."""
+    several = len({match[1] for match in _MARKED.finditer(text)}) > 1
+
+    def verdict(match: re.Match[str]) -> str:
+        is_verdict = several or _SURELY.search(match[0])
+        return f"{match[1]}: {'yes' if match['good'] else 'no'}\n" if is_verdict else match[0]
+
+    return _MARKED.sub(verdict, text)
 
 
 def _spaces(match: re.Match[str]) -> str:
