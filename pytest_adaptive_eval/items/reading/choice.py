@@ -76,12 +76,35 @@ def _bare(text: str) -> str:
     return _LATEX.sub(" ", text).replace("**", "").replace("\\(", " ")
 
 
+def _words(text: str) -> str:
+    return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
+
+
+def _cased(text: str) -> str:
+    """Return the words of a text; none for a single letter, which rather names a choice."""
+    words = _words(text)
+    return "" if len(words) == 1 and words.isalpha() else words
+
+
 def _normal(text: str) -> str:
     return _cased(text).casefold()
 
 
-def _cased(text: str) -> str:
-    return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
+def _without_article(text: str) -> str:
+    return _ARTICLE.sub("", _normal(text))
+
+
+def _expression(text: str) -> str | None:
+    return normal_expression(text.strip(" *\"'")) if _FORMULA.search(text) else None
+
+
+def _number(text: str) -> str | None:
+    number = expected_number(text) if is_lone_number(text) else None
+    return str(number.values[0]) if number else None
+
+
+#: Forms in which a text may equal a choice, from the strictest.
+_FORMS = (_cased, _normal, _without_article, _expression, _number, truth_of)
 
 
 def _in_words(form: str, pattern: str) -> str:
@@ -97,19 +120,20 @@ class _Choices:
     def __init__(self, texts: tuple[str, ...]) -> None:
         self.raw = [plain_characters(text) for text in texts]
         self.texts = [_normal(text) for text in self.raw]
-        self._expressions = [normal_expression(text) if _FORMULA.search(text) else "" for text in self.raw]
-        numbers = [expected_number(text) if is_lone_number(text) else None for text in self.raw]
-        self._numbers = [None if number is None else number.values[0] for number in numbers]
         truths = [truth_of(text) for text in self.raw]
         #: Truth values of the choices, if each is another one.
         self.truths = truths if None not in truths and len(set(truths)) == len(truths) > 1 else []
+        #: Forms of the choices, if any has one.
+        known = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        self._forms = [(form, values) for form, values in known if any(values)]
         self.count = len(texts) or 26
-        bare = [text.strip(" ()[].") for text in self.raw]
+        words = [_words(text) for text in self.raw]
+        folded = [text.casefold() for text in words]
         #: Choices that are single letters.
         self._letters = {
             letter: index
-            for index, letter in enumerate(bare)
-            if len(letter) == 1 and letter.isalpha() and self.texts.count(letter.casefold()) == 1
+            for index, letter in enumerate(words)
+            if len(letter) == 1 and letter.isalpha() and folded.count(folded[index]) == 1
         }
         #: Choices whose texts are searched in texts, the longest first.
         named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
@@ -128,29 +152,14 @@ class _Choices:
         return re.compile("|".join(groups), re.IGNORECASE)
 
     def equal(self, text: str) -> int | None:
-        """Return the choice that a text equals, ignoring articles, and case if choices stay distinct."""
-        if len(_normal(text)) > 1 < self.texts.count(_normal(text)):  # a single letter rather names a choice
-            exact = [index for index, choice in enumerate(self.raw) if _cased(choice) == _cased(text)]
-            if len(exact) == 1:
-                return exact[0]
-        for form in dict.fromkeys((_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))))):
-            if form and self.texts.count(form) == 1:
-                index = self.texts.index(form)
-                if len(form) > 1 or not form.isalpha() or self.raw[index].strip(" ()[].") in text:
-                    return index
-        return self._equivalent(text)
-
-    def _equivalent(self, text: str) -> int | None:
-        """Return the choice that is the same expression, number or truth value."""
-        expression = normal_expression(text.strip(" *\"'"))
-        if len(expression) > 1 and self._expressions.count(expression) == 1:
-            return self._expressions.index(expression)
-        if any(number is not None for number in self._numbers) and is_lone_number(text):
-            number = expected_number(text)
-            if number is not None and self._numbers.count(number.values[0]) == 1:
-                return self._numbers.index(number.values[0])
-        truth = truth_of(text) if self.truths else None
-        return self.truths.index(truth) if truth in self.truths else None
+        """Return the choice that a text equals in a form that no other choice has."""
+        if (letter := self._letters.get(_words(text))) is not None:
+            return letter
+        for form, known in self._forms:
+            value = form(text)
+            if value and known.count(value) == 1:
+                return known.index(value)
+        return None
 
     def verbatim(self, text: str) -> int | None:
         """Return the choice that a text is word for word, with or without its letter."""
