@@ -21,21 +21,20 @@ _WORD = (
     r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
 )
 _LETTERS = "A-Za-z0-9À-ӿ"
+#: Words before which "A" is a letter.
+_AFTER_LETTER = (
+    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
+    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b"
+)
+#: "A" and "I" where they are words.
+_A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
 #: First a part of the question, "(a)", that a long answer repeats, and "A:" for the answer. Then letters of choices:
 #: with a word or in brackets in either case, by themselves as capitals.
-_LABEL = lazy_pattern(
+_LABEL = (
     rf"\A\s*\((?-i:[a-z])\)\s(?=[\s\S]{{200}})|\AA:\s(?=\W*[A-Z]\W*\Z)|(?:\b{_WORD}[\s_:#]{{0,4}})?(?<![{_LETTERS}])[(\[]\s{{0,2}}([A-Za-z])\s{{0,2}}[)\]]"
     rf"|(?:\b{_WORD}[\s_:#]{{0,4}}[*\"']{{0,3}})((?-i:[A-Z]))(?![{_LETTERS}])(?!'\w)"
-    rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?",
-    re.IGNORECASE,
+    rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)(?!{_A_WORD})((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?"
 )
-#: Words before which "A" and "I" are letters.
-_AFTER_LETTER = lazy_pattern(
-    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
-    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b",
-    re.IGNORECASE,
-)
-_WORDS_TOO = "AIАВС"
 _LABELLED = lazy_pattern(r"[(\[*]{0,3}([A-Z])[)\].:*]{1,4}\s+")
 #: What stands between the letter of a choice and its text.
 _BETWEEN = lazy_pattern(r"[\s:.)\]*\"'(=\u2013\u2014-]{0,8}")
@@ -138,10 +137,10 @@ class _Choices:
         #: Choices whose texts are searched in texts, the longest first.
         named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
         self._indexes = sorted(named, key=lambda index: -len(self.texts[index]))
-        self._pattern = self._compiled() if self._indexes else None
+        self._pattern = self._compiled()
 
     def _compiled(self) -> re.Pattern[str]:
-        """Return the pattern of the texts of choices in whole words, a group for each."""
+        """Return the pattern of the texts of choices in whole words, a group for each, and of letters."""
         groups = []
         for index in self._indexes:
             alike = self.texts.count(self.texts[index]) > 1
@@ -149,7 +148,7 @@ class _Choices:
             words = r"\s+".join(map(re.escape, form.split()))
             words = rf"((?-i:{words}))" if alike else rf"((?:\b(?:an?|the)\s+)?{words})"
             groups.append(_in_words(form, words))
-        return re.compile("|".join(groups), re.IGNORECASE)
+        return re.compile("|".join((*groups, _LABEL)), re.IGNORECASE)
 
     def equal(self, text: str) -> int | None:
         """Return the choice that a text equals in a form that no other choice has."""
@@ -172,43 +171,29 @@ class _Choices:
 
     def symbols(self, text: str) -> str:
         """Return a bare text with a symbol in place of each choice, named by letter, by text, or by both."""
-        texts = self._texts_in(text)
-        marks = sorted(
-            texts + [mark for mark in self._labels_in(text) if not any(_overlap(mark, each) for each in texts)]
-        )
         parts, end = [], 0
-        for number, mark in enumerate(marks):
-            after = marks[number + 1] if number + 1 < len(marks) else None
-            if after and after.option == mark.option and _BETWEEN.fullmatch(text, mark.end, after.start):
-                marks[number + 1] = Mark(mark.start, after.end, mark.option, mark.weak and after.weak)
-                continue
-            if self.truths and mark in texts:
-                continue  # "no" is a word of the text, except after its letter
+        for mark in self._marks(text):
             parts += [text[end : mark.start], symbol(mark.option, weak=mark.weak)]
             end = mark.end
         return "".join((*parts, text[end:]))
 
-    def _labels_in(self, text: str) -> list[Mark]:
-        """Return the letters of choices in a text."""
-        marks = []
-        for match in _LABEL.finditer(text):
-            letter = "".join(match.groups("")).translate(_LOOKALIKES)
-            index = self._letters.get(letter, ord(letter.upper()) - ord("A")) if letter else self.count
-            word = match[3] and match[3] in _WORDS_TOO and re.match(r"[^\S\n]+(?=[A-Za-zÀ-ӿ])", text[match.end(3) :])
-            if index < self.count and not (
-                word and (match[3] == "I" or not _AFTER_LETTER.match(text, match.end(3) + word.end()))
-            ):
-                marks.append(Mark(match.start(), match.end(), index, weak=match[3] is not None))
-        return marks
-
-    def _texts_in(self, text: str) -> list[Mark]:
-        """Return the longest texts of choices in a text, which do not overlap."""
-        if self._pattern is None:
-            return []
-        marks = []
+    def _marks(self, text: str) -> list[Mark]:
+        """Return the places of choices in a text; a letter and the same choice's text are one."""
+        marks: list[Mark] = []
+        texts = len(self._indexes)
         for match in self._pattern.finditer(text):
-            index = next(number for number, group in enumerate(match.groups()) if group is not None)
-            marks.append(Mark(match.start(), match.end(), self._indexes[index], weak=True))
+            group = match.lastindex
+            if group is None:
+                continue
+            letter = match[group].translate(_LOOKALIKES)
+            is_text = group <= texts
+            option = self._indexes[group - 1] if is_text else self._letters.get(letter, ord(letter.upper()) - ord("A"))
+            mark = Mark(match.start(), match.end(), option, weak=is_text or group > texts + 2)
+            last = marks[-1] if marks else None
+            if last and last.option == option and _BETWEEN.fullmatch(text, last.end, mark.start):
+                marks[-1] = Mark(last.start, mark.end, option, weak=last.weak and mark.weak)
+            elif option < self.count and not (is_text and self.truths):  # "no" is a word of the text
+                marks.append(mark)
         return marks
 
     def stated(self, text: str, *, wrong: bool = False, negative: bool = False) -> list[Chosen]:
@@ -238,10 +223,6 @@ class _Choices:
         indexes = [ord(letter) - ord("A") for letter in letters]
         ascending = bool(indexes) and indexes == sorted(set(indexes)) and indexes[-1] < self.count
         return tuple(indexes) if ascending else None
-
-
-def _overlap(one: Mark, other: Mark) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 @functools.lru_cache(maxsize=256)
