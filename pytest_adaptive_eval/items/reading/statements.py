@@ -68,15 +68,12 @@ _JUDGED = (
     rf"{_CLOSE}{{0,6}}(?:[:=–—-]\s*|\()\s*(?:correct|right|yes|true|✓|✔|✅|o\b)"
     rf"|[^\n\U00020000-\U000207ff.!?]{{0,60}}?\b(?:is|are|was|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be|looks|remains|es|est|ist|é|è|este)\b"
     r"(?:\s+(?:therefore|thus|likely|probably|indeed|also|clearly|definitely|the|only|most|one|that\s+is|a|much|to\s+be)){0,5}\s+"
-    r"(?:GOOD|most\s+\w+|richtig|correct[ao]|corret[ao]|corretta|vraie?|juste)\b"
+    rf"(?:{_GOOD}|{_BAD}|most\s+\w+|richtig|correct[ao]|corret[ao]|corretta|vraie?|juste)\b"
     r"(?!\s+(?:than|for\s+the\s+first|at\s+first))|[^\n\U00020000-\U000207ff.!?]{0,20}?\s(?:fits|works|matches|holds|remains|makes\s+sense|applies|wins)\b(?!\s+(?:at\s+first))"
     r"|\s*(?:项|选项)?(?:是)?(?:正确|对|最佳)的?|が正しい|\s*✓|\s*✅"
 )
-_VERDICT = lazy_pattern(rf"{_S}(?:{_JUDGED.replace('GOOD', _GOOD)})", re.IGNORECASE)
-#: The same where a question asks for what is wrong.
-_VERDICT_OF_WRONG = lazy_pattern(
-    rf"{_S}(?:{_JUDGED.replace('GOOD', f'(?:{_GOOD}|{_BAD})')}|\s*[:–-]\s*{_BAD})", re.IGNORECASE
-)
+#: "A is wrong" is left only where the question asks for what is wrong.
+_VERDICT = lazy_pattern(rf"{_S}(?:{_JUDGED}|\s*[:–-]\s*{_BAD})", re.IGNORECASE)
 _QUALITY = r"(?:likely|plausible|suitable|appropriate|accurate|convincing|probable|correct)"
 #: One option is better than another.
 _BETTER = lazy_pattern(
@@ -229,7 +226,6 @@ class _Statements:
     ) -> None:
         self.equal, self.short = equal, len(text) <= mentions
         self.first = len(text) - len(text.lstrip())
-        self.verdict = _VERDICT_OF_WRONG if wrong else _VERDICT
         self.text = text = _with_verdicts(text)
         left = _ALL_BUT.sub(_spaces, text)
         for pattern, counts in ((_DENIED_LIST, True), (_REJECTED, not wrong), (_IS_NOT, not wrong and not negative)):
@@ -335,7 +331,7 @@ class _Statements:
         if better := _BETTER.search(self.text, start, end):
             best = better[3] if better["less"] else better[1]
             return [Affirmation(((option_of(best),),), Strength.JUDGED, start, end)]
-        judged = [values for values, after in self._groups(start, end) if self.verdict.match(self.affirmed, after - 1)]
+        judged = [values for values, after in self._groups(start, end) if _VERDICT.match(self.affirmed, after - 1)]
         if judged:
             return [Affirmation(values, Strength.JUDGED, start, end) for values in judged]
         if leading := _LEADING.match(self.affirmed, start, end):
