@@ -242,7 +242,7 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
         question = question.replace(choice, " ")
     wrong, negative = bool(_ASKS_WRONG.search(question)), bool(_ASKS_NOT.search(question))
     read = functools.partial(listed.stated, wrong=wrong, negative=negative)
-    return read_answer(text, Parser(read, read, whole=True))
+    return read_answer(text, Parser(read))
 
 
 def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
