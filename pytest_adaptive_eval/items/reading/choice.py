@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
@@ -102,8 +102,9 @@ def _number(text: str) -> str | None:
     return str(number.values[0]) if number else None
 
 
+_Form = Callable[[str], str | None]
 #: Forms in which a text may equal a choice, from the strictest.
-_FORMS = (_cased, _normal, _without_article, _expression, _number, truth_of)
+_FORMS: tuple[_Form, ...] = (_cased, _normal, _expression, _number)
 
 
 def _in_words(form: str, pattern: str) -> str:
@@ -122,8 +123,9 @@ class _Choices:
         truths = [truth_of(text) for text in self.raw]
         #: Truth values of the choices, if each is another one.
         self.truths = truths if None not in truths and len(set(truths)) == len(truths) > 1 else []
-        #: Forms of the choices, if any has one.
-        known = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        #: Forms of a text, with what it equals for each choice, if any choice has that form.
+        known: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        known += [(_without_article, self.texts), (truth_of, self.truths)]
         self._forms = [(form, values) for form, values in known if any(values)]
         self.count = len(texts) or 26
         words = [_words(text) for text in self.raw]
