@@ -219,9 +219,13 @@ def test_choices_that_only_case_tells_apart_are_named_as_they_are_written(text: 
         (("X^2", "x^2"), "B", "X^2", 0),
         (("a", "b", "B"), "b", "B", 1),  # the letter
         (("a", "b", "B"), "b", "C", 0),
+        (("3", "1", "2"), "B", "yes", 0),  # "1" is a truth value only beside others
+        (("0", "1", "2"), "A", "0", 1),
+        (("a cat", "cat", "bird"), "B", "the cat", 1),
+        (("a cat", "cat", "bird"), "A", "the cat", 0),
     ],
 )
-def test_a_text_tells_choices_apart_by_case_and_a_letter_stays_a_letter(
+def test_a_text_tells_choices_apart_by_its_strictest_form(
     choices: tuple[str, ...], answer: str, text: str, score: float
 ) -> None:
     assert Item("case", "Which?", answer, "choice", choices=choices).grade(text) == score

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
@@ -21,21 +21,20 @@ _WORD = (
     r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
 )
 _LETTERS = "A-Za-z0-9À-ӿ"
+#: Words before which "A" is a letter.
+_AFTER_LETTER = (
+    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
+    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b"
+)
+#: "A" and "I" where they are words.
+_A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
 #: First a part of the question, "(a)", that a long answer repeats, and "A:" for the answer. Then letters of choices:
 #: with a word or in brackets in either case, by themselves as capitals.
-_LABEL = lazy_pattern(
+_LABEL = (
     rf"\A\s*\((?-i:[a-z])\)\s(?=[\s\S]{{200}})|\AA:\s(?=\W*[A-Z]\W*\Z)|(?:\b{_WORD}[\s_:#]{{0,4}})?(?<![{_LETTERS}])[(\[]\s{{0,2}}([A-Za-z])\s{{0,2}}[)\]]"
     rf"|(?:\b{_WORD}[\s_:#]{{0,4}}[*\"']{{0,3}})((?-i:[A-Z]))(?![{_LETTERS}])(?!'\w)"
-    rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?",
-    re.IGNORECASE,
+    rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)(?!{_A_WORD})((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?"
 )
-#: Words before which "A" and "I" are letters.
-_AFTER_LETTER = lazy_pattern(
-    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
-    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b",
-    re.IGNORECASE,
-)
-_WORDS_TOO = "AIАВС"
 _LABELLED = lazy_pattern(r"[(\[*]{0,3}([A-Z])[)\].:*]{1,4}\s+")
 #: What stands between the letter of a choice and its text.
 _BETWEEN = lazy_pattern(r"[\s:.)\]*\"'(=\u2013\u2014-]{0,8}")
@@ -76,12 +75,36 @@ def _bare(text: str) -> str:
     return _LATEX.sub(" ", text).replace("**", "").replace("\\(", " ")
 
 
+def _words(text: str) -> str:
+    return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
+
+
+def _cased(text: str) -> str:
+    """Return the words of a text; none for a single letter, which rather names a choice."""
+    words = _words(text)
+    return "" if len(words) == 1 and words.isalpha() else words
+
+
 def _normal(text: str) -> str:
     return _cased(text).casefold()
 
 
-def _cased(text: str) -> str:
-    return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
+def _without_article(text: str) -> str:
+    return _ARTICLE.sub("", _normal(text))
+
+
+def _expression(text: str) -> str | None:
+    return normal_expression(text.strip(" *\"'")) if _FORMULA.search(text) else None
+
+
+def _number(text: str) -> str | None:
+    number = expected_number(text) if is_lone_number(text) else None
+    return str(number.values[0]) if number else None
+
+
+_Form = Callable[[str], str | None]
+#: Forms in which a text may equal a choice, from the strictest.
+_FORMS: tuple[_Form, ...] = (_cased, _normal, _expression, _number)
 
 
 def _in_words(form: str, pattern: str) -> str:
@@ -97,27 +120,29 @@ class _Choices:
     def __init__(self, texts: tuple[str, ...]) -> None:
         self.raw = [plain_characters(text) for text in texts]
         self.texts = [_normal(text) for text in self.raw]
-        self._expressions = [normal_expression(text) if _FORMULA.search(text) else "" for text in self.raw]
-        numbers = [expected_number(text) if is_lone_number(text) else None for text in self.raw]
-        self._numbers = [None if number is None else number.values[0] for number in numbers]
         truths = [truth_of(text) for text in self.raw]
         #: Truth values of the choices, if each is another one.
         self.truths = truths if None not in truths and len(set(truths)) == len(truths) > 1 else []
+        #: Forms of a text, with what it equals for each choice, if any choice has that form.
+        known: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        known += [(_without_article, self.texts), (truth_of, self.truths)]
+        self._forms = [(form, values) for form, values in known if any(values)]
         self.count = len(texts) or 26
-        bare = [text.strip(" ()[].") for text in self.raw]
+        words = [_words(text) for text in self.raw]
+        folded = [text.casefold() for text in words]
         #: Choices that are single letters.
         self._letters = {
             letter: index
-            for index, letter in enumerate(bare)
-            if len(letter) == 1 and letter.isalpha() and self.texts.count(letter.casefold()) == 1
+            for index, letter in enumerate(words)
+            if len(letter) == 1 and letter.isalpha() and folded.count(folded[index]) == 1
         }
         #: Choices whose texts are searched in texts, the longest first.
         named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
         self._indexes = sorted(named, key=lambda index: -len(self.texts[index]))
-        self._pattern = self._compiled() if self._indexes else None
+        self._pattern = self._compiled()
 
     def _compiled(self) -> re.Pattern[str]:
-        """Return the pattern of the texts of choices in whole words, a group for each."""
+        """Return the pattern of the texts of choices in whole words, a group for each, and of letters."""
         groups = []
         for index in self._indexes:
             alike = self.texts.count(self.texts[index]) > 1
@@ -125,32 +150,17 @@ class _Choices:
             words = r"\s+".join(map(re.escape, form.split()))
             words = rf"((?-i:{words}))" if alike else rf"((?:\b(?:an?|the)\s+)?{words})"
             groups.append(_in_words(form, words))
-        return re.compile("|".join(groups), re.IGNORECASE)
+        return re.compile("|".join((*groups, _LABEL)), re.IGNORECASE)
 
     def equal(self, text: str) -> int | None:
-        """Return the choice that a text equals, ignoring articles, and case if choices stay distinct."""
-        if len(_normal(text)) > 1 < self.texts.count(_normal(text)):  # a single letter rather names a choice
-            exact = [index for index, choice in enumerate(self.raw) if _cased(choice) == _cased(text)]
-            if len(exact) == 1:
-                return exact[0]
-        for form in dict.fromkeys((_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))))):
-            if form and self.texts.count(form) == 1:
-                index = self.texts.index(form)
-                if len(form) > 1 or not form.isalpha() or self.raw[index].strip(" ()[].") in text:
-                    return index
-        return self._equivalent(text)
-
-    def _equivalent(self, text: str) -> int | None:
-        """Return the choice that is the same expression, number or truth value."""
-        expression = normal_expression(text.strip(" *\"'"))
-        if len(expression) > 1 and self._expressions.count(expression) == 1:
-            return self._expressions.index(expression)
-        if any(number is not None for number in self._numbers) and is_lone_number(text):
-            number = expected_number(text)
-            if number is not None and self._numbers.count(number.values[0]) == 1:
-                return self._numbers.index(number.values[0])
-        truth = truth_of(text) if self.truths else None
-        return self.truths.index(truth) if truth in self.truths else None
+        """Return the choice that a text equals in a form that no other choice has."""
+        if (letter := self._letters.get(_words(text))) is not None:
+            return letter
+        for form, known in self._forms:
+            value = form(text)
+            if value and known.count(value) == 1:
+                return known.index(value)
+        return None
 
     def verbatim(self, text: str) -> int | None:
         """Return the choice that a text is word for word, with or without its letter."""
@@ -163,43 +173,29 @@ class _Choices:
 
     def symbols(self, text: str) -> str:
         """Return a bare text with a symbol in place of each choice, named by letter, by text, or by both."""
-        texts = self._texts_in(text)
-        marks = sorted(
-            texts + [mark for mark in self._labels_in(text) if not any(_overlap(mark, each) for each in texts)]
-        )
         parts, end = [], 0
-        for number, mark in enumerate(marks):
-            after = marks[number + 1] if number + 1 < len(marks) else None
-            if after and after.option == mark.option and _BETWEEN.fullmatch(text, mark.end, after.start):
-                marks[number + 1] = Mark(mark.start, after.end, mark.option, mark.weak and after.weak)
-                continue
-            if self.truths and mark in texts:
-                continue  # "no" is a word of the text, except after its letter
+        for mark in self._marks(text):
             parts += [text[end : mark.start], symbol(mark.option, weak=mark.weak)]
             end = mark.end
         return "".join((*parts, text[end:]))
 
-    def _labels_in(self, text: str) -> list[Mark]:
-        """Return the letters of choices in a text."""
-        marks = []
-        for match in _LABEL.finditer(text):
-            letter = "".join(match.groups("")).translate(_LOOKALIKES)
-            index = self._letters.get(letter, ord(letter.upper()) - ord("A")) if letter else self.count
-            word = match[3] and match[3] in _WORDS_TOO and re.match(r"[^\S\n]+(?=[A-Za-zÀ-ӿ])", text[match.end(3) :])
-            if index < self.count and not (
-                word and (match[3] == "I" or not _AFTER_LETTER.match(text, match.end(3) + word.end()))
-            ):
-                marks.append(Mark(match.start(), match.end(), index, weak=match[3] is not None))
-        return marks
-
-    def _texts_in(self, text: str) -> list[Mark]:
-        """Return the longest texts of choices in a text, which do not overlap."""
-        if self._pattern is None:
-            return []
-        marks = []
+    def _marks(self, text: str) -> list[Mark]:
+        """Return the places of choices in a text; a letter and the same choice's text are one."""
+        marks: list[Mark] = []
+        texts = len(self._indexes)
         for match in self._pattern.finditer(text):
-            index = next(number for number, group in enumerate(match.groups()) if group is not None)
-            marks.append(Mark(match.start(), match.end(), self._indexes[index], weak=True))
+            group = match.lastindex
+            if group is None:
+                continue
+            letter = match[group].translate(_LOOKALIKES)
+            is_text = group <= texts
+            option = self._indexes[group - 1] if is_text else self._letters.get(letter, ord(letter.upper()) - ord("A"))
+            mark = Mark(match.start(), match.end(), option, weak=is_text or group > texts + 2)
+            last = marks[-1] if marks else None
+            if last and last.option == option and _BETWEEN.fullmatch(text, last.end, mark.start):
+                marks[-1] = Mark(last.start, mark.end, option, weak=last.weak and mark.weak)
+            elif option < self.count and not (is_text and self.truths):  # "no" is a word of the text
+                marks.append(mark)
         return marks
 
     def stated(self, text: str, *, wrong: bool = False, negative: bool = False) -> list[Chosen]:
@@ -231,10 +227,6 @@ class _Choices:
         return tuple(indexes) if ascending else None
 
 
-def _overlap(one: Mark, other: Mark) -> bool:
-    return one.start < other.end and other.start < one.end
-
-
 @functools.lru_cache(maxsize=256)
 def _listed(choices: tuple[str, ...]) -> _Choices:
     return _Choices(choices)
@@ -252,7 +244,7 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
         question = question.replace(choice, " ")
     wrong, negative = bool(_ASKS_WRONG.search(question)), bool(_ASKS_NOT.search(question))
     read = functools.partial(listed.stated, wrong=wrong, negative=negative)
-    return read_answer(text, Parser(read, read, whole=True))
+    return read_answer(text, Parser(read))
 
 
 def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:

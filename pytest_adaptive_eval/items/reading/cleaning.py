@@ -201,19 +201,16 @@ def split_reasoning(text: str) -> tuple[str, str, bool]:
             began with the text.
         closed: False if the last span does not end; then no answer follows it.
     """
+    first = _TAG.search(text)
+    if first is None:
+        return text, "", True
     answer: list[str] = []
     reasoning: list[str] = []
-    depth, end = 0, 0
-    for tag in _TAG.finditer(text):
-        piece, end = text[end : tag.start()], tag.end()
-        if tag[1] and not depth and not reasoning:
-            reasoning.append("".join([*answer, piece]))
-            answer.clear()
+    depth = 1 if first[1] else 0
+    for number, piece in enumerate(_TAG.split(text)):
+        if number % 2:  # a tag, by its slash
+            depth = max(0, depth - 1) if piece else depth + 1
         else:
             (reasoning if depth else answer).append(piece)
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-    if end == 0:
-        return text, "", True
-    (reasoning if depth else answer).append(text[end:])
     paragraphs = "\n\n".join(part.strip() for part in reasoning if part.strip())
     return "".join(answer).strip(), paragraphs, depth == 0

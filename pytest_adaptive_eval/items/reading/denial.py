@@ -14,15 +14,15 @@ _DISBELIEVED = (
     r"(?:it(?:'s|\s+is|\s+was)|this\s+is|(?:the\s+)?(?:\w+\s+)?(?:answer|choice|option|result)\s+(?:is|(?:w|c|sh)ould\s+be|can\s+be))"
 )
 #: Words before what they deny.
-_BEFORE = lazy_pattern(
+_DENYING = (
     rf"\b(?:{_DISBELIEVED}|not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
     r"|never|neither|nor|no\s+longer|rather\s+than|instead\s+of|(?<!nothing\s)(?<!none\s)other\s+than|different\s+from|differs\s+from|unlikely\s+to\s+be|any(?:thing|one|body)\s+but|every(?:thing|one|body)\s+but|all\s+but"
     r"|except(?:\s+for)?|excluding|unlike|as\s+opposed\s+to|opposite\s+of|far\s+from|hardly|avoid(?:ing)?"
     r"|refuse\s+to\s+(?:choose|pick|select|say)|(?:rul|exclud|eliminat|discard|reject|dismiss)"
     r"(?:e|es|ed|s|ing)?(?:\s+out)?|nicht|kein\w{0,2}|no\s+(?:es|son)|não\s+(?:é|são)|non\s+è|n'est\s+pas|не)(?![\w-])\s*"
-    r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*=|不是|并非|并不是",
-    re.IGNORECASE,
+    r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*=|不是|并非|并不是"
 )
+_BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)
 #: Where what such words deny ends.
 _END = lazy_pattern(
     r"(?:[,;:!?。，；]|\.)(?=\s|\Z|[^\x00-\x7f])|\n|(?<!\([A-Za-z])[)\]]"
@@ -48,11 +48,12 @@ _AFTER = lazy_pattern(
     r"|\bfails\b|\bcontradicts?\b|\?\s*(?:no|nope|wrong|i\s+don'?t\s+think\s+so|i\s+doubt\s+it)\b|不对|错误|不正确|不符合|ではな|じゃな",
     re.IGNORECASE,
 )
-#: Words that name what is wrong, before it.
-_NAMED = lazy_pattern(
+#: The same, and words that name what is wrong, before it.
+_BEFORE_OR_NAMED = lazy_pattern(
     r"\b(?:in(?:correct|valid|accurate)|wrong|false|worst)\s+(?:answer|option|choice|one|value|result)s?\s*"
     r"(?:(?:is|are|would\s+be)\b|:)\s*:?"
-    r"|^[^\w\n]{0,10}(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:",
+    r"|^[^\w\n]{0,10}(?:in(?:correct|valid)|wrong|false|eliminated|excluded|rejected|discarded|ruled\s+out)\s*:"
+    rf"|{_DENYING}",
     re.IGNORECASE | re.MULTILINE,
 )
 #: Where the reason of such words ends.
@@ -78,25 +79,18 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
         text: In plain characters.
         subjects: Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
     """
-    found = [*_AFTER.finditer(text)] if subjects else []
-    before = [*_BEFORE.finditer(text), *(_NAMED.finditer(text) if subjects else ())]
-    if not found and not before:
-        return text
     letters = list(text)
-
-    def blank(start: int, end: re.Match[str] | None) -> int:
-        stop = end.start() if end else len(text)
-        letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
-        return stop
-
-    done = 0
-    for match in found:
-        if match.end() > done:
-            done = blank(_subject(text, match.start()), _REASON.search(text, match.end()))
-    done = 0
-    for match in sorted(before, key=lambda match: match.start()):
-        if match.end() > done:  # else its end is that of the one before
-            done = max(done, blank(match.start(), _END.search(text, match.end())))
+    directions = ((_AFTER, _REASON), (_BEFORE_OR_NAMED, _END)) if subjects else ((_BEFORE, _END),)
+    for pattern, ends in directions:
+        done = 0
+        for match in pattern.finditer(text):
+            if match.end() <= done:
+                continue  # its end is that of the one before
+            start = _subject(text, match.start()) if pattern is _AFTER else match.start()
+            end = ends.search(text, match.end())
+            stop = end.start() if end else len(text)
+            letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
+            done = max(done, stop)
     return "".join(letters)
 
 

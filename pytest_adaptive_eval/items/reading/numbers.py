@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_TEENS = (
-    *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
+_TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _NAMED = {word: value for value, word in enumerate((*_ONES, *_TEENS))} | {
     word: 10 * index for index, word in enumerate(_TENS, 2)
@@ -108,6 +106,7 @@ _FLOAT = 15
 _THOUSAND = 1000
 #: Digits of the longest number that is read.
 _LARGEST = 400
+_FORMULA_END = lazy_pattern(r"\s*\$")
 
 #: Commands of LaTeX that are not part of an expression.
 _LAYOUT = (
@@ -267,7 +266,7 @@ def find_numbers(text: str) -> list[Number]:
     numbers = []
     for match in _NUMBER.finditer(text):
         is_part = any(start <= match.start("digits") < end for start, end in compounds) or _is_touched(match, text)
-        numbers.append(Number((), match.start(), match.end()) if is_part else _from_digits(match))
+        numbers.append(Number((), *match.span()) if is_part else _from_digits(match))
     return numbers
 
 
@@ -290,26 +289,22 @@ def _from_digits(match: re.Match[str]) -> Number:
             value += int(match["parts"] or 1) * _multiplier(match["part"])
         value /= Fraction(match["bottom"] or 1)
     except ZeroDivisionError:
-        return Number((), match.start(), match.end())
-    is_negative = (match["sign"] or "+") != "+"
-    if is_negative != bool(match["inner"]):
+        return Number((), *match.span())
+    if (match["sign"] not in (None, "+")) != bool(match["inner"]):
         value = -value
     unit = (match["multiplier"] or "").lower()
-    values: tuple[Fraction, ...] = (value,)
     if match["percent"]:
-        values, unit = (value, value / 100), "%"
-    elif match["letter"]:
-        values = (value * _LETTERS[match["letter"]],)
-    elif unit:
+        return Number((value, value / 100), *match.span(), "%")
+    if match["letter"]:
+        return Number((value * _LETTERS[match["letter"]],), *match.span())
+    if unit:
         factor = _multiplier(unit)
-        values = (value, value * factor)
-        is_formula = re.match(r"\s*\$", match.string[match.end() :])
-        unit = "money" if match["currency"] and factor >= _THOUSAND and not is_formula else unit
-    plain = not any(match.group("raised", "mixed", "bottom", "percent", "letter", "multiplier"))
-    significant = len(digits.replace(".", "").lstrip("0"))
-    rounding = power / 10 ** len(digits.partition(".")[2]) / 2
-    precise = plain and "." in digits and significant >= _PRECISE
-    return Number(values, match.start(), match.end(), unit, rounding if precise else 0)
+        is_money = match["currency"] and factor >= _THOUSAND and not _FORMULA_END.match(match.string, match.end())
+        return Number((value, value * factor), *match.span(), "money" if is_money else unit)
+    whole, _, decimals = digits.partition(".")
+    is_plain = not any(match.group("raised", "mixed", "bottom"))
+    is_precise = is_plain and decimals and len((whole + decimals).lstrip("0")) >= _PRECISE
+    return Number((value,), *match.span(), "", power / 10 ** len(decimals) / 2 if is_precise else 0)
 
 
 def _point(digits: str) -> str:

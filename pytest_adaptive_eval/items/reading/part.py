@@ -49,7 +49,7 @@ def gives_part(text: str, answers: Sequence[str], question: str, *, within_words
     marked = with_symbols(text, answers, within_words=within_words)
     if marked == text or is_program(text):
         return marked != text
-    return read_answer(marked, Parser(_read, _read, whole=True)).values == ((0,),)
+    return read_answer(marked, Parser(_read)).values == ((0,),)
 
 
 def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = False) -> str:

@@ -58,12 +58,11 @@ class Parser(Generic[Value]):
     Args:
         stated: Returns the different answers in a part that gives the answer; empty if there is none.
         loose: Returns the different answers of a text that does not say which is its answer.
-        whole: Whether `loose` reads announcements, corrections and notes by itself.
+            None if `stated` reads announcements, corrections and notes by itself.
     """
 
     stated: Callable[[str], Sequence[Value]]
-    loose: Callable[[str], Sequence[Value]]
-    whole: bool = False
+    loose: Callable[[str], Sequence[Value]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +110,15 @@ def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
 def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
     if is_program(text):
         return Reading(())
-    for part in itertools.islice(_stated_parts(text, whole=parser.whole), _PARTS):
+    for part in itertools.islice(_stated_parts(text, whole=parser.loose is None), _PARTS):
         if values := parser.stated(part[:_CHARACTERS]):
             return Reading(tuple(dict.fromkeys(values)))
         if is_definite(part):
             later = cue_parts(text[max(boxes_end(text), fields_end(text)) :])
             values = next(filter(None, (parser.stated(each[:_CHARACTERS]) for each in later)), ())
             return Reading(tuple(dict.fromkeys(values)), "" if values else part)
-    if parser.whole:
-        return Reading(tuple(dict.fromkeys(parser.loose(text))))
+    if parser.loose is None:
+        return Reading(tuple(dict.fromkeys(parser.stated(text))))
     text = without_notes(text).strip()
     *_, corrected = (text, *(text[match.end() :] for match in _CORRECTED.finditer(text)))
     if corrected != text and len(corrected) <= _CORRECTION and len(set(values := parser.loose(corrected))) == 1:

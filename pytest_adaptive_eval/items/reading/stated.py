@@ -127,27 +127,26 @@ def tag_parts(text: str) -> list[str]:
     return [part.strip(" \n\"'") for _, part in sorted(parts, reverse=True)]
 
 
+_BOXED_WORD = lazy_pattern(r"\s*([^\s$.,]+)")
+_BETWEEN_BOXES = lazy_pattern(rf"[\s$\\()\[\]]*(?:[,;/&|]|{JOINED})[\s$\\()\[\]]*")
 #: Boxes of a text that are read, from its end.
 _BOXES = 100
 
 
 def boxes(text: str) -> list[str]:
     r"""Return the contents of ``\boxed{}``, the last first; boxes that a word joins are one."""
-    contents: list[tuple[int, int, str]] = []
-    for match in list(_BOX.finditer(text))[-_BOXES:]:
-        if not match[0].endswith("{"):
-            word = re.match(r"\s*([^\s$.,]+)", text[match.end() :])
-            contents.append((match.start(), match.end(), word[1] if word else ""))
-            continue
-        end = _closing(text, match.end())
-        contents.append((match.start(), end + 1, text[match.end() : end]))
     parts: list[str] = []
-    for number, (start, _, content) in enumerate(contents):
-        before = text[contents[number - 1][1] : start] if number else None
-        if before is not None and re.fullmatch(rf"[\s$\\()\[\]]*(?:[,;/&]|{JOINED})[\s$\\()\[\]]*", before):
-            parts[-1] += f" or {content}"
-        else:
-            parts.append(content)
+    last = 0
+    for match in list(_BOX.finditer(text))[-_BOXES:]:
+        start = end = match.end()
+        if match[0].endswith("{"):
+            end = _closing(text, start)
+        elif word := _BOXED_WORD.match(text, start):
+            start, end = word.span(1)
+        joined = parts and _BETWEEN_BOXES.fullmatch(text, last, match.start())
+        before = f"{parts.pop()} or " if joined else ""
+        parts.append(before + text[start:end])
+        last = end + match[0].endswith("{")
     return parts[::-1]
 
 
@@ -204,10 +203,9 @@ def announced_places(text: str) -> Iterator[tuple[int, str]]:
         rest = text[end:]
         line = rest.partition("\n")[0]
         if not line.strip(" *_`$\\[]()\":'=|"):
-            lines = itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12])
+            lines = list(itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12]))
             listed = list(itertools.takewhile(_SHORT_LINE.match, lines))
-            following = [line for line in rest.split("\n")[1:12] if line.strip(_MARKS)]
-            line = "\n".join(listed) if len(listed) > 1 else following[0] if following else ""
+            line = "\n".join(listed if len(listed) > 1 else lines[:1])
         line = line.strip().lstrip("*_: ")
         before = re.split(r"[.!?\n:]", text[max(0, match.start() - 80) : match.start()])[-1]
         asked = _QUESTION.match(line) and _ASKING.search(before)

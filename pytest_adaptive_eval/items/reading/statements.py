@@ -68,15 +68,12 @@ _JUDGED = (
     rf"{_CLOSE}{{0,6}}(?:[:=–—-]\s*|\()\s*(?:correct|right|yes|true|✓|✔|✅|o\b)"
     rf"|[^\n\U00020000-\U000207ff.!?]{{0,60}}?\b(?:is|are|was|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be|looks|remains|es|est|ist|é|è|este)\b"
     r"(?:\s+(?:therefore|thus|likely|probably|indeed|also|clearly|definitely|the|only|most|one|that\s+is|a|much|to\s+be)){0,5}\s+"
-    r"(?:GOOD|most\s+\w+|richtig|correct[ao]|corret[ao]|corretta|vraie?|juste)\b"
+    rf"(?:{_GOOD}|{_BAD}|most\s+\w+|richtig|correct[ao]|corret[ao]|corretta|vraie?|juste)\b"
     r"(?!\s+(?:than|for\s+the\s+first|at\s+first))|[^\n\U00020000-\U000207ff.!?]{0,20}?\s(?:fits|works|matches|holds|remains|makes\s+sense|applies|wins)\b(?!\s+(?:at\s+first))"
     r"|\s*(?:项|选项)?(?:是)?(?:正确|对|最佳)的?|が正しい|\s*✓|\s*✅"
 )
-_VERDICT = lazy_pattern(rf"{_S}(?:{_JUDGED.replace('GOOD', _GOOD)})", re.IGNORECASE)
-#: The same where a question asks for what is wrong.
-_VERDICT_OF_WRONG = lazy_pattern(
-    rf"{_S}(?:{_JUDGED.replace('GOOD', f'(?:{_GOOD}|{_BAD})')}|\s*[:–-]\s*{_BAD})", re.IGNORECASE
-)
+#: "A is wrong" is left only where the question asks for what is wrong.
+_VERDICT = lazy_pattern(rf"{_S}(?:{_JUDGED}|\s*[:–-]\s*{_BAD})", re.IGNORECASE)
 _QUALITY = r"(?:likely|plausible|suitable|appropriate|accurate|convincing|probable|correct)"
 #: One option is better than another.
 _BETTER = lazy_pattern(
@@ -227,16 +224,9 @@ class _Statements:
     def __init__(
         self, text: str, equal: Callable[[str], Chosen | None], wrong: bool, negative: bool, mentions: int
     ) -> None:
-        self.text, self.equal, self.short = text, equal, len(text) <= mentions
+        self.equal, self.short = equal, len(text) <= mentions
         self.first = len(text) - len(text.lstrip())
-        self.verdict = _VERDICT_OF_WRONG if wrong else _VERDICT
-        marked = list(_MARKED.finditer(text))
-        several = len({match[1] for match in marked}) > 1
-        for match in reversed(marked):
-            if several or _SURELY.search(match[0]):
-                verdict = f"{match[1]}: {'yes' if match['good'] else 'no'}\n"
-                text = text[: match.start()] + verdict + text[match.end() :]
-        self.text = text
+        self.text = text = _with_verdicts(text)
         left = _ALL_BUT.sub(_spaces, text)
         for pattern, counts in ((_DENIED_LIST, True), (_REJECTED, not wrong), (_IS_NOT, not wrong and not negative)):
             left = pattern.sub(_spaces, left) if counts else left
@@ -341,7 +331,7 @@ class _Statements:
         if better := _BETTER.search(self.text, start, end):
             best = better[3] if better["less"] else better[1]
             return [Affirmation(((option_of(best),),), Strength.JUDGED, start, end)]
-        judged = [values for values, after in self._groups(start, end) if self.verdict.match(self.affirmed, after - 1)]
+        judged = [values for values, after in self._groups(start, end) if _VERDICT.match(self.affirmed, after - 1)]
         if judged:
             return [Affirmation(values, Strength.JUDGED, start, end) for values in judged]
         if leading := _LEADING.match(self.affirmed, start, end):
@@ -358,6 +348,17 @@ class _Statements:
             return [Affirmation(((option_of(symbols[0]),),), Strength.JUDGED, start, end)]
         named = dict.fromkeys(option_of(each) for each in symbols if self.short or _STRONG.match(each))
         return [Affirmation(((index,),), Strength.MENTIONED, start, end) for index in named]
+
+
+def _with_verdicts(text: str) -> str:
+    """Return a text with a line for each verdict beside an option."""
+    several = len({match[1] for match in _MARKED.finditer(text)}) > 1
+
+    def verdict(match: re.Match[str]) -> str:
+        is_verdict = several or _SURELY.search(match[0])
+        return f"{match[1]}: {'yes' if match['good'] else 'no'}\n" if is_verdict else match[0]
+
+    return _MARKED.sub(verdict, text)
 
 
 def _spaces(match: re.Match[str]) -> str:

@@ -69,10 +69,11 @@ _PHRASE = lazy_pattern(
 )
 #: Statements that something is there or not.
 _EXISTS = lazy_pattern(
-    r"(?:(?:^|(?<=[.!?]\s))(?P<without>no)\b|\bthere(?:'s|\s+(?:is|are|was|were))(?P<no>n't|\s+not?\b)?|\bi\s+(?:can\s+)?(?:(?P<unseen>do\s+not|don't|cannot|can't|can\s+not)\s+)?(?:see|spot|find)(?P<nothing>\s+no\b)?"
-    r"|\bthe\s+(?:image|picture|photo|text|passage)\s+(?:(?P<lacks>does\s+not|doesn't)\s+)?(?:shows?|contains?|depicts?|includes?|mentions?)(?P<none>\s+no\b)?)(?P<what>\s+[\w\s]{1,80})",
+    r"(?P<says>(?:^|(?<=[.!?]\s))no\b|\bthere(?:'s|\s+(?:is|are|was|were))(?:n't|\s+not?\b)?|\bi\s+(?:can\s+)?(?:(?:do\s+not|don't|cannot|can't|can\s+not)\s+)?(?:see|spot|find)(?:\s+no\b)?"
+    r"|\bthe\s+(?:image|picture|photo|text|passage)\s+(?:(?:does\s+not|doesn't)\s+)?(?:shows?|contains?|depicts?|includes?|mentions?)(?:\s+no\b)?)(?P<what>\s+[\w\s]{1,80})",
     re.IGNORECASE | re.MULTILINE,
 )
+_DENIED = lazy_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
 _FUNCTION = frozenset(
     [
         "a",
@@ -116,7 +117,7 @@ def _symbols(text: str, question: str) -> str:
 
     def existence(match: re.Match[str]) -> str:
         words = _words(match["what"])
-        denied = any(match[name] for name in ("no", "without", "nothing", "unseen", "lacks", "none"))
+        denied = _DENIED.search(match["says"])
         return symbol(_VALUES.index("no" if denied else "yes")) if words and words <= asked else match[0]
 
     def phrase(match: re.Match[str]) -> str:
@@ -158,7 +159,7 @@ def read_truth(text: str, question: str = "") -> Reading[str]:
         question: Question that it answers: "There is no dog" says no where it asks for a dog.
     """
     read = functools.partial(_values, question=question)
-    return read_answer(text, Parser(read, read, whole=True))
+    return read_answer(text, Parser(read))
 
 
 def truth_of(answer: str) -> str | None:
