@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_adaptive_eval.cli.pytest_settings import trusted_graders
+
+_OPEN = Path("/proc/self/fd")
 
 
 def test_settings_are_read_without_running_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,13 +22,13 @@ def test_settings_are_read_without_running_the_project(tmp_path: Path, monkeypat
     assert sys.stdout is before
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
+@pytest.mark.skipif(not _OPEN.is_dir(), reason="open files are counted in /proc")
 def test_no_file_stays_open(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nadaptive_eval_graders = mine\n")
     gc.disable()
     try:
-        before = len(os.listdir("/proc/self/fd"))
+        before = len(list(_OPEN.iterdir()))
         trusted_graders(tmp_path)
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(list(_OPEN.iterdir())) == before
     finally:
         gc.enable()
