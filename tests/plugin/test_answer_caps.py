@@ -35,6 +35,7 @@ class Run:
             return completion("m", "ok"), 200
         self.sent.append(body["max_tokens"])
         reply = completion("m", self.right[prompt])
+        reply["usage"]["prompt_tokens"] = len(prompt)
         if self.cuts(prompt):
             reply["choices"][0]["finish_reason"] = "length"
         return reply, 200

@@ -426,7 +426,7 @@ def test_a_bank_edited_during_the_run(lab: Any) -> None:
     )
     assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
     interview = lab.record["interviews"][0]
-    assert interview["asked"] == 3
+    assert interview["asked"] == 4
     assert "items.jsonl" in interview["error"]
 
 

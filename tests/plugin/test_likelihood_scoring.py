@@ -173,7 +173,6 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
             'samples goes with written answers, and ask = "likelihood" has none',
         ),
         ({"budget = 20": 'budget = 20\nformats = "all"'}, "formats and a template exclude each other"),
-        ({"budget = 20": 'budget = 20\ncandidates = "letter"'}, r"candidates is not a setting any more: .* \{letter\}"),
         (
             {'"b.jsonl"': '"examples.jsonl"', 'examples = "e': 'examples = "none-e'},
             "no bank at .*none-examples",

@@ -328,7 +328,7 @@ def test_questions_that_skip_have_no_answer(lab: Any) -> None:
         """
         import pytest
         @pytest.mark.adaptive_eval("toy.jsonl", budget=60)
-        def test_toy(item):
+        def test_toy(item, model):
             pytest.skip("not today")
         """
     )
