@@ -7,12 +7,12 @@ from typing import Any
 
 import golden_streams
 import pytest
-from golden_project import check, stored
+from golden_project import RELATIVE, check, stored
 
 pytestmark = pytest.mark.slow
 
 
-def check_fits(name: str, now: dict[str, Any]) -> None:
+def check_fits(name: str, now: dict[str, Any], relative: float = RELATIVE) -> None:
     """Compare fits with the stored ones.
 
     A bank's scale is a hash of its parameters' bits, so that it is compared where they are equal: searches end at other
@@ -22,7 +22,7 @@ def check_fits(name: str, now: dict[str, Any]) -> None:
     for fit, files in now.items():
         if "params.npz" in files and files["params.npz"] != before[fit]["params.npz"]:
             files["bank.json"]["scale"] = before[fit]["bank.json"]["scale"]
-    check(name, now)
+    check(name, now, relative)
 
 
 def test_twenty_seeds_of_the_promotion_example(tmp_path: Path) -> None:
@@ -55,4 +55,5 @@ def test_calibration_and_backtest_give_the_same_numbers(tmp_path: Path) -> None:
 def test_calibration_and_backtest_with_torch_give_the_same_numbers(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="fits in formats need torch (extra hf)")
     pytest.importorskip("pyro", reason="the engine svi needs pyro (extra pyro)")
-    check_fits("torch-calibrations", golden_streams.torch_calibrations(tmp_path))
+    # Forty steps of a gradient carry single precision's last digits on, which differ between processors.
+    check_fits("torch-calibrations", golden_streams.torch_calibrations(tmp_path), relative=5e-6)
