@@ -168,7 +168,6 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         interviewer=InterviewerRecord.of(loop.session.account),
         judge=JudgeRecord(judge.name, **judge.counts.to_json()) if judge is not None else None,
         baselines={name: file.source for name, file in loop.gate_plan.loaded.items() if file.source.hash},
-        unanswered=loop.unanswered,
         journal=journal.path.name if journal is not None else "",
         reuse=loop.reuse.record(answers),
         usage_error=bool(loop.fault and loop.fault.usage),

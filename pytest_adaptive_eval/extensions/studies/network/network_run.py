@@ -84,7 +84,6 @@ def hold_network(
         {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
         engine.recalled,
         {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
-        network.unanswered,
     )
 
 

@@ -192,8 +192,6 @@ class NetworkResult:
         loads: Times that this run loaded or connected to each model.
         recalled: Replies that an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.
-        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
-            `items.item.Response.of`.
     """
 
     topology: str
@@ -209,7 +207,6 @@ class NetworkResult:
     loads: Mapping[str, int] = field(default_factory=dict)
     recalled: int = 0
     truncated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    unanswered: str = ""
 
     def __getitem__(self, name: str) -> NodeResult:
         """Return the node of that name."""
@@ -254,11 +251,6 @@ class NetworkResult:
         """Number of the interviewee's answers by status; all that it gave and finished count as ok."""
         counts = {status.value: self._count(status.value) for status in UNANSWERED}
         return {Status.OK.value: self._count("answers") - sum(counts.values()), **counts}
-
-    @property
-    def counting(self) -> str:
-        """What answers count as that are empty, refused or cut."""
-        return self.unanswered
 
     def cut(self) -> str:
         """Return a warning on truncated answers of the interviewee, empty if there are few."""
