@@ -201,12 +201,7 @@ class Session:
 
         It is the state of a session that was opened with that budget, if the draws depend on the items before them
         alone, see `draws_ahead`.
-
-        Raises:
-            ValueError: The budget is spent already, or not smaller.
         """
-        if not self.asked < budget < self.budget:
-            raise ValueError(f"budget is {budget}, expected one above {self.asked} and below {self.budget}")
         short = copy(self)
         short.policy, short.budget = replace(self.policy, budget=budget), budget
         short.rule = short.policy.rule(budget)
