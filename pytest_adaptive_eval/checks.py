@@ -35,16 +35,17 @@ def check_count(name: str, number: object, least: int = 1) -> None:
         raise ConfigError(f"{name} is {number!r}, expected a whole number of at least {least}")
 
 
-def check_faults(where: str, faults: Iterable[str], error: type[AdaptiveEvalError] = ConfigError) -> None:
-    """Raise an error at the first fault of what is at a place.
+def check_faults(faults: Iterable[str], where: str = "", error: type[AdaptiveEvalError] = ConfigError) -> None:
+    """Raise an error at the first fault, if there is one.
 
     Args:
         faults: Sentences on what is wrong, what is expected and what to do. A generator's later checks do not run
             after a fault.
+        where: Place that the sentence begins with.
         error: Class of the error.
     """
     for fault in faults:
-        raise error(f"{where}: {fault}")
+        raise error(f"{where}: {fault}" if where else fault)
 
 
 def check_decoding(temperature: object, seed: object, top_p: object = 1.0) -> None:

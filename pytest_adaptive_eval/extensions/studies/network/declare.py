@@ -208,7 +208,7 @@ class _NodeReader:
     ) -> tuple[TaskFamily | ItemBank, int]:
         """Return the task or bank with its number of levels, which have at least `needed` items each."""
         table = self.table
-        check_faults(self.where, self._task_faults(banks is not None))
+        check_faults(self._task_faults(banks is not None), self.where)
         if table.task is not None:
             family = self._family(table.task, families)
             return family, _given(table.levels, family.levels)

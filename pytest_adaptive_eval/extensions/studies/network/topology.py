@@ -150,7 +150,7 @@ class Network:
 
     def __post_init__(self) -> None:
         with located(self.where):
-            check_faults(self.where, self._faults())
+            check_faults(self._faults(), self.where)
         self.order()
 
     def _faults(self) -> Iterator[str]:

@@ -69,7 +69,7 @@ class PeerSettings:
     content_filter: str = ""
 
     def __post_init__(self) -> None:
-        check_faults("panel", self._faults())
+        check_faults(self._faults())
         for name in ("topics", "criteria", "difficulties"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("rounds", "retries"):
@@ -98,7 +98,7 @@ class PeerSettings:
 
     def check_panel(self, names: Sequence[str]) -> None:
         """Raise a ConfigError unless models of these names make a panel."""
-        check_faults("panel", self._panel_faults(names))
+        check_faults(self._panel_faults(names), "the panel")
 
     def _panel_faults(self, names: Sequence[str]) -> Iterator[str]:
         if len(names) < LEAST:
