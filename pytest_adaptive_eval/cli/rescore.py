@@ -17,7 +17,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
-from pytest_adaptive_eval.evaluation import EvalSpec, TomlEval, TomlSuite, bank_notes, read_gate, read_suite
+from pytest_adaptive_eval.evaluation import TomlEval, TomlSuite, bank_notes, read_gate, read_suite
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
@@ -27,7 +27,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item, Status, unanswered_sentence
+from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.ladder.policy import levelled
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
@@ -51,7 +51,6 @@ class _Rescored:
 
     Args:
         administrations: Recorded administrations with new scores.
-        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
         notes: Notes of the new record.
         conditions: Conditions of its gates.
         baselines: Baselines by the name that conditions give them.
@@ -62,7 +61,6 @@ class _Rescored:
     old: EvaluationRecord
     bank: ItemBank
     administrations: list[Administration]
-    unanswered: str
     notes: list[str] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     baselines: dict[str, Baseline] = field(default_factory=dict)
@@ -72,8 +70,8 @@ class _Rescored:
 
     @property
     def regraded(self) -> EvaluationRecord:
-        """The record with the new scores, and with what unanswered items count as now."""
-        changes = {"administrations": self.administrations, "unanswered": self.unanswered}
+        """The record with the new scores."""
+        changes = {"administrations": self.administrations}
         return msgspec.structs.replace(self.old, **changes)
 
     @property
@@ -110,8 +108,7 @@ def rescore(
         ConfigError: A bank is not at hand or is another one, or a gate cannot be judged again.
         BaselineError: A baseline is not comparable, or the baseline of the run is gone, has changed or is unknown.
     """
-    settings = {evaluation.spec.name: evaluation.spec for evaluation in gates}
-    interviews = [_graded(interview, banks, settings.get(interview.name)) for interview in record.interviews]
+    interviews = [_graded(interview, banks) for interview in record.interviews]
     others = [evaluation for evaluation in record.evaluations if not evaluation.is_interview]
     names = {name for evaluation in others for name in (evaluation.name, evaluation.nodeid)}
     standing = [gate for gate in record.gates if gate.interview in names]
@@ -146,22 +143,19 @@ def _passes(record: RunRecord, verdicts: Sequence[GateRecord]) -> bool:
     return decided and ended and all(gate.holds for gate in verdicts)
 
 
-def _graded(old: EvaluationRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | None) -> _Rescored:
-    """Return the interview with the scores by its present bank, counted as `spec` or else the record says."""
+def _graded(old: EvaluationRecord, banks: Mapping[str, ItemBank]) -> _Rescored:
+    """Return the interview with the scores by its present bank."""
     bank = _same_items(old, banks.get(old.name))
     items = dict(zip(map(str, bank.ids), bank.items, strict=True))
-    unanswered = spec.table.unanswered if spec else old.unanswered or WRONG
-    pairs = [(entry, _regraded(entry, items[entry.item], unanswered)) for entry in old.administrations]
+    pairs = [(entry, _regraded(entry, items[entry.item])) for entry in old.administrations]
     unchanged = [(a.score, b.score) for a, b in pairs if a.item_hash == b.item_hash]
     if any(before != new for before, new in unchanged if None not in (before, new)):
         note = "the test scores answers in its own way, so the recorded scores are kept"
-        return _Rescored(old, bank, list(old.administrations), old.counting, [note])
-    rescored = _Rescored(old, bank, [new for _, new in pairs], unanswered)
-    if old.counting != unanswered and (sentence := unanswered_sentence(old.statuses)):
-        rescored.notes.append(f"{sentence}: these counted as {old.counting} in the record, and as {unanswered} here")
+        return _Rescored(old, bank, list(old.administrations), [note])
+    rescored = _Rescored(old, bank, [new for _, new in pairs])
     if changed := sum(new.score != before.score for before, new in pairs):
         rescored.notes.append(f"{counted(changed, 'answer')} got another score than was recorded")
-    kept = [pair for pair in pairs if not Status(pair[0].status).missing(unanswered)]
+    kept = [pair for pair in pairs if not Status(pair[0].status).infrastructure]
     if lost := sum(new.score is None and before.score is not None for before, new in kept):
         rescored.notes.append(f"{counted(lost, 'score')} of changed items are lost: no text was kept")
     return rescored
@@ -186,12 +180,12 @@ def _same_items(old: EvaluationRecord, bank: ItemBank | None) -> ItemBank:
     return bank
 
 
-def _regraded(entry: Administration, item: Item, unanswered: str) -> Administration:
+def _regraded(entry: Administration, item: Item) -> Administration:
     """Return an administration with its score by the present item, None where a changed item cannot be graded."""
     score, status = entry.score if item.content_hash == entry.item_hash else None, Status(entry.status)
     if entry.text or status is not Status.OK:
         with suppress(AdaptiveEvalError):
-            response = Completion(entry.text, status).response(item, unanswered)
+            response = Completion(entry.text, status).response(item)
             if response.status.infrastructure == status.infrastructure:  # else it cannot be graded here
                 score = response.score
     return msgspec.structs.replace(entry, score=score, item_hash=item.content_hash)
@@ -302,7 +296,7 @@ def _compare_with(
             else:
                 file = _read(interview, name, recorded_gates, spec if name == "baseline" else name, folders)
                 interview.sources[name] = file.source
-            file.check(decoding=old.subject.decoding_hash, unanswered=interview.unanswered)
+            file.check(decoding=old.subject.decoding_hash)
             file.check_requests(old.administrations if old.requests else ())
             interview.baselines[name] = file.baseline
             interview.notes += file.doubts(old.subject)
@@ -331,14 +325,14 @@ def _read(
     """Read the baseline of a file, else the one that the run was compared with."""
     source = interview.old.baselines.get(name)
     if spec is None and source:
-        return read_again(source, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
+        return read_again(source, folders, interview.bank, interview.old.name)
     if spec is None:
         if any(_compared(gate, name) for gate in recorded_gates):
             raise BaselineError(
                 "the run was compared with a baseline, and its record does not say which: name it with --baseline FILE"
             )
         raise BaselineMissing("no baseline: name one with --baseline FILE")
-    file = read_baseline(spec, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
+    file = read_baseline(spec, folders, interview.bank, interview.old.name)
     if source and source.hash != file.source.hash:
         interview.notes.append(f"{spec} is another baseline than the run was compared with")
     return file

@@ -64,8 +64,8 @@ def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]],
     flags = {name: f"--{name.replace('_', '-')}" for name in common}
     for name, flag in flags.items():
         add(flag, metavar="VALUE", dest=f"key_{name}", help=argparse.SUPPRESS)
-    add("--config", metavar="TOML", type=Path, help="file with the keys listed below")
-    text = "one of the keys listed below; may be repeated, and comes before the file"
+    add("--config", metavar="TOML", type=Path, help="file of settings")
+    text = "a setting, before those of the file; may be repeated"
     if flags:
         *others, last = flags.values()
         text += f"; {', '.join(others)} and {last} give the keys of these names"

@@ -353,7 +353,7 @@ class _Ahead:
         item, loop = draw.asked.item, self.loop
         # for the forecast, where grading is quick
         if loop.session.decides and loop.asks_items and item.custom is None and not draw.asked.sample:
-            score = completion.response(item, loop.unanswered).score
+            score = completion.response(item).score
             self._scores[item.id] = math.nan if score is None else score
         with contextlib.suppress(AdaptiveEvalError):
             self.loop.recorder.keep_completion(draw, completion)

@@ -16,7 +16,6 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, Baseli
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import (
@@ -42,8 +41,6 @@ class BaselineFile:
         where: The file, and the interview in it, for messages.
         decoding: Hash of the decoding settings.
         requests: What its tests asked, see `EvaluationRecord.requests`.
-        unanswered: What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty
-            without any.
         started: Time of recording, ISO 8601; empty if unknown.
         refusal: Why its run did not pass; empty for one that passed, and for answers without a run.
         source: Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
@@ -53,7 +50,6 @@ class BaselineFile:
     baseline: Baseline
     where: str
     decoding: str = ""
-    unanswered: str = ""
     started: str = ""
     checkpoint: str = ""
     refusal: str = ""
@@ -93,12 +89,12 @@ class BaselineFile:
                 "comparable: record the baseline again"
             )
 
-    def check(self, *, decoding: str, unanswered: str, checkpoint: str = "") -> None:
-        """Raise if a candidate is decoded or counted in another way, or is the baseline itself.
+    def check(self, *, decoding: str, checkpoint: str = "") -> None:
+        """Raise if a candidate is decoded in another way, or is the baseline itself.
 
         Raises:
-            BaselineError: The decoding settings or what unanswered items count as changed, or the baseline is the file
-                of the candidate's recorded answers; the message names which.
+            BaselineError: The decoding settings changed, or the baseline is the file of the candidate's recorded
+                answers; the message names which.
         """
         recorded_answers = not self.source.run
         if recorded_answers and self.source.path and checkpoint and self.checkpoint == checkpoint:
@@ -106,8 +102,6 @@ class BaselineFile:
                 f"{self.where}: the baseline holds the same answers as the model, so no answer can be worse: name the "
                 "file of another model as the baseline"
             )
-        if self.unanswered not in ("", unanswered):
-            raise BaselineError(f"{self.where}: {counted_apart(self.unanswered, unanswered)}")
         if self.decoding and decoding and self.decoding != decoding:
             raise BaselineError(
                 f"{self.where}: the decoding settings changed since the baseline was recorded (hash {self.decoding} "
@@ -115,13 +109,8 @@ class BaselineFile:
             )
 
 
-def counted_apart(before: str, now: str) -> str:
-    """Return what to do about a baseline that counts unanswered items in another way."""
-    return f'{counting_sentence(before, now)}: record the baseline again, or write unanswered = "{before}"'
-
-
 def read_baseline(
-    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = "", unanswered: str = WRONG
+    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
 ) -> BaselineFile:
     """Return the baseline of one evaluation.
 
@@ -132,7 +121,6 @@ def read_baseline(
             ``wandb:ENTITY/PROJECT/RUN``.
         evaluation: Name of the candidate's evaluation, and of its interview in a record.
         run: Id of a run of the history in place of the newest that passed.
-        unanswered: What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
     Raises:
         BaselineMissing: It lacks an interview of the evaluation.
@@ -148,7 +136,7 @@ def read_baseline(
         if source.is_dir() or source.suffix in (".zip", ".json"):
             file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
         else:
-            file = _from_answers(source, subject or None, bank, unanswered)
+            file = _from_answers(source, subject or None, bank)
     recorded_path = path if source == folders[0] / path else str(source)
     return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
 
@@ -200,9 +188,7 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
 
 
-def read_again(
-    source: BaselineSource, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
-) -> BaselineFile:
+def read_again(source: BaselineSource, folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
     """Return the baseline that a recorded run was compared with.
 
     Raises:
@@ -214,7 +200,7 @@ def read_again(
     if not is_tracked(path) and find_input(path, folders) is None:
         raise BaselineError(gone)
     try:
-        file = read_baseline(spec, folders, bank, evaluation, run=source.run, unanswered=unanswered)
+        file = read_baseline(spec, folders, bank, evaluation, run=source.run)
     except BaselineMissing as error:
         raise BaselineError(gone) from error
     if file.source.hash != source.hash:
@@ -297,11 +283,8 @@ def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started
             f"{interview.bank.content_hash} then, {bank.content_hash} now): record the baseline again"
         )
     subject = interview.subject
-    unanswered = interview.counting if unanswered_sentence(interview.statuses) else ""
     baseline, requests = _of_draws(subject.name or interview.name, interview, bank, where), interview.requests
-    return BaselineFile(
-        baseline, where, subject.decoding_hash, unanswered, started, subject.checkpoint, requests=requests
-    )
+    return BaselineFile(baseline, where, subject.decoding_hash, started, subject.checkpoint, requests=requests)
 
 
 def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank, where: str) -> Baseline:
@@ -315,7 +298,7 @@ def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank, where: str
     return Baseline(name, scores, log, climbed=interview.policy.stop == "level")
 
 
-def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
+def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
     from pytest_adaptive_eval.models.replay import ReplayModel
 
     try:
@@ -324,7 +307,7 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: s
         raise BaselineError(str(error)) from error
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
-        response = completion.response(item, unanswered)
+        response = completion.response(item)
         if response.status.infrastructure and not completion.status.infrastructure:
             raise BaselineError(f"{path}: an answer of the baseline cannot be graded: {response.detail}")
         if response.score is not None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
-from pytest_adaptive_eval.items.item import counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
@@ -150,9 +149,6 @@ def _other_settings(before: EvaluationRecord, after: EvaluationRecord) -> str:
 
 
 def _refusal(before: EvaluationRecord, after: EvaluationRecord) -> str:
-    silent = any(unanswered_sentence(interview.statuses) for interview in (before, after))
-    if silent and before.counting != after.counting:
-        return counting_sentence(before.counting, after.counting, ("in the first", "in the second"))
     hashes = {
         "the bank": (before.bank.content_hash, after.bank.content_hash),
         "the decoding settings": (before.subject.decoding_hash, after.subject.decoding_hash),

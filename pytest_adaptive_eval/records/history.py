@@ -21,7 +21,6 @@ from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
-from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.drift import Series, SeriesPoint
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
@@ -407,7 +406,6 @@ def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, st
         return evaluation.kind, evaluation.population, "", evaluation.population
     bank = evaluation.bank
     asked = population(evaluation) if find_metric(metric).by_levels else bank.content_hash
-    asked += f" unanswered {MISSING}" if evaluation.counting == MISSING else ""
     return bank.name, asked, bank.scale, bank.content_hash
 
 

@@ -168,7 +168,6 @@ class PresentationRecord(Part):
     sparse = frozenset({"system"})
     template: str
     examples: list[tuple[str, list[str], str]]
-    shots: int
     likelihood: dict[str, str] | None
     delimiter: str
     candidates: str

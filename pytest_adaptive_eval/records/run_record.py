@@ -25,7 +25,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
-from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
@@ -196,14 +196,13 @@ class EvaluationRecord(Record, kw_only=True):
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
         baselines: By the name that conditions use.
-        unanswered: The setting of that name, see `items.item.Response.of`; empty in records of earlier versions.
     """
 
     nested = ("administrations",)
     sparse = frozenset(
         {
             "journal", "usage_error", "members", "metrics", "account", "population", "opinion", "judge", "baselines",
-            "unanswered", "reuse", "warnings",
+            "reuse", "warnings",
         }
     )  # fmt: skip
     name: str
@@ -246,7 +245,6 @@ class EvaluationRecord(Record, kw_only=True):
     administrations: list[Administration] = []
     judge: JudgeRecord | None = None
     baselines: dict[str, BaselineSource] = {}
-    unanswered: str = ""
     reuse: ReuseRecord | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -323,14 +321,6 @@ class EvaluationRecord(Record, kw_only=True):
     def projection(self) -> Interval | None:
         """The accuracy by the draws, else by the bank's projection; None without any."""
         return self.accuracy or self.accuracy_conformal or self.accuracy_model
-
-    @property
-    def counting(self) -> str:
-        """What answers count as that are empty, refused or cut.
-
-        Earlier versions counted them as missing; where a record of them has none, both are the same.
-        """
-        return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
 
     @property
     def requests(self) -> dict[Place, str]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
+from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, Spent
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
@@ -152,9 +152,9 @@ def statuses(interview: EvaluationRecord) -> str:
     missing = [
         f"{n} {name}"
         for name, n in interview.statuses.items()
-        if n and (name not in _STATUSES or Status(name).missing(interview.counting))  # a record may hold foreign ones
+        if n and (name not in _STATUSES or Status(name).infrastructure)  # a record may hold foreign ones
     ]
-    given = "" if interview.counting == MISSING else unanswered_sentence(interview.statuses)
+    given = unanswered_sentence(interview.statuses)
     return "; ".join(filter(None, [given, f"no score: {', '.join(missing)}" if missing else ""]))
 
 

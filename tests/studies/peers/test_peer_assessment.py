@@ -320,18 +320,17 @@ def test_models_that_do_not_sample_are_told_what_was_asked():
 # Replies of no use
 
 
-@pytest.mark.parametrize("unanswered", ["wrong", "missing"])
-def test_replies_of_no_use_are_masked_and_counted(unanswered):
+def test_replies_of_no_use_are_masked_and_counted():
     agents = panel(
         ant={"judgment": "I would rather not say"},
         bee={"judgment": "<rank>7</rank>", "vote": Completion("", Status.TIMEOUT, detail="too slow")},
         cat={"answer": Completion("half of", Status.TRUNCATED, cost=COST)},
         dog={"task": "?!", "answer": "  "},
     )
-    result = assess(agents, short(rounds=20, unanswered=unanswered))
+    result = assess(agents, short(rounds=20))
     held = result.accepted
     assert held > 15
-    judged = 3 if unanswered == "missing" else 5  # answers
+    judged = 5  # answers
     assert result.missing["ant"] == {"judgment": {"no-rank": judged * held}}
     assert result.missing["bee"]["judgment"] == {"outside": judged * held}
     assert set(result.missing["bee"]["vote"]) == {"timeout"}
@@ -339,14 +338,10 @@ def test_replies_of_no_use_are_masked_and_counted(unanswered):
     assert result.missing["dog"]["answer"] == {"empty": held}
     assert set(result.missing["dog"]["task"]) == {"no-task"}
     assert np.isnan(result.judgments[:, [0, 1]]).all()
-    assert result.silent
-    assert np.isnan(result.judgments[:, :, [2, 3]]).all() == (unanswered == "missing")
+    assert not np.isnan(result.judgments[:, :, [2, 3]]).all()
     assert result.missing_share == pytest.approx(1 - 3 * judged / 25)
-    if unanswered == "missing":
-        assert np.isfinite(result.scores).tolist() == [True, True, False, False, True]
-    else:  # what they said is judged as it is
-        assert np.nanmax(result.judgments[:, 2:, [2, 3]]) <= 2.0
-        assert result.scores[[2, 3]].max() < np.delete(result.scores, [2, 3]).min()
+    assert np.nanmax(result.judgments[:, 2:, [2, 3]]) <= 2.0  # what they said is judged as it is
+    assert result.scores[[2, 3]].max() < np.delete(result.scores, [2, 3]).min()
     assert result.usage["answer"][2].calls == held
     told(result)
 

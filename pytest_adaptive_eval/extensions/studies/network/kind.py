@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
+from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import (
     NetworkTable,
     SupervisorTable,
@@ -41,11 +41,10 @@ from pytest_adaptive_eval.gates.quantities import Bounded
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
+from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.reuse import CompletionStore
-from pytest_adaptive_eval.records.baseline import counted_apart
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
@@ -175,8 +174,6 @@ class NetworkPlan(Plan):
     def population(self) -> str:
         """Key of the nodes and of what is asked in them."""
         written = {name: value for name, value in self.written.items() if name != "seed"}
-        if self.network.unanswered != WRONG:
-            written["unanswered"] = self.network.unanswered
         return population_key(written)
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -186,15 +183,10 @@ class NetworkPlan(Plan):
         except ConfigError as error:
             raise BaselineError(f"the record's network cannot be read ({error}): record the baseline again") from None
         before, names = ([node.name for node in nodes] for nodes in (result.nodes, self.network.nodes))
-        fault = ""
         if before != names:
-            fault = (
+            raise BaselineError(
                 f"the baseline has the nodes {', '.join(before)}, and this network {', '.join(names)}: record it again"
             )
-        elif result.unanswered != self.network.unanswered and unanswered_sentence(result.statuses):
-            fault = counted_apart(result.unanswered, self.network.unanswered)
-        if fault:
-            raise BaselineError(fault)
         subjects = (result.interviewee, *self.subjects[1:])
         return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
 
@@ -340,7 +332,6 @@ class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
     kind: Literal["network"]
     network: Annotated[NetworkTable | None, described("topology and nodes")] = None
     models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
-    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
@@ -380,8 +371,7 @@ def network_reader(spec: EvalSpec, settings: Settings, context: Context) -> Call
 
     def read(data: Mapping[str, Any], interviewee: str) -> Network:
         tools: dict[str, Any] = {"families": context.tasks(), "banks": read_bank, "graders": settings.graders}
-        network = read_network(data, interviewee, where=spec.where, **tools)
-        return replace(network, unanswered=spec.table.unanswered)
+        return read_network(data, interviewee, where=spec.where, **tools)
 
     return read
 

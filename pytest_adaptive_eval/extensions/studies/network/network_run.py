@@ -81,7 +81,6 @@ def hold_network(
         {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
         engine.recalled,
         {name: counts for name, counts in truncated.items() if counts[0]},
-        network.unanswered,
     )
 
 

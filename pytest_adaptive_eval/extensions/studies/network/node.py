@@ -377,7 +377,7 @@ class NodeInterview:
         return "(no answer)" if withheld else answer.text
 
     def _response(self, item: Item, completion: Completion) -> Response:
-        response = completion.response(item, self.network.unanswered)
+        response = completion.response(item)
         self.counts["answers"] += 1
         self.counts["unscored"] += response.score is None
         self.counts["faults"] += response.status.infrastructure
@@ -386,7 +386,7 @@ class NodeInterview:
         return response
 
     def _score(self, item: Item, completion: Completion) -> float:
-        score = completion.response(item, self.network.unanswered).score
+        score = completion.response(item).score
         return np.nan if score is None else score
 
     def _record(

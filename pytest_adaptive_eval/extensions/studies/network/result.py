@@ -192,8 +192,6 @@ class NetworkResult:
         loads: Times that this run loaded or connected to each model.
         recalled: Replies that an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.
-        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
-            `items.item.Response.of`.
     """
 
     topology: str
@@ -209,7 +207,6 @@ class NetworkResult:
     loads: Mapping[str, int] = field(default_factory=dict)
     recalled: int = 0
     truncated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    unanswered: str = ""
 
     def __getitem__(self, name: str) -> NodeResult:
         """Return the node of that name."""

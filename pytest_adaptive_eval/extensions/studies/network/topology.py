@@ -10,7 +10,6 @@ from typing import Literal
 from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.tasks.family import TaskFamily, content_of
 from pytest_adaptive_eval.typed_tables import located
@@ -125,8 +124,6 @@ class Network:
             follows one; a hybrid has any edges without a cycle. Nodes of stars and hybrids may have panels.
         injected: Characters of meaningless text added to each passed dialogue, to study how errors propagate.
         rounds: Interviews of each node, each from the last level of the one before.
-        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
-            `items.item.Response.of`.
         content_filter: See `run.hold_network`.
 
     Raises:
@@ -145,7 +142,6 @@ class Network:
     seed: int = 0
     confidence: float = 0.95
     where: str = "network"
-    unanswered: str = WRONG
     content_filter: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:

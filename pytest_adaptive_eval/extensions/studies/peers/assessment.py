@@ -21,7 +21,7 @@ from pytest_adaptive_eval.extensions.studies.peers.reliability import Reliabilit
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment, Attempt, Round
 from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.items.item import MISSING, Status
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
 from pytest_adaptive_eval.models.judging import Unranked, clean, one_line, read_rank
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
@@ -196,7 +196,7 @@ class _Run:
     def _answers(self, task: str, position: tuple[int, int]) -> list[str | None]:
         """Return what judges read of each model's answer, None where it is missing."""
         calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
-        texts = self._texts(calls, self.settings.unanswered)
+        texts = self._texts(calls, answers=True)
         return [None if text is None else self._shown(i, text) for i, text in enumerate(texts)]
 
     def _judge(self, task: str, position: tuple[int, int], answers: Sequence[str | None], matrix: Array) -> None:
@@ -284,15 +284,19 @@ class _Run:
         self.recalled += sum(reply.reused for reply in replies.values())
         return [replies.get(n, Completion("", Status.NOT_RUN)) for n in range(len(calls))]
 
-    def _texts(self, calls: Sequence[MemberCall], unanswered: str = MISSING) -> list[str | None]:
-        """Return the texts of replies; None for missing ones.  All that are not ok are counted."""
+    def _texts(self, calls: Sequence[MemberCall], *, answers: bool = False) -> list[str | None]:
+        """Return the texts of replies; None for missing ones.  All that are not ok are counted.
+
+        Answers are missing by a fault of the infrastructure alone; tasks and ranks must be whole.
+        """
         texts: list[str | None] = []
         for call, reply in zip(calls, self._replies(calls), strict=True):
             self.usage[call.role][call.model] += reply.cost
             if reply.status is not Status.OK:
                 self._count_unusable(call.model, call.role, reply.status.value)
             text = reply.text if reply.text.strip() else tasks.NO_ANSWER
-            texts.append(None if reply.status.missing(unanswered) else text)
+            lost = reply.status.infrastructure if answers else reply.status is not Status.OK
+            texts.append(None if lost else text)
         return texts
 
     def _ranks(self, calls: Sequence[MemberCall]) -> list[int | None]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
+from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, FLAGGED, MemberCall, assess
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
@@ -28,7 +28,6 @@ from pytest_adaptive_eval.extensions.studies.several import (
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.quantities import Measured
 from pytest_adaptive_eval.gates.result import Result
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.pool import ModelPool
@@ -104,15 +103,7 @@ class PanelPlan(Plan):
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings and the names."""
-        return {"settings": self._settings, "subjects": list(self.subjects)}
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """Settings that keys are made of; earlier versions had no `unanswered`."""
-        settings = self.settings.to_json()
-        if settings["unanswered"] == WRONG:
-            del settings["unanswered"]
-        return settings
+        return {"settings": self.settings.to_json(), "subjects": list(self.subjects)}
 
     def void(self, error: str) -> Result:
         """Return the result of an assessment that could not run."""
@@ -121,7 +112,7 @@ class PanelPlan(Plan):
     @property
     def population(self) -> str:
         """Key of the settings and of the peers; the candidate may change."""
-        settings = {name: value for name, value in self._settings.items() if name != "seed"}
+        settings = {name: value for name, value in self.settings.to_json().items() if name != "seed"}
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -131,8 +122,6 @@ class PanelPlan(Plan):
         except ConfigError as error:
             raise BaselineError(f"the record's panel cannot be read: {error}") from None
         new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
-        if not assessment.silent:  # both ways to count are the same
-            old = replace(old, unanswered=new.unanswered)
         if new != old or assessment.names[1:] != self.subjects[1:]:
             raise BaselineError(
                 "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
@@ -214,7 +203,6 @@ class PeersTable(KindTable, frozen=True, kw_only=True):
     kind: Literal["peers"]
     peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
     panel: Annotated[PanelTable, described("settings of the assessment")] = PanelTable()
-    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
@@ -226,7 +214,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
     if shares is not None:
         pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
         options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
-    panel = PeerSettings(**options, seed=spec.seed(settings), unanswered=table.unanswered)
+    panel = PeerSettings(**options, seed=spec.seed(settings))
     panel.check_panel([member.name for member in models])
     models = [_sampling(model, panel) for model in models]
     plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")

@@ -15,7 +15,6 @@ from pytest_adaptive_eval.extensions.studies.peers.reliability import Reliabilit
 from pytest_adaptive_eval.extensions.studies.peers.scoring import PaperScores, paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.inference.ranks import RankDistribution
-from pytest_adaptive_eval.items.item import UNANSWERED
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.records.parts import fields_json, plain
 from pytest_adaptive_eval.types import Array, Ints
@@ -112,12 +111,6 @@ class Assessment:
         if self.settings.mode == "paper":
             return np.asarray(self.paper.weights[-1])
         return np.full(len(self.models), np.nan) if self.reliability is None else self.reliability.weights
-
-    @property
-    def silent(self) -> bool:
-        """Whether an answer was empty, refused or cut."""
-        kinds = {kind for roles in self.missing.values() for kind in roles.get("answer", ())}
-        return any(kind in kinds for kind in UNANSWERED)
 
     @property
     def missing_share(self) -> float:

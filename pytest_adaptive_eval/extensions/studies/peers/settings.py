@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.extensions.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.text import counted
 
 
@@ -44,8 +43,6 @@ class PeerSettings:
         seed: Seed of the models that set tasks, topics and difficulties.
         task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
             default.
-        unanswered: What answers count as that are empty, refused or cut: judged as they are, or missing; see
-            `items.item.Response.of`.
         content_filter: ``python:module:function`` of the filter of tasks and answers; none if empty.
 
     Raises:
@@ -65,7 +62,6 @@ class PeerSettings:
     task_tokens: int | None = None
     answer_tokens: int | None = None
     rank_tokens: int | None = None
-    unanswered: str = WRONG
     content_filter: str = ""
 
     def __post_init__(self) -> None:
