@@ -303,12 +303,14 @@ class History:
         matches = [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
         if name == LATEST and ids:
             matches = [self.newest.run]
-        if name == LATEST and self.unread:
+        if not ids:
+            fault = ": ".join([f"{self.source} holds no record of a run", *self.unread[:1]])
+        elif name == LATEST and self.unread:
             fault = f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id"
         elif len(matches) == 1:
             return matches[0]
         else:
-            examples = ", ".join((matches or ids)[-3:]) or "none is there"
+            examples = ", ".join((matches or ids)[-3:])
             count = "several runs" if matches else "no run"
             fault = f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}"
         raise ConfigError(fault)
