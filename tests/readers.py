@@ -420,16 +420,6 @@ READERS = {
         _write("p.jsonl.gz", gzip.compress(_PARAMETERS.encode())),
         lambda f: read_parameters(f / "p.jsonl.gz", ["q-0", "q-1", "q-2"]),
     ),
-    "parameters of mirt": Reader(
-        "p.csv",
-        _write("p.csv", '"","a1","d","g","u"\n"q-0",1,0,0,1\n"q-1",1,1,0,1\n'),
-        lambda f: read_parameters(f / "p.csv", ["q-0", "q-1"]),
-    ),
-    "parameters of py-irt": Reader(
-        "p.json",
-        _write("p.json", '{"irt_model": "2pl", "item_ids": {"0": "q-0"}, "diff": [1.0], "disc": [1.0]}'),
-        lambda f: read_parameters(f / "p.json", ["q-0"]),
-    ),
     "config.json": Reader("config.json", _checkpoint, preflight),
     "tokenizer.json": Reader("tokenizer.json", _checkpoint, preflight),
     "chat template": Reader("chat_template.jinja", _checkpoint, preflight),
