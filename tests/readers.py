@@ -35,7 +35,6 @@ from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_files import read_run, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
-from pytest_adaptive_eval.tasks.instructions import read_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +403,6 @@ READERS = {
     "journal": Reader("journal/a.jsonl", _journal, lambda f: Journal(f / "journal" / "a.jsonl").close()),
     "reply cache": Reader("journal/a.jsonl", _journal, _kept),
     "toml": Reader("a.eval.toml", _write("a.eval.toml", _TOML), lambda f: read_toml(f / "a.eval.toml")),
-    "texts": Reader("a.txt", _write("a.txt", "One sentence. Another one."), read_texts),
     "labels": Reader(
         "l.jsonl",
         _write("l.jsonl", '{"node": "a", "item": "a-1-0", "fault": false}\n'),

@@ -44,12 +44,6 @@ def open_image(path: str, root: str) -> Image:
         return ImageOps.exif_transpose(image).convert("RGB")
 
 
-def image_size(path: str, root: str) -> tuple[int, int]:
-    """Return width and height of an image by its header; parameters and errors as of `open_image`."""
-    with _opened(path, root) as image:
-        return image.size
-
-
 @contextlib.contextmanager
 def _opened(path: str, root: str) -> Iterator[Image]:
     """Open an image and read its header only, until it is decoded."""

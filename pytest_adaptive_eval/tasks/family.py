@@ -75,8 +75,6 @@ class Question:
         answer: Correct answer, computed by code; empty if only `judge` can mark answers.
         judge: Marks an answer. Without it the family's grader compares with `answer`.
         choices: Alternatives that the prompt lists, in the order A, B, C, ...
-        material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file.
-            Changed material then makes another file and another item.
     """
 
     prompt: str
@@ -84,7 +82,6 @@ class Question:
     render: Callable[[], Picture] | None = None
     judge: Judge | None = None
     choices: tuple[str, ...] = ()
-    material: str = ""
     others: tuple[str, ...] = ()
 
 
@@ -208,11 +205,11 @@ class TaskFamily:
         return f"{self.name}-{level}-{seed}"
 
     def item(self, level: int, seed: int) -> Item:
-        """Return the question as an item that the family grades; a picture's file has its id, set size and material."""
+        """Return the question as an item that the family grades; a picture's file has its id and set size."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
         size = [] if self.pixels is None else [str(self.pixels)]
-        file = ".".join([name, *size, *filter(None, [question.material]), "png"])
+        file = ".".join([name, *size, "png"])
         return Item(
             id=name,
             prompt=question.prompt,
