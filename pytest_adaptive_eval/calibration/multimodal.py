@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
-from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
 from pytest_adaptive_eval.irt.multimodal import (
     AT_BOUND,
     Abilities,
@@ -125,13 +124,6 @@ class MultimodalFit:
         flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
         abilities = estimate_abilities(array.reshape(len(array), -1), *flat, self.population)
         return with_item_errors(abilities, self.items, self.covariance, ~np.isnan(array))
-
-    def standing(self, scores: ArrayLike) -> Standing:
-        """Return relative abilities of the calibration subjects, from the fitted responses (S, n, F).
-
-        By marginal likelihood, see `multimodal_marginal`: with a hundred subjects and a thousand items some 20 seconds.
-        """
-        return standing(np.asarray(scores, dtype=np.float64), self.items, self.abilities.theta)
 
     def identifiability(self) -> Identifiability:
         """Return the identifiability of the parts by the responses."""

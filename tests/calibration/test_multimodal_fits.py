@@ -12,8 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
+from benchmarks.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
-from pytest_adaptive_eval.calibration.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems, estimate_abilities  # noqa: E402
 
@@ -58,7 +58,7 @@ class TestRecovery:
         assert roc_auc(cross, fit.items.cross_gain(fit.abilities.theta)) > 0.93
         for k in range(4):
             assert np.corrcoef(theta[:, k], fit.abilities.theta[:, k])[0, 1] > (0.6 if k == 3 else 0.8)
-        found = fit.standing(scores)
+        found = standing(scores, fit.items, fit.abilities.theta)
         low, high = found.interval(0.95)
         truth = (theta - theta.mean(axis=0)) / theta.std(axis=0)
         assert found.converged
