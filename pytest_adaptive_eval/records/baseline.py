@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -83,7 +84,8 @@ class BaselineFile:
 
     def check_requests(self, administrations: Iterable[Administration]) -> None:
         """Raise BaselineError if a candidate was asked something else."""
-        if changed := changed_requests(self.requests, administrations):
+        changed = changed_requests(self.requests, administrations)
+        if changed:
             raise BaselineError(
                 f"{self.where}: {changed} the prompts changed since the baseline was recorded, so the results are not "
                 "comparable: record the baseline again"
@@ -96,16 +98,19 @@ class BaselineFile:
             BaselineError: The decoding settings changed, or the baseline is the file of the candidate's recorded
                 answers; the message names which.
         """
-        recorded_answers = not self.source.run
-        if recorded_answers and self.source.path and checkpoint and self.checkpoint == checkpoint:
-            raise BaselineError(
-                f"{self.where}: the baseline holds the same answers as the model, so no answer can be worse: name the "
-                "file of another model as the baseline"
+        check_faults(self._faults(decoding, checkpoint), self.where, BaselineError)
+
+    def _faults(self, decoding: str, checkpoint: str) -> Iterator[str]:
+        answers_alone = bool(self.source.path) and not self.source.run
+        if answers_alone and checkpoint and self.checkpoint == checkpoint:
+            yield (
+                "the baseline holds the same answers as the model, so no answer can be worse: name the file of another "
+                "model as the baseline"
             )
         if self.decoding and decoding and self.decoding != decoding:
-            raise BaselineError(
-                f"{self.where}: the decoding settings changed since the baseline was recorded (hash {self.decoding} "
-                f"then, {decoding} now), so the results are not comparable: record the baseline again"
+            yield (
+                f"the decoding settings changed since the baseline was recorded (hash {self.decoding} then, {decoding} "
+                "now), so the results are not comparable: record the baseline again"
             )
 
 
@@ -196,18 +201,14 @@ def read_again(source: BaselineSource, folders: Sequence[Path], bank: ItemBank, 
     """
     path = source.path
     spec = f"{path}#{source.subject}" if source.subject else path
-    gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
-    if not is_tracked(path) and find_input(path, folders) is None:
-        raise BaselineError(gone)
-    try:
-        file = read_baseline(spec, folders, bank, evaluation, run=source.run)
-    except BaselineMissing as error:
-        raise BaselineError(gone) from error
-    if file.source.hash != source.hash:
-        raise BaselineError(
-            f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
-        )
-    return file
+    fault = "which does not exist any more"
+    if is_tracked(path) or find_input(path, folders) is not None:
+        with suppress(BaselineMissing):
+            file = read_baseline(spec, folders, bank, evaluation, run=source.run)
+            if file.source.hash == source.hash:
+                return file
+            fault = "whose answers have changed since"
+    raise BaselineError(f"the run was compared with {path}, {fault}: name a baseline with --baseline FILE")
 
 
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
@@ -269,29 +270,34 @@ def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started
     Raises:
         BaselineError: The interview is void, or on another bank.
     """
-    if interview.error:
-        raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
-    before, now = (part or "the whole bank" for part in (interview.bank.category, bank.report.get("category")))
-    if before != now:
-        raise BaselineError(
-            f"{where} asked {before!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
-            "file of answers to the whole bank"
-        )
-    if interview.bank.content_hash != bank.content_hash:
-        raise BaselineError(
-            f"{where}: the bank {bank.name!r} changed since the baseline was recorded (content hash "
-            f"{interview.bank.content_hash} then, {bank.content_hash} now): record the baseline again"
-        )
+    check_faults(_interview_faults(interview, bank), where, BaselineError)
     subject = interview.subject
-    baseline, requests = _of_draws(subject.name or interview.name, interview, bank, where), interview.requests
+    baseline, requests = _of_draws(subject.name or interview.name, interview, bank), interview.requests
     return BaselineFile(baseline, where, subject.decoding_hash, started, subject.checkpoint, requests=requests)
 
 
-def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank, where: str) -> Baseline:
+def _interview_faults(interview: EvaluationRecord, bank: ItemBank) -> Iterator[str]:
+    if interview.error:
+        yield f"it is void ({interview.error}): record the baseline again"
+    before, now = (part or "the whole bank" for part in (interview.bank.category, bank.report.get("category")))
+    if before != now:
+        yield (
+            f"it asked {before!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a file "
+            "of answers to the whole bank"
+        )
+    if interview.bank.content_hash != bank.content_hash:
+        yield (
+            f"the bank {bank.name!r} changed since the baseline was recorded (content hash "
+            f"{interview.bank.content_hash} then, {bank.content_hash} now): record the baseline again"
+        )
+    items = set(map(str, bank.ids))
+    for asked in interview.administrations:
+        if asked.item not in items:
+            yield f"the bank {bank.name!r} has no item {asked.item!r}"
+
+
+def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank) -> Baseline:
     index = {str(item): n for n, item in enumerate(bank.ids)}
-    asked = interview.administrations
-    if unknown := next((a.item for a in asked if a.item not in index), None):
-        raise BaselineError(f"{where}: the bank {bank.name!r} has no item {unknown!r}")
     log = interview.draws(index)
     scores = np.full(len(bank), np.nan)
     scores[log.items] = log.scores
@@ -301,10 +307,7 @@ def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank, where: str
 def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
     from pytest_adaptive_eval.models.replay import ReplayModel
 
-    try:
-        replay = ReplayModel.load(path, subject)
-    except ConfigError as error:
-        raise BaselineError(str(error)) from error
+    replay = ReplayModel.load(path, subject)
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
         response = completion.response(item)

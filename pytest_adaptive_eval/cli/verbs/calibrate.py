@@ -55,7 +55,7 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--uncalibrated", action="store_true", help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted")
     add("--replace", action="store_true", help="replace a bank that is in place")
-    text = "check these published parameters (JSON lines, JSON, CSV) instead of a fit"
+    text = "check these published parameters (JSON lines) instead of a fit"
     add("--parameters", metavar="FILE", type=Path, help=text)
     text = "policies of the replays, separated by commas, or none (%(default)s)"
     add("--policy", metavar="NAMES", default="estimate,decide", help=text)
@@ -109,7 +109,7 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     parameters = choice = None
     firsts = copies(responses)
     if options.parameters is not None:
-        parameters = read_parameters(options.parameters, responses.items, screen.note)
+        parameters = read_parameters(options.parameters, responses.items)
     else:
         recipe, choice = with_chosen_model(options, recipe, responses, firsts)
     built = calibrate(
