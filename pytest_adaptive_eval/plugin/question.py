@@ -323,6 +323,8 @@ class QuestionTest(Once):
         except Unscored as fault:
             completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
             response = Response.of(completion.status, None, completion.text, fault.detail, interview.unanswered)
+            if completion.status is Status.NOT_RECORDED:
+                return response
             if completion.status.infrastructure:
                 self.response = response
                 raise

@@ -31,6 +31,7 @@ from pytest_adaptive_eval.registry import service
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
+_ANSWERS = "replay:"  #: Prefix of files and folders that are read as recorded answers, whatever their name.
 STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
@@ -127,8 +128,8 @@ def read_baseline(
 
     Args:
         spec: A run's record (``.json``); a history (a run folder, a folder or zip of records), for its newest run that
-            passed; or recorded answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one
-            subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
+            passed; or recorded answers (``.csv``, ``.csv.gz``, ``.jsonl``, or anything after ``replay:``), with
+            ``#NAME`` for one subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
             ``wandb:ENTITY/PROJECT/RUN``.
         evaluation: Name of the candidate's evaluation, and of its interview in a record.
         run: Id of a run of the history in place of the newest that passed.
@@ -145,7 +146,7 @@ def read_baseline(
         path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
     )
     with _as_baseline_error():
-        if source.is_dir() or source.suffix in (".zip", ".json"):
+        if not spec.startswith(_ANSWERS) and (source.is_dir() or source.suffix in (".zip", ".json")):
             file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
         else:
             file = _from_answers(source, subject or None, bank, unanswered)
@@ -190,7 +191,7 @@ def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
 
 def baseline_path(spec: str) -> tuple[str, str]:
     """Return the path of a baseline's file, and the subject in it, empty for the only one."""
-    path, _, subject = spec.removeprefix("replay:").partition("#")
+    path, _, subject = spec.removeprefix(_ANSWERS).partition("#")
     return path, subject
 
 
@@ -198,30 +199,6 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     with _as_baseline_error():
         file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
-
-
-def read_again(
-    source: BaselineSource, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
-) -> BaselineFile:
-    """Return the baseline that a recorded run was compared with.
-
-    Raises:
-        BaselineError: It is missing, has changed, or belongs to another bank.
-    """
-    path = source.path
-    spec = f"{path}#{source.subject}" if source.subject else path
-    gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
-    if not is_tracked(path) and find_input(path, folders) is None:
-        raise BaselineError(gone)
-    try:
-        file = read_baseline(spec, folders, bank, evaluation, run=source.run, unanswered=unanswered)
-    except BaselineMissing as error:
-        raise BaselineError(gone) from error
-    if file.source.hash != source.hash:
-        raise BaselineError(
-            f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
-        )
-    return file
 
 
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:

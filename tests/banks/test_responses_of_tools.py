@@ -26,6 +26,12 @@ def refused(path, **settings):
     return str(caught.value)
 
 
+def not_whole(path, **settings):
+    """Why the log of the first subject is not whole, empty if it is."""
+    found = read_responses(path, **settings)
+    return "; ".join(found.check_whole(found.subjects[0], partial=True))
+
+
 def table(responses):
     """{subject: {item: score}}, None where missing."""
     return {
@@ -163,9 +169,9 @@ def test_a_harness_file_with_fewer_samples_than_its_results_state_is_refused(tmp
     samples(tmp_path / f"samples_arc_{time}.jsonl", sample(0, acc=1), sample(1, acc=0))
     results = tmp_path / f"results_{time}.json"
     results.write_text(json.dumps({"n-samples": {"arc": {"original": 9, "effective": 3}}}))
-    assert "2 of the 3 documents that results_2026-05-06T00-00-00.json states" in refused(tmp_path)
+    assert "samples_arc_2026-05-06T00-00-00.jsonl, task 'arc': 2 of 3 planned samples" in not_whole(tmp_path)
     results.write_text(json.dumps({"n-samples": {"arc": {"original": 9, "effective": 2}}}))
-    assert read_responses(tmp_path).scores.tolist() == [[1, 0]]
+    assert not_whole(tmp_path) == ""
 
 
 def test_no_harness_samples(tmp_path):
@@ -242,18 +248,56 @@ def test_inspect_scorers_are_chosen_by_name(tmp_path):
     assert read_responses(tmp_path, metric="judge/style").scores.tolist() == [[0.5]]
 
 
-@pytest.mark.parametrize("status", ["error", "cancelled", "success"])
+@pytest.mark.parametrize("status", ["error", "cancelled", "started", "success"])
 def test_an_inspect_run_that_broke_off_is_no_whole_log(tmp_path, status):
     about = {"dataset": {"sample_ids": ["1", "2"]}, "config": {"epochs": 2}}
     log(tmp_path / "a.eval", header("m", **about) | {"status": status, "error": {"message": "CUDA"}}, [summary("1")])
-    if status == "success":  # the run stopped as it was to
-        assert table(read_responses(tmp_path)) == {"m": {"arc:1": 1}}
-        return
-    assert f"1 of 4 planned samples (status '{status}', CUDA); finish the run with: inspect" in refused(tmp_path)
-    log(tmp_path / "b.eval", header("m"), [summary("1"), summary("2")])
-    notes: list[str] = []
-    assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"arc:1": 1, "arc:2": 1}}
-    assert "left out: " in notes[0]
+    ended = "" if status == "success" else f" (status '{status}', CUDA)"
+    assert f"task 'arc': 1 of 4 planned samples{ended}" in not_whole(tmp_path)
+    every = [summary(name, epoch=epoch) for name in "12" for epoch in (1, 2)]
+    log(tmp_path / "b.eval", header("m", created="2026-05-06T09:00:00+00:00", **about), every)
+    assert not_whole(tmp_path) == ""
+
+
+def test_an_inspect_run_of_a_task_without_samples_is_missed(tmp_path):
+    log(tmp_path / "a.eval", header("m"), [summary("1")])
+    assert not_whole(tmp_path) == ""
+    log(tmp_path / "b.eval", header("m", task="sums", dataset={"sample_ids": [1, 2, 3]}), [])
+    assert "b.eval, task 'sums': 0 of 3 planned samples" in not_whole(tmp_path)
+
+
+@pytest.mark.parametrize(("stated", "fault"), [(0.5, ""), (1.0, "it states an accuracy of 1.0000, and its samples")])
+def test_an_inspect_log_that_disagrees_with_its_accuracy_is_no_whole_log(tmp_path, stated, fault):
+    scores = [{"name": "match", "scorer": "match", "metrics": {"accuracy": {"value": stated}}}]
+    results = {"results": {"total_samples": 2, "scores": scores}}
+    log(tmp_path / "a.eval", header("m") | results, [summary(1, "C"), summary(2, "I")])
+    assert fault in not_whole(tmp_path)
+    assert bool(not_whole(tmp_path)) == bool(fault)
+
+
+def test_a_harness_task_that_the_results_name_and_no_file_has_is_missed(tmp_path):
+    samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", sample(0, acc=1), sample(1, acc=0))
+    stated = {"n-samples": {"arc": {"effective": 2}, "gsm8k": {"effective": 9}}}
+    (tmp_path / "a" / f"results_{TIME}.json").write_text(json.dumps(stated))
+    assert "task 'gsm8k': 0 of 9 planned samples (no samples file)" in not_whole(tmp_path)
+    assert not_whole(tmp_path / "a" / f"samples_arc_{TIME}.jsonl") == ""
+
+
+@pytest.mark.parametrize(
+    ("stated", "aggregation", "fault"),
+    [
+        (0.5, "mean", ""),
+        (0.9, "mean", "it states an accuracy of 0.9000, and its samples have 0.5000 (2 samples)"),
+        (0.9, "f1", ""),  # no mean of its samples
+    ],
+)
+def test_harness_samples_that_disagree_with_their_results_are_no_whole_log(tmp_path, stated, aggregation, fault):
+    samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", sample(0, acc=1), sample(1, acc=0))
+    configs = {"arc": {"metric_list": [{"metric": "acc", "aggregation": aggregation}]}}
+    results = {"results": {"arc": {"acc,none": stated}}, "configs": configs}
+    (tmp_path / "a" / f"results_{TIME}.json").write_text(json.dumps(results))
+    assert fault in not_whole(tmp_path)
+    assert bool(not_whole(tmp_path)) == bool(fault)
 
 
 def test_the_newest_inspect_score_of_each_item_counts(tmp_path):
@@ -303,7 +347,7 @@ def test_archives_that_are_no_inspect_logs(tmp_path):
     assert "not a zip archive" in refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_journal/start.json", "{}")
-    assert "the run has not ended" in refused(path)
+    assert "no eval.model and eval.task" in refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", "{}")
     assert "no summaries.json in it" in refused(path)
@@ -557,14 +601,11 @@ def test_several_answers_count_as_their_mean(tmp_path):
 def test_copies_of_runs_that_are_there_are_left_out(tmp_path):
     record(tmp_path, "1", interview([("q1", 1)]))
     record(tmp_path, "2", interview([("q1", 0), ("q2", 1)]))
-    judged = record(tmp_path, "rescored", interview([("q1", 0)]), rescored_from="1")
     record(tmp_path, "both", interview([("q1", 1), ("q1", 0)]), merged=["1", "2"])
     record(tmp_path, "other", interview([("q2", 0)]), merged=["2", "elsewhere"])
     notes: list[str] = []
     assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"q1": 0.5, "q2": 0.5}}
-    ends = ": a copy, rescored or merged, of runs that are read themselves, is left out"
-    assert sorted(notes) == [f"both.json{ends}", f"rescored.json{ends}"]
-    assert table(read_responses(judged)) == {"m": {"q1": 0}}
+    assert notes == ["both.json: merged of runs that are read themselves, and left out"]
 
 
 def test_namesakes_are_told_apart_by_their_hashes(tmp_path):

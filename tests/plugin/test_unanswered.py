@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-
-from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cli.rescore import rescore
-from pytest_adaptive_eval.evaluation import read_toml
-from pytest_adaptive_eval.records.run_record import RunRecord
 
 EVAL = """
 [[eval]]
@@ -193,21 +187,3 @@ def test_an_error_of_a_test_on_a_whole_answer_is_an_error(lab: Any) -> None:
     lab.tests(TEST.format(body=READ, settings=""))
     lab.run()
     assert lab.record["interviews"][0]["statuses"]["error"] == 1  # one is more than 5 % of 8
-
-
-@pytest.mark.parametrize(("settings", "interval"), [("", [0.75] * 3), ('unanswered = "missing"', [0.875, 0.75, 1.0])])
-def test_a_record_of_an_earlier_version_is_rescored_by_the_rule_of_the_gates(
-    lab: Any, settings: str, interval: list[float]
-) -> None:
-    answers(lab, "model", (30, "right", ""), (10, "", ""))
-    run(lab, settings='unanswered = "missing"')
-    data = lab.record
-    del data["interviews"][0]["unanswered"]
-    (lab.path / "gates.eval.toml").write_text(EVAL.format(model="model", settings=settings, gate=AT_LEAST))
-    gates = read_toml(lab.path / "gates.eval.toml").evaluations
-    bank = read_bank(lab.path / "toy.jsonl")
-    new = rescore(RunRecord.from_json(data), {"toy": bank}, gates=gates, run="r2", now=datetime.now(UTC))
-    assert bounds(new.gates[0].verdict.to_json()) == interval
-    assert new.interviews[0].unanswered == ("missing" if settings else "wrong")
-    said = "10 of 40 empty: these counted as missing in the record, and as wrong here"
-    assert (said in new.interviews[0].notes) == (not settings)

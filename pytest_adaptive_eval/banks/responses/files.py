@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Reply, Responses, Stated
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 
 #: Levels of folders searched below the path; the tools' own layouts have three.
@@ -116,21 +116,42 @@ class Answer(NamedTuple):
 
 
 class Collected:
-    """Accumulator of scores.  Several scores of one subject on one item count as their mean."""
+    """Accumulator of scores.  Several scores of one subject on one item count as their mean.
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    Args:
+        texts: Whether all answers are kept as texts, or a few of each item.
+
+    Attributes:
+        stated: What the logs state about themselves.
+    """
+
+    def __init__(self, source: str, *, texts: bool = False) -> None:
+        self._source, self._texts = source, texts
         self._items: dict[str, int] = {}
         self._scores: dict[str, tuple[array[int], array[float]]] = {}
         self._questions: dict[str, tuple[LoggedQuestion, str]] = {}
-        self._replies: dict[str, list[tuple[str, float]]] = {}
+        self._replies: dict[str, list[Reply]] = {}
         self._changed: dict[str, str] = {}
+        self.stated: list[Stated] = []
 
-    def add(self, subject: str, item: str, score: float) -> None:
-        """Add one score; NaN means that the item is present without a score."""
+    @property
+    def repeated(self) -> int:
+        """Number of scores of a subject on an item that it has a score on already."""
+        return sum(len(positions) - len(set(positions)) for positions, _ in self._scores.values())
+
+    def add(self, subject: str, item: str, score: float, text: object = None) -> None:
+        """Add one score, with its answer if that is a text; NaN means that the item is present without a score."""
         positions, scores = self._scores.setdefault(subject, (array("q"), array("d")))
         positions.append(self._items.setdefault(item, len(self._items)))
         scores.append(score)
+        if isinstance(text, str):
+            self._add_reply(item, Reply(subject, text, score))
+
+    def _add_reply(self, item: str, reply: Reply) -> None:
+        replies = self._replies.setdefault(item, [])
+        is_example = len(replies) < _REPLIES and len(reply.text) <= _REPLY_LENGTH and not math.isnan(reply.score)
+        if self._texts or is_example:
+            replies.append(reply)
 
     def ask(self, item: str, question: LoggedQuestion, where: str) -> None:
         """Add what a log holds of an item; of several logs the first counts."""
@@ -138,14 +159,8 @@ class Collected:
         if _words(first) != _words(question):
             self._changed.setdefault(item, where)
 
-    def reply(self, item: str, text: object, score: float) -> None:
-        """Add an answer with its logged score, as an example; a few of each item are kept."""
-        replies = self._replies.setdefault(item, [])
-        if len(replies) < _REPLIES and isinstance(text, str) and len(text) <= _REPLY_LENGTH and not math.isnan(score):
-            replies.append((text, score))
-
-    def add_answers(self, answers: Sequence[Answer], requested: str | None, where: str) -> None:
-        """Add the answers of one file, by one metric of all of them.
+    def add_answers(self, answers: Sequence[Answer], requested: str | None, where: str) -> tuple[str, list[float]]:
+        """Add the answers of one file, by one metric of all of them; return it, and the scores.
 
         Raises:
             ResponsesError: They have several metrics and none is requested, or a value is not a score.
@@ -154,12 +169,14 @@ class Collected:
         if not names:
             raise ResponsesError(f"{where}: no score; expected a metric such as acc or exact_match, a number in [0, 1]")
         metric = choose("metric", names, requested, f"{where}, metrics")
-        for where, subject, item, values, question, reply, failed in answers:
-            value = math.nan if failed else score(values.get(metric), f"{where}, metric {metric!r}")
-            self.add(subject, item, value)
-            if question is not None:
-                self.ask(item, question, where)
-            self.reply(item, reply, value)
+        scores = []
+        for answer in answers:
+            value = score(answer.values.get(metric), f"{answer.where}, metric {metric!r}")
+            scores.append(math.nan if answer.failed else value)
+            self.add(answer.subject, answer.item, scores[-1], answer.reply)
+            if answer.question is not None:
+                self.ask(answer.item, answer.question, answer.where)
+        return metric, scores
 
     def check_questions(self, fix: str) -> None:
         """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`.
@@ -187,13 +204,23 @@ class Collected:
             sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
             # Rounding can make a mean of thirds 1 + 2e-16.
             row[counts > 0] = np.minimum(sums[counts > 0] / counts[counts > 0], 1.0)
-        questions = {
-            item: replace(question, replies=tuple(self._replies.get(item, ())))
-            for item, (question, _) in self._questions.items()
-            if item in self._items
-        }
-        subjects, items = tuple(self._scores), tuple(self._items)
-        return Responses(subjects, items, table, source=self._source, questions=questions, administered=administered)
+        questions = {item: question for item, (question, _) in self._questions.items() if item in self._items}
+        return Responses(
+            tuple(self._scores),
+            tuple(self._items),
+            table,
+            source=self._source,
+            questions=questions,
+            administered=administered,
+            replies=self._replies,
+            stated=tuple(self.stated),
+        )
+
+
+def mean_score(scores: Sequence[float]) -> float | None:
+    """Return the mean of the scores that are not missing; None without any."""
+    known = [value for value in scores if not math.isnan(value)]
+    return sum(known) / len(known) if known else None
 
 
 def _words(question: LoggedQuestion) -> list[str]:

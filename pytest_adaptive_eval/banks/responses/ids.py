@@ -60,12 +60,14 @@ def _with_names(responses: Responses, columns: Sequence[int], names: Sequence[st
     """Return the responses to the items at some positions, under other names."""
     by_name = {name: responses.items[column] for column, name in zip(columns, names, strict=True)}
     questions = {name: responses.questions[old] for name, old in by_name.items() if old in responses.questions}
+    replies = {name: responses.replies[old] for name, old in by_name.items() if old in responses.replies}
     positions = np.asarray(columns, int)
     return replace(
         responses,
         items=tuple(names),
         scores=responses.scores[:, positions],
         questions=questions,
+        replies=replies,
         administered=None if responses.administered is None else responses.administered[:, positions],
     )
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, files_that, score
-from pytest_adaptive_eval.banks.responses.mapping import own_scores, suggest_mapping
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_that, mean_score
+from pytest_adaptive_eval.banks.responses.mapping import clear_names
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.typed_tables import described
 
@@ -34,10 +32,6 @@ _VERDICTS: Mapping[str, float] = MappingProxyType(
 )
 #: Keys listed in an error.
 _KEYS = 12
-#: Share of the rows in which a comparison has to give the log's own score.
-_AGREEING = 0.95
-#: Rows on which that is looked at.
-_CHECKED = 5000
 
 
 def verdict(value: Any) -> float:
@@ -54,40 +48,30 @@ def verdict(value: Any) -> float:
     return float(value)
 
 
-@dataclass(slots=True)
-class _Counts:
-    """Numbers of rows of one read."""
-
-    rows: int = 0
-    scored: int = 0
-    repeated: int = 0
-    seen: set[tuple[str, str]] = field(default_factory=set)
-
-
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     """Read the rows of a file, or of all files in a folder, by the mapping of the settings.
 
     Fields that the mapping leaves out are taken from columns with clear names; a note says which. Duplicate responses
     count as their mean. A file without any score is passed over when others have one.
     """
-    files = files_that(_is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
+    files = files_that(is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
     chosen = settings.mapping or ResponseMapping()
-    collected, counts, skipped = Collected(str(path)), _Counts(), []
+    collected = Collected(str(path), texts=settings.texts)
+    readers: list[_Reader] = []
     for file in files:
-        mapping = _complete(chosen, file, settings)
-        reader = _Reader(mapping, settings, collected, counts)
-        if not reader.read(file):
-            skipped.append((file, mapping))
-    if not counts.scored:
-        raise _nothing_read(*skipped[0])
-    for file, _ in skipped:
-        settings.note(f"{file}: no row has a score; it is left out")
-    if missing := counts.rows - counts.scored:
-        settings.note(f"{path.name}: {missing} of {counts.rows} rows have no score, and count as missing")
-    if counts.repeated:
+        readers.append(_Reader(_complete(chosen, file, settings), settings, collected))
+        readers[-1].read(file)
+    if not any(reader.scored for reader in readers):
+        raise _nothing_read(files[0], readers[0].mapping)
+    for file, reader in zip(files, readers, strict=True):
+        if not reader.scored:
+            settings.note(f"{file}: no row has a score; it is left out")
+    rows = sum(reader.rows for reader in readers)
+    if missing := rows - sum(reader.scored for reader in readers):
+        settings.note(f"{path.name}: {missing} of {rows} rows have no score, and count as missing")
+    if repeated := collected.repeated:
         settings.note(
-            f"{path.name}: {counts.repeated} of {counts.rows} rows repeat a subject and item; the mean of their scores "
-            "counts"
+            f"{path.name}: {repeated} of {rows} rows repeat a subject and item; the mean of their scores counts"
         )
     collected.check_questions("give --set item=EXPRESSION that tells the questions apart")
     return collected.responses()
@@ -102,12 +86,12 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
     content: Annotated[str, described("files of the tool, for help and errors")]
     keys: Annotated[tuple[str, ...], described("keys of the first of the JSON lines, each of which is a record")]
     begins: Annotated[str, described("pattern of the first characters of a file of JSON, which has the rows")] = ""
-    needs: Annotated[str, described("what every record has")] = ""
     metric: Annotated[str, described("name of the metric that counts, where there are several")] = ""
     metrics: Annotated[str, described("meaning of the setting metric")] = ""
-    group: Annotated[str, described("begin of the ids, where the records have several")] = ""
-    one_text: Annotated[str, described("advice where an item has two texts; the first counts where empty")] = ""
     note: Annotated[str, described("what is said after reading")] = ""
+    stated: Annotated[str, described("rows of a file of JSON in which the tool states its sums, by subject")] = ""
+    planned: Annotated[str, described("in such a row, the number of samples")] = ""
+    total: Annotated[str, described("in such a row, the sum of the scores")] = ""
 
 
 def reader_of(name: str, table: LogTable) -> ResponseReader:
@@ -120,14 +104,14 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
 
     def read(path: Path, settings: ReadSettings) -> Responses:
         files = files_that(recognises, path, f"expected {table.content}")
-        collected = Collected(str(path))
-        rows = (row for file in files for row in read_records(file, table.rows))
-        several = bool(table.group) and len({str(_value(table.group, row)) for row in rows}) > 1
-        reader = _Reader(table, settings, collected, _Counts(), grouped=several)
+        collected = Collected(str(path), texts=settings.texts)
         for file in files:
+            reader = _Reader(table, settings, collected)
             reader.read(file)
-        if table.one_text:
-            collected.check_questions(table.one_text)
+            if not reader.scored:
+                raise ResponsesError(f"{file}: no record has a score; expected {table.content}")
+            collected.stated += _stated(table, file, reader)
+        collected.check_questions("give runs on one version of the data, with the same limit and seed")
         if table.note:
             settings.note(f"{path.name}: {table.note}")
         return collected.responses()
@@ -135,140 +119,128 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
     return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
 
 
+def _stated(table: LogTable, file: Path, reader: _Reader) -> list[Stated]:
+    """Return what a file of JSON states about each subject."""
+    if not table.stated or suffix_of(file) != ".json":
+        return []
+    sums: dict[str, tuple[int, float]] = {}
+    for row in read_records(file, table.stated):
+        planned, total = (_value(expression, row) for expression in (table.planned, table.total))
+        if isinstance(planned, int | float) and isinstance(total, int | float):
+            subject = reader.name(_value(table.subject, row), "subject", row)
+            before = sums.get(subject, (0, 0.0))
+            sums[subject] = before[0] + int(planned), before[1] + total
+    stated = []
+    for subject, (planned, total) in sums.items():
+        scores = reader.scores.get(subject, [])
+        # a failed sample adds nothing to the tool's sum, and the mean is of the others
+        scored = sum(not math.isnan(score) for score in scores)
+        accuracy = total / scored if scored else None
+        stated.append(Stated(subject, str(file), len(scores), planned, "", accuracy, mean_score(scores)))
+    return stated
+
+
 def _value(expression: str, row: TableRecord) -> Any:
     return parse_expression(expression)(row.data, row.names) if expression else None
 
 
-def _is_table(file: Path) -> bool:
+def is_table(file: Path) -> bool:
+    """Return whether the name of a file is that of a table or of JSON."""
     return file.name.removesuffix(".gz").lower().endswith(SUFFIXES)
 
 
 def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
     """Return the mapping with the fields that the names of a file's columns show."""
-    suggested = suggest_mapping(read_records(file, chosen.rows), verdict)
+    named = clear_names(read_records(file, chosen.rows)).given
     if chosen.score or (chosen.answer and (chosen.target or settings.items)):
-        suggested = ResponseMapping(**{k: v for k, v in suggested.given.items() if k != "score"})
-    mapping = chosen.with_defaults(suggested)
-    if "score" not in chosen.given and (fault := _fault(file, mapping)):
-        raise ResponsesError(f"{file}: {fault}")
+        named.pop("score", None)
+    mapping = chosen.with_defaults(ResponseMapping(**named))
     if added := {k: v for k, v in mapping.given.items() if k not in chosen.given}:
         settings.note(f"{file.name}: by the names of its columns, {ResponseMapping(**added).options}")
     return mapping
 
 
-def _fault(file: Path, mapping: ResponseMapping) -> str:
-    """Return why the scores of a suggested comparison differ from the log's; empty if nothing says so."""
-    if " == " not in mapping.score:
-        return ""
-    compared = parse_expression(mapping.score)
-    rows = equal = 0
-    own: dict[str, list[bool]] = {}
-    for row in islice(read_records(file, mapping.rows), _CHECKED):
-        if (value := compared(row.data, row.names)) is not None:
-            rows, equal = rows + 1, equal + bool(value)
-            for path, score in own_scores(row.data, verdict).items():
-                own.setdefault(path, []).append(score == float(value))
-    agreed = {path: sum(agrees) / len(agrees) for path, agrees in own.items() if len(agrees) >= _AGREEING * rows}
-    best = max(agreed, key=lambda path: agreed[path], default="")
-    if best and agreed[best] < _AGREEING:
-        return (
-            f"{mapping.score} holds in {equal} of {rows} rows, and its own score {best} is another in "
-            f"{100 * (1 - agreed[best]):.0f} % of them; give --set score={best}, or a score with a filter"
-        )
-    return "" if equal else f"{mapping.score} holds in none of {rows} rows; give --set score=COLUMN with its own scores"
-
-
 class _Reader:
-    """Reading of files by one mapping, which may be a tool's table."""
+    """Reading of a file by one mapping, which may be a tool's table.
 
-    def __init__(
-        self,
-        mapping: ResponseMapping,
-        settings: ReadSettings,
-        collected: Collected,
-        counts: _Counts,
-        *,
-        grouped: bool = False,
-    ) -> None:
-        self._mapping, self._settings, self._collected, self._counts = mapping, settings, collected, counts
-        self._tool, self._grouped = mapping if isinstance(mapping, LogTable) else None, grouped
-        self._metrics: dict[str, str] = {}
+    Attributes:
+        rows, scored: Number of rows, and of those with a score.
+        scores: Scores of each subject, in the order of the rows.
+    """
+
+    def __init__(self, mapping: ResponseMapping, settings: ReadSettings, collected: Collected) -> None:
+        self.mapping, self._settings, self._collected = mapping, settings, collected
+        self._tool = mapping if isinstance(mapping, LogTable) else None
         self._fields = {name: parse_expression(text, name) for name, text in mapping.given.items() if name != "rows"}
+        self._metric = ""
+        self.rows = self.scored = 0
+        self.scores: dict[str, list[float]] = {}
 
-    def read(self, file: Path) -> bool:
-        """Read one file; return whether any row has a score."""
-        before = self._counts.scored
-        plain = any("$value" in text for text in self._mapping.given.values())
+    def read(self, file: Path) -> None:
+        """Read one file."""
+        plain = any("$value" in text for text in self.mapping.given.values())
         # a tool with files of JSON as well writes one record of them a line
         lines = self._tool is not None and bool(self._tool.begins) and suffix_of(file) == ".jsonl"
-        for row in read_records(file, "" if lines else self._mapping.rows):
+        for row in read_records(file, "" if lines else self.mapping.rows):
             if plain or isinstance(row.names["value"], Mapping):  # beside objects there may be values, as in rows = "*"
                 self._read_row(row, file)
-        return self._counts.scored > before
 
     def _read_row(self, row: TableRecord, file: Path) -> None:
-        counts = self._counts
-        counts.rows += 1
+        self.rows += 1
         values = {name: expression(row.data, row.names) for name, expression in self._fields.items()}
-        values["score"] = math.nan if values.get("error") else self._score(values, row)
-        if values["score"] is None:
+        value = math.nan if values.get("error") else self._score(values, row)
+        if value is None:
             return
-        counts.scored += 1
-        subject = self._name(values.get("subject", row.names["file"]), "subject", row)
+        self.scored += self._tool is None or not math.isnan(value)
+        subject = self.name(values.get("subject", row.names["file"]), "subject", row)
         item_id = values.get("item")
         if item_id is None and isinstance(values.get("question"), str | list):
             item_id = hash_of(values["question"])  # logs without ids join by content
-        item = self._name(item_id, "item", row)
-        if self._tool and self._grouped:
-            item = f"{_value(self._tool.group, row)}:{item}"
-        counts.repeated += (subject, item) in counts.seen
-        counts.seen.add((subject, item))
-        self._collected.add(subject, item, values["score"])
+        item = self.name(item_id, "item", row)
+        self._collected.add(subject, item, value, values.get("answer"))
+        self.scores.setdefault(subject, []).append(value)
         question = as_question(values, file)
         if question is not None:
             self._collected.ask(item, question, row.where)
-        self._collected.reply(item, values.get("answer"), values["score"])
 
     def _score(self, values: Mapping[str, Any], row: TableRecord) -> float | None:
-        """Return the score of a row; None where it has none, NaN where it is missing."""
+        """Return the score of a row, NaN where it is missing; None for a row that is no response."""
         if "score" not in self._fields:
             return grade_reply(values, self._settings.items)
         value = values["score"]
-        if self._tool:
-            if self._tool.needs and (found := _value(self._tool.needs, row)) in (None, [], {}):
-                raise ResponsesError(
-                    f"{row.where}: {self._tool.needs} is {found!r:.80}, expected a value as in {self._tool.content}"
-                )
-            value = self._of_metric(value, row) if isinstance(value, Mapping) else value
-            return math.nan if value is None else score(value, f"{row.where}, {self._mapping.score}")
-        if value is None:
+        if self._tool and isinstance(value, Mapping):
+            value = self._of_metric(self._tool, value, row)
+        if value is None and self._tool is None:
             return None
         try:
             return verdict(value)
         except ValueError:
+            expression = self.mapping.score
             raise ResponsesError(
-                f"{row.where}: the score {self._mapping.score} is {value!r:.80}, expected a number in [0, 1], a truth "
-                "value or a verdict such as correct; write it with a function, such as --set score="
-                f"\"lookup({self._mapping.score}, 'good=1,bad=0')\" or 'scale({self._mapping.score}, `1`, `10`)'"
+                f"{row.where}: the score {expression} is {value!r:.80}, expected a number in [0, 1], a truth value or "
+                f'a verdict such as correct; write it with a function, such as --set score="lookup({expression}, '
+                f"'good=1,bad=0')\" or 'scale({expression}, `1`, `10`)'"
             ) from None
 
-    def _of_metric(self, values: Mapping[str, Any], row: TableRecord) -> Any:
+    def _of_metric(self, tool: LogTable, values: Mapping[str, Any], row: TableRecord) -> Any:
         """Return the value of the metric that the settings or the tool name, the same in all rows of a file."""
-        assert self._tool is not None
-        main = _value(self._tool.metric, row)
+        main = _value(tool.metric, row)
         requested = self._settings.metric or (main if main in values else None)
         name = choose("metric", values, requested, f"{row.where}, metrics")
-        first = self._metrics.setdefault(str(row.names["file"]), name)
-        if name != first:
-            raise ResponsesError(f"{row.where}: the metric {name!r}, and {first!r} before; give metric one of them")
+        self._metric = self._metric or name
+        if name != self._metric:
+            raise ResponsesError(
+                f"{row.where}: the metric {name!r}, and {self._metric!r} before; give metric one of them"
+            )
         return values[name]
 
-    def _name(self, value: Any, field: str, row: TableRecord) -> str:
+    def name(self, value: Any, field: str, row: TableRecord) -> str:
+        """Return a subject or an id as text; raise ResponsesError for other values."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
             return text
-        expression = self._mapping.given.get(field)
+        expression = self.mapping.given.get(field)
         problem = f"{expression} is {value!r:.80}" if expression else "none of its columns names it"
         raise ResponsesError(
             f"{row.where}: no {field}: {problem}; give --set {field}=COLUMN with it; there are "
@@ -292,36 +264,14 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> ResponsesError:
 
 
 def propose(path: Path) -> str:
-    """Return a sentence on the options that read a file or folder of no format, or why none do; empty if no reason."""
-    files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path] if _is_table(path) else []
-    faults: list[str] = []
-    for file in files[:_KEYS]:
-        if text := _proposal(file, faults):
-            return f"Its rows can be read by a mapping: {text}"
-    return f"No mapping of its columns is proposed: {faults[0]}" if faults else ""
-
-
-def _proposal(file: Path, faults: list[str]) -> str:
-    """Return the suggested options for one file; empty if they read no score, or others than `faults` then says."""
+    """Return a sentence on the options that read a file of no format by the names of its columns; empty if none do."""
     try:
-        mapping = suggest_mapping(read_records(file), verdict)
-        if not mapping.item:
-            return ""
-        if not mapping.score:
-            is_text = all(isinstance(row.names.get("value"), str) for row in read_records(file))
-            options = "--set item='$key' --set answer='$value' --items ITEMS.jsonl"
-            return f"{options} grades its answers by your own items" if is_text and mapping.item == "$key" else ""
-        if fault := _fault(file, mapping):
-            faults.append(f"in {file.name}, {fault}")
-            return ""
-        counts = _Counts()
-        _Reader(mapping, ReadSettings(), Collected(str(file)), counts).read(file)
+        mapping = clear_names(read_records(path)) if is_table(path) else ResponseMapping()
     except ResponsesError:
         return ""
-    is_plain = "$value" in mapping.score
-    if not counts.scored or (is_plain and counts.scored < counts.rows):
+    if not mapping.item or not (mapping.score or (mapping.answer and mapping.target)):
         return ""
-    return f"{mapping.options} reads {counts.scored} of {counts.rows} rows of {file.name}"
+    return f"The names of its columns suggest: {mapping.options}"
 
 
 REGISTERED = (

@@ -65,8 +65,8 @@ def read_runs(
     """Read a run record or a folder of them, such as ``.adaptive-eval`` or artifacts of several runs.
 
     A subject is a checkpoint with its decoding settings, whatever its name. Several responses to one item count as
-    their mean. Responses to an earlier text of an item are omitted, and so are records derived (rescored or merged)
-    from others in the folder.
+    their mean. Responses to an earlier text of an item are omitted, and so are records merged from
+    others in the folder.
 
     Args:
         settings: ``filter`` is the name of the bank; needed when the runs used several.
@@ -119,10 +119,10 @@ def _independent_records(path: Path, settings: ReadSettings) -> list[tuple[RunRe
     runs: dict[str, tuple[RunRecord, Path]] = {}
     for record, file in records:  # --adaptive-eval-record writes the same run a second time
         runs.setdefault(str(record.run) or str(file), (record, file))
-    derived = [run for run, (record, _) in runs.items() if record.sources and runs.keys() >= set(record.sources)]
+    derived = [run for run, (record, _) in runs.items() if record.merged and runs.keys() >= set(record.merged)]
     for run in derived:
         _, file = runs.pop(run)
-        settings.note(f"{file.name}: a copy, rescored or merged, of runs that are read themselves, is left out")
+        settings.note(f"{file.name}: merged of runs that are read themselves, and left out")
     return list(runs.values())
 
 

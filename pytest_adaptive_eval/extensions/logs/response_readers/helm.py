@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_that, named
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_that, mean_score, named
 from pytest_adaptive_eval.banks.responses.questions import texts
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
 
 _STATS = "per_instance_stats.json"
 #: Statistics that are no scores.
@@ -31,7 +31,7 @@ def read_helm(path: Path, settings: ReadSettings) -> Responses:
     """
     expected = f"no {_STATS}; expected the folders that helm-run writes, with it in each"
     files = files_that(lambda file: file.name == _STATS, path, expected)
-    collected = Collected(str(path))
+    collected = Collected(str(path), texts=settings.texts)
     perturbed = sum(_read_run(collected, file, settings) for file in files)
     if perturbed:
         settings.note(f"{path.name}: {perturbed} perturbed instances are left out")
@@ -56,8 +56,21 @@ def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
         where = f"{file}: instance {n}"
         item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
         answers.append(Answer(where, model, item, _values(instance, where), *logged.get(item, ())))
-    collected.add_answers(answers, settings.metric, str(file))
+    metric, scores = collected.add_answers(answers, settings.metric, str(file))
+    planned, accuracy = (_stated(file, split, name) for name in ("num_instances", metric))
+    held, count = len({answer.item for answer in answers}), None if planned is None else round(planned)
+    collected.stated.append(Stated(model, f"{file}, split {split!r}", held, count, "", accuracy, mean_score(scores)))
     return len(instances) - len(whole)
+
+
+def _stated(file: Path, split: str, name: str) -> float | None:
+    """Return the mean of a statistic over the unperturbed instances of a split, as ``stats.json`` has it."""
+    stats_file = file.with_name("stats.json")
+    stats = load_file(stats_file) if stats_file.exists() else ()
+    for stat in stats if isinstance(stats, list) else ():
+        if stat.get("name") == {"name": name, "split": split} and isinstance(stat.get("mean"), int | float):
+            return float(stat["mean"])
+    return None
 
 
 def _about(file: Path) -> tuple[str, str]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_of, named
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_of, mean_score, named
 from pytest_adaptive_eval.banks.rows import first_keys, json_lines, load_file
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
 
 #: Fields of a document that are ids.
 _ID = re.compile(r"(?:.*_)?(?:id|idx|key|index|uid|qid|pid|name|number)", re.IGNORECASE)
@@ -139,43 +140,92 @@ def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Lin
     )
 
 
-def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Path]]:
-    """Return the newest file by task and subject, both sorted."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _File:
+    """The newest samples of a subject on a task.
+
+    Args:
+        results: What ``results_TIME.json`` beside it states; empty without one.
+    """
+
+    subject: str
+    task: str
+    path: Path
+    results: Mapping[str, Any]
+
+    def stated(self, held: int, metric: str, filter_name: str, measured: float | None) -> Stated:
+        """Return what the results state about the task."""
+        planned = _inner(self.results, "n-samples", self.task, "effective")
+        accuracy = _inner(self.results, "results", self.task, f"{metric},{filter_name}")
+        listed = _inner(self.results, "configs", self.task, "metric_list")
+        plain = {each.get("metric") for each in listed or () if each.get("aggregation") == "mean"}
+        stated = float(accuracy) if metric in plain and isinstance(accuracy, int | float) else None
+        count = planned if isinstance(planned, int) else None
+        return Stated(self.subject, f"{self.path}, task {self.task!r}", held, count, "", stated, measured)
+
+
+def _inner(data: Any, *keys: str) -> Any:
+    """Return the value under keys, each within the object before; None if there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
+def _newest_files(path: Path, settings: ReadSettings) -> tuple[list[_File], list[Stated]]:
+    """Return the newest file of each task and subject, and the tasks that results name and no file has."""
     root, paths = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
     samples = [(match, file) for file in paths if (match := _SAMPLES.fullmatch(file.name))]
-    models = _model_names({file.parent for _, file in samples})
-    newest: dict[tuple[str, str], Path] = {}
-    for match, file in sorted(samples, key=lambda sample: (sample[0]["time"] or "", sample[1])):
-        # Different folders can have the same name; their paths below `path` differ.
-        folder = file.parent.relative_to(root).as_posix()
-        name = root.resolve().name if folder == "." else folder
-        newest[match["task"], models.get(file.parent, name)] = file
-    if older := len(samples) - len(newest):
-        settings.note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
-    if not newest:
+    if not samples:
         raise ResponsesError(
             f"{path}: no samples_TASK_TIME.jsonl; expected what lm-evaluation-harness writes with --log_samples"
         )
-    by_task: dict[str, dict[str, Path]] = {}
-    for task, subject in sorted(newest):
-        by_task.setdefault(task, {})[subject] = newest[task, subject]
-    return by_task
+    results = {folder: _results(folder) for folder in sorted({file.parent for _, file in samples})}
+    named_models = {folder: _model_name(files.values()) for folder, files in results.items()}
+    counts = Counter(named_models.values())
+    newest: dict[tuple[str, str], _File] = {}
+    for match, file in sorted(samples, key=lambda sample: (sample[0]["time"] or "", sample[1])):
+        # Different folders can have the same name; their paths below `path` differ.
+        folder = file.parent.relative_to(root).as_posix()
+        subject = named_models[file.parent]
+        if not subject or counts[subject] > 1:
+            subject = root.resolve().name if folder == "." else folder
+        stated = results[file.parent].get(f"results_{match['time']}.json", {})
+        newest[match["task"], subject] = _File(subject, match["task"], file, stated)
+    if older := len(samples) - len(newest):
+        settings.note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
+    missing = _missing_tasks(newest, results) if path.is_dir() else []
+    return [newest[key] for key in sorted(newest)], missing
 
 
-def _model_names(folders: Set[Path]) -> dict[Path, str]:
-    """Return the model that the results in each folder name, where they name one that no other folder has."""
-    names: dict[Path, str] = {}
-    for folder in sorted(folders):
-        for file in sorted(folder.glob("results*.json")):
-            try:
-                data = load_file(file)
-            except ResponsesError:  # the folder's name serves
-                continue
-            name = data.get("model_name") if isinstance(data, dict) else None
-            if isinstance(name, str) and name.strip():
-                names[folder] = name.strip()
-    counts = Counter(names.values())
-    return {folder: name for folder, name in names.items() if counts[name] == 1}
+def _missing_tasks(
+    newest: Mapping[tuple[str, str], _File], results: Mapping[Path, Mapping[str, Mapping[str, Any]]]
+) -> list[Stated]:
+    """Return the tasks that the results of a subject name and none of its files has."""
+    subjects = {file.path.parent: file.subject for file in newest.values()}
+    return [
+        Stated(subject, f"{folder / name}, task {task!r}", 0, _inner(counts, "effective") or 1, "no samples file")
+        for folder, subject in subjects.items()
+        for name, data in results[folder].items()
+        for task, counts in (_inner(data, "n-samples") or {}).items()
+        if (task, subject) not in newest
+    ]
+
+
+def _results(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the results in a folder by the names of their files; a damaged file states nothing."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for file in sorted(folder.glob("results*.json")):
+        with contextlib.suppress(ResponsesError):
+            data = load_file(file)
+            if isinstance(data, dict):
+                found[file.name] = data
+    return found
+
+
+def _model_name(results: Iterable[Mapping[str, Any]]) -> str:
+    """Return the model that the newest results with a name have; empty without one."""
+    names = [str(data.get("model_name") or "").strip() for data in results]
+    return next((name for name in reversed(names) if name), "")
 
 
 def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
@@ -185,73 +235,49 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     ``TASK:doc_id`` when any line of the task has no hash, since ids of the two kinds would not match. Equal documents
     are one item, with the mean of their scores.
     """
-    collected = Collected(str(path))
-    for task, files in _newest_files(path, settings).items():
-        _collect_task(collected, path, task, files, settings)
+    collected = Collected(str(path), texts=settings.texts)
+    files, collected.stated = _newest_files(path, settings)
+    for task in dict.fromkeys(file.task for file in files):
+        _collect_task(collected, path, [file for file in files if file.task == task], settings)
     return collected.responses()
 
 
-def _check_whole(file: Path, task: str, lines: Sequence[_Line]) -> None:
-    """Refuse a file without lines, or with fewer documents than the results beside it state."""
-    if not lines:
-        raise ResponsesError(f"{file}: empty; remove it or run the task again")
-    documents = len({line.document for line in lines})
-    match = _SAMPLES.fullmatch(file.name)
-    results = file.with_name(f"results_{match['time']}.json") if match else file
-    if results == file or not results.is_file():
-        return
-    data: Any = load_file(results)
-    for key in ("n-samples", task, "effective"):
-        data = data.get(key) if isinstance(data, dict) else None
-    if isinstance(data, int) and documents < data:
-        raise ResponsesError(
-            f"{file}: {documents} of the {data} documents that {results.name} states; copy the file again, or run the "
-            "task again"
-        )
-
-
-def _collect_task(
-    collected: Collected, path: Path, task: str, files: Mapping[str, Path], settings: ReadSettings
-) -> None:
+def _collect_task(collected: Collected, path: Path, files: Sequence[_File], settings: ReadSettings) -> None:
     """Collect the scores of all subjects on one task, by one filter and one metric."""
+    task = files[0].task
     where = f"{path}: task {task!r}"
     asked: set[tuple[str, str]] = set()
-    logged = {subject: [_line(*line, asked) for line in json_lines(file)] for subject, file in files.items()}
-    for subject, lines in logged.items():
-        _check_whole(files[subject], task, lines)
+    logged = {file: [_line(*line, asked) for line in json_lines(file.path)] for file in files}
+    if empty := next((file.path for file, lines in logged.items() if not lines), None):
+        raise ResponsesError(f"{empty}: empty; remove it or run the task again")
     every = list(chain(*logged.values()))
     filter_name = choose("filter", {line.filter for line in every}, settings.filter, f"{where}, filters")
     questions = {(line.hash, line.document): line.question for line in every if line.question is not None}
-    logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
-    metric = _metric(logged, settings, where)
-    hashed = all(line.hash for line in chain(*logged.values()))
+    chosen = {file: [line for line in lines if line.filter == filter_name] for file, lines in logged.items()}
+    metric = _metric(list(chain(*chosen.values())), settings, where)
+    hashed = all(line.hash for line in chain(*chosen.values()))
     if not hashed:
         settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
-    for subject, lines in logged.items():
+    for file, lines in chosen.items():
         if not any(metric in line.values for line in lines):
             raise ResponsesError(
-                f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
+                f"{file.path}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
                 f"of task {task!r} have; run the task again or remove the file"
             )
         _check_once(lines)
+        ids = [f"{task}:{line.hash if hashed else line.document}" for line in lines]
         answers = [
-            Answer(
-                line.where,
-                subject,
-                f"{task}:{line.hash if hashed else line.document}",
-                line.values,
-                questions.get((line.hash, line.document)),
-                line.reply,
-            )
-            for line in lines
+            Answer(line.where, file.subject, item, line.values, questions.get((line.hash, line.document)), line.reply)
+            for line, item in zip(lines, ids, strict=True)
         ]
-        collected.add_answers(answers, metric, where)
+        scores = collected.add_answers(answers, metric, where)[1]
+        held = len({line.document for line in logged[file]})
+        collected.stated.append(file.stated(held, metric, filter_name, mean_score(scores)))
 
 
-def _metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:
+def _metric(lines: Sequence[_Line], settings: ReadSettings, where: str) -> str:
     """Return the metric that counts, of those that are numbers in some line."""
-    values = [pair for line in chain(*logged.values()) for pair in line.values.items()]
-    numeric = {name for name, value in values if value is not None}
+    numeric = {name for line in lines for name, value in line.values.items() if value is not None}
     if not numeric:
         raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
     return choose("metric", numeric, settings.metric, f"{where}, metrics")
