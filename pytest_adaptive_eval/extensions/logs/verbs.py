@@ -141,9 +141,9 @@ def _common(candidate: _Log, baseline: _Log | None) -> list[str]:
             f"no item of {candidate.subject} has a score of {baseline.subject}: the ids are such as {first!r:.80} and "
             f"{second!r:.80}; give --ids what joins them, or logs of the same tasks"
         )
-    for one, second in ((candidate, baseline), (baseline, candidate)):
-        if without := len(one.scores.keys() - set(common)):
-            screen.note(f"left out: {counted(without, 'item')} of {one.subject} without a score of {second.subject}")
+    for log, other_log in ((candidate, baseline), (baseline, candidate)):
+        if without := len(log.scores.keys() - set(common)):
+            screen.note(f"left out: {counted(without, 'item')} of {log.subject} without a score of {other_log.subject}")
     asked = [item for item in common if item in candidate.questions and item in baseline.questions]
     other = [item for item in asked if _words(candidate.questions[item]) != _words(baseline.questions[item])]
     if other:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_that, mean_score, named
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, choose, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import texts
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
 _STATS = "per_instance_stats.json"
 #: Statistics that are no scores.
@@ -32,45 +32,50 @@ def read_helm(path: Path, settings: ReadSettings) -> Responses:
     expected = f"no {_STATS}; expected the folders that helm-run writes, with it in each"
     files = files_that(lambda file: file.name == _STATS, path, expected)
     collected = Collected(str(path), texts=settings.texts)
-    perturbed = sum(_read_run(collected, file, settings) for file in files)
-    if perturbed:
-        settings.note(f"{path.name}: {perturbed} perturbed instances are left out")
+    runs: dict[str, list[TaskLog]] = {}
+    for file in files:
+        scenario, log = _read_run(file, settings)
+        runs.setdefault(scenario, []).append(log)
+    # a run has one split, which its reader chose
+    for scenario, logs in runs.items():
+        collected.add_task(logs, settings, f"{path}: scenario {scenario!r}")
     collected.check_questions("give runs of one version of the scenario")
     return collected.responses()
 
 
-def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
-    """Read one run; return the number of perturbed instances."""
+def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
+    """Return the scenario of a run, and its answers."""
     model, scenario = _about(file)
     instances = load_file(file)
     if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
         raise ResponsesError(f"{file}: found {type(instances).__name__}, expected a list with an object an instance")
     whole = [each for each in instances if not each.get("perturbation")]
+    if perturbed := len(instances) - len(whole):
+        settings.note(f"{file}: {perturbed} perturbed instances are left out")
     splits = {_split(each) for each in whole}
     split = choose("filter", splits, settings.filter, f"{file}, splits") if splits else ""
     logged = {item: rest for item, *rest in _questions(file.with_name("scenario_state.json"), scenario)}
     answers = []
     for n, instance in enumerate(whole, 1):
-        if _split(instance) != split:
-            continue
-        where = f"{file}: instance {n}"
-        item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
-        answers.append(Answer(where, model, item, _values(instance, where), *logged.get(item, ())))
-    metric, scores = collected.add_answers(answers, settings.metric, str(file))
-    planned, accuracy = (_stated(file, split, name) for name in ("num_instances", metric))
-    held, count = len({answer.item for answer in answers}), None if planned is None else round(planned)
-    collected.stated.append(Stated(model, f"{file}, split {split!r}", held, count, "", accuracy, mean_score(scores)))
-    return len(instances) - len(whole)
+        if _split(instance) == split:
+            where = f"{file}: instance {n}"
+            item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
+            answers.append(Answer(where, item, _values(instance, where), *logged.get(item, ())))
+    sums = _sums(file.with_name("stats.json"), split)
+    planned = round(sums["num_instances"]) if "num_instances" in sums else None
+    return scenario, TaskLog(f"{file}, split {split!r}", model, answers, "", planned, "", sums)
 
 
-def _stated(file: Path, split: str, name: str) -> float | None:
-    """Return the mean of a statistic over the unperturbed instances of a split, as ``stats.json`` has it."""
-    stats_file = file.with_name("stats.json")
-    stats = load_file(stats_file) if stats_file.exists() else ()
-    for stat in stats if isinstance(stats, list) else ():
-        if stat.get("name") == {"name": name, "split": split} and isinstance(stat.get("mean"), int | float):
-            return float(stat["mean"])
-    return None
+def _sums(file: Path, split: str) -> dict[str, float]:
+    """Return the means of statistics over the unperturbed instances of a split, by name."""
+    stats = load_file(file) if file.exists() else None
+    listed = [each for each in stats if isinstance(each, dict)] if isinstance(stats, list) else []
+    plain = [(each.get("name"), each.get("mean")) for each in listed]
+    return {
+        name["name"]: float(mean)
+        for name, mean in plain
+        if isinstance(name, dict) and name.keys() == {"name", "split"} and name["split"] == split and mean is not None
+    }
 
 
 def _about(file: Path) -> tuple[str, str]:

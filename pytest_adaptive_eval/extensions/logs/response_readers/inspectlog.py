@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, mean_score, named, score
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_of, named
 from pytest_adaptive_eval.banks.responses.questions import as_question
 from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 from pytest_adaptive_eval.tables import FILE_LIMIT
 
 _ZSTANDARD = 93  # the method's number in zip archives
@@ -34,8 +34,6 @@ _RATIO, _LEAST = 200, 2**26
 
 #: Scores of the letter grades of Inspect's own metrics.
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-#: Characters of a question that are compared between logs; summaries may hold no more.
-_COMPARED = 200
 _BEGINNING = re.compile(
     r'\s*\{\s*"(?:version"\s*:\s*\d+\s*,\s*"(?:status|eval)|status"\s*:\s*"\w+"\s*,\s*"eval)"\s*:', re.ASCII
 )
@@ -55,12 +53,6 @@ class Sample:
     epoch: str
     values: Mapping[str, Any]
     data: Mapping[str, Any]
-
-    def score(self, scorer: str) -> float:
-        """Return the score by a scorer, NaN where it is missing."""
-        value = self.values.get(scorer)
-        grade = _GRADES.get(value) if isinstance(value, str) else None
-        return score(value, f"{self.where}, scorer {scorer!r}") if grade is None else grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +88,6 @@ class Log:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
     @property
-    def scorers(self) -> set[str]:
-        """Names of all scorers, ``SCORER/PART`` for one with several values."""
-        return {name for sample in self.samples for name in sample.values}
-
-    @property
     def planned(self) -> int | None:
         """Number of samples that the run was to have, an epoch each; None if the log does not say."""
         ids, epochs = _object(self.about, "dataset").get("sample_ids"), _object(self.about, "config").get("epochs")
@@ -130,18 +117,21 @@ class Log:
         texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
         return f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry"
 
-    def stated_accuracy(self, scorer: str) -> float | None:
-        """Return the accuracy or mean by a scorer, or one of its parts; None if the log has no plain mean of it."""
-        name, _, part = scorer.partition("/")
+    @property
+    def accuracies(self) -> dict[str, Any]:
+        """Accuracy or mean by scorer, or by part of a scorer; means over epochs with missing scores are others."""
+        missing = any(value is None for sample in self.samples for value in sample.values.values())
+        if missing and any(sample.epoch != self.samples[0].epoch for sample in self.samples):
+            return {}
+        found: dict[str, Any] = {}
         listed = _object(self.header, "results").get("scores")
         for entry in listed if isinstance(listed, list) else ():
-            if (entry.get("scorer"), entry.get("name")) != (name, part or name):
-                continue
+            name, scorer = entry.get("name"), entry.get("scorer")
             metrics = _object(entry, "metrics")
-            value = _object(metrics, "accuracy").get("value", _object(metrics, "mean").get("value"))
-            is_mean = entry.get("reducer") in (None, "mean")
-            return float(value) if is_mean and isinstance(value, int | float) else None
-        return None
+            if entry.get("reducer") in (None, "mean"):
+                mean = _object(metrics, "accuracy").get("value", _object(metrics, "mean").get("value"))
+                found[scorer if name == scorer else f"{scorer}/{name}"] = mean
+        return found
 
 
 def _object(data: Any, name: str) -> Mapping[str, Any]:
@@ -186,12 +176,19 @@ def _sample(where: str, sample: object) -> Sample:
     values: dict[str, Any] = {}
     for scorer, score_object in scores.items():
         value = score_object.get("value") if isinstance(score_object, dict) else score_object
-        if isinstance(value, dict):  # a scorer of several values
-            values |= {f"{scorer}/{part}": each for part, each in value.items()}
-        else:
-            values[scorer] = value
-    failed = bool(sample.get("error"))
-    return Sample(where, item, str(sample.get("epoch")), dict.fromkeys(values) if failed else values, sample)
+        # a scorer may have several values
+        parts = (
+            {f"{scorer}/{part}": each for part, each in value.items()} if isinstance(value, dict) else {scorer: value}
+        )
+        values |= {name: None if sample.get("error") else _number(each) for name, each in parts.items()}
+    return Sample(where, item, str(sample.get("epoch")), values, sample)
+
+
+def _number(value: Any) -> Any:
+    """Return a letter grade as a number, None for NaN, and any other value as it is."""
+    if isinstance(value, str):
+        return _GRADES.get(value, value)
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _zip_module() -> Any:
@@ -343,87 +340,29 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
         raise ResponsesError(unscored[0])
     for reason in unscored:
         settings.note(f"left out: {reason}")
-    by_task: dict[str, dict[str, list[Log]]] = {}
+    collected = Collected(str(path), texts=settings.texts)
+    asked: set[str] = set()
+    tasks: dict[str, list[TaskLog]] = {}
     for subject, log in sorted(zip(_subjects(logs), logs, strict=True), key=lambda pair: (pair[0], -pair[1].created)):
-        by_task.setdefault(log.task, {}).setdefault(subject, []).append(log)
-    reading = _Reading(path, settings)
-    for task, by_subject in sorted(by_task.items()):
-        scorers = {name for newest_first in by_subject.values() for log in newest_first for name in log.scorers}
-        scorer = choose("metric", scorers, settings.metric, f"{path}: task {task!r}, scorers") if scorers else ""
-        for subject, newest_first in by_subject.items():
-            reading.add(subject, task, scorer, newest_first)
-    return reading.responses()
+        answers = list(_answers(log, asked, texts=settings.texts))
+        where = f"{log.path}, task {log.task!r}"
+        tasks.setdefault(log.task, []).append(
+            TaskLog(where, subject, answers, log.created, log.planned, log.status, log.accuracies, log.unscored)
+        )
+    for task, task_logs in sorted(tasks.items()):
+        collected.add_task(task_logs, settings, f"{path}: task {task!r}")
+    return collected.responses()
 
 
-class _Reading:
-    """Scores, answers and questions of all logs."""
-
-    def __init__(self, path: Path, settings: ReadSettings) -> None:
-        self._path, self._settings = path, settings
-        self._collected = Collected(str(path), texts=settings.texts)
-        self._inputs: dict[str, str] = {}
-        self._changed: set[str] = set()
-
-    def responses(self) -> Responses:
-        """Return all that was added."""
-        if changed := self._changed:
-            self._settings.note(
-                f"{self._path.name}: {len(changed)} of {len(self._inputs)} items have another input in another log, "
-                f"such as {min(changed)!r:.60}; they are taken for the same by their id"
-            )
-        return self._collected.responses()
-
-    def add(self, subject: str, task: str, scorer: str, logs: Sequence[Log]) -> None:
-        """Add the logs of a subject on a task, the newest first: of each item the newest score counts."""
-        scored = [log for log in logs if not log.unscored]
-        if scored and not any(scorer in log.scorers for log in scored):
-            raise ResponsesError(f"{scored[0].path}: scorer {scorer!r} is missing; score the log: inspect score")
-        if len(scored) > 1:
-            self._settings.note(
-                f"{self._path.name}: {len(scored)} logs of {subject} on {task!r}; for each item the newest score counts"
-            )
-        self._collected.stated.append(_stated(subject, task, scorer, logs[0], scored))
-        settled: set[str] = set()
-        for log in scored:
-            samples = [sample for sample in log.samples if sample.item not in settled]
-            with _whole_samples(log) as whole:
-                for sample in samples:
-                    self._add_sample(subject, task, scorer, sample, whole)
-            settled |= {sample.item for sample in samples if not math.isnan(sample.score(scorer))}
-
-    def _add_sample(
-        self, subject: str, task: str, scorer: str, sample: Sample, whole: Callable[[Sample], Mapping[str, Any]]
-    ) -> None:
-        item, text = f"{task}:{sample.item}", _compared(sample.data.get("input"))
-        is_new = item not in self._inputs
-        if self._inputs.setdefault(item, text) != text:
-            self._changed.add(item)
-        data = whole(sample) if is_new or self._settings.texts else {}
-        self._collected.add(subject, item, sample.score(scorer), _answer(data))
-        if is_new and (question := _question(data, self._path)) is not None:
-            self._collected.ask(item, question, sample.where)
-
-
-def _stated(subject: str, task: str, scorer: str, newest: Log, scored: Sequence[Log]) -> Stated:
-    """Return what the newest log states, and the samples of all logs with scores."""
-    held = {(sample.item, sample.epoch) for log in scored for sample in log.samples}
-    planned = newest.planned if scored else newest.planned or 1
-    by_item: dict[str, list[float]] = {}
-    for sample in newest.samples:
-        by_item.setdefault(sample.item, []).append(sample.score(scorer))
-    means = [math.nan if (mean := mean_score(scores)) is None else mean for scores in by_item.values()]
-    stated = newest.stated_accuracy(scorer)
-    where = f"{newest.path}, task {task!r}"
-    return Stated(subject, where, len(held), planned, newest.status, stated, mean_score(means))
-
-
-def _compared(asked: Any) -> str:
-    """Return the beginning of an input's texts, as whole logs and their summaries both have it."""
-    messages = asked if isinstance(asked, list) else [asked]
-    contents = [message.get("content") if isinstance(message, dict) else message for message in messages]
-    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
-    texts = [part.get("text", "") if isinstance(part, dict) else part for part in parts]
-    return " ".join(" ".join(str(text) for text in texts if text).split())[:_COMPARED]
+def _answers(log: Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
+    """Yield the answers of a log, with the questions that no log before had, and their texts or all."""
+    with _whole_samples(log) as whole:
+        for sample in log.samples:
+            item, is_new = f"{log.task}:{sample.item}", f"{log.task}:{sample.item}" not in asked
+            data = whole(sample) if is_new or texts else {}
+            question = _question(data, log.path) if is_new else None
+            asked.add(item)
+            yield Answer(sample.where, item, sample.values, question, _answer(data), sample.epoch)
 
 
 REGISTERED = (
