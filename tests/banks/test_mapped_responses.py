@@ -9,7 +9,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items, with_item_ids
+from pytest_adaptive_eval.banks.responses.ids import rename_items, with_item_ids
 from pytest_adaptive_eval.banks.responses.questions import items_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Reply, Responses
@@ -249,17 +249,6 @@ def test_items_without_a_new_id_are_left_out_and_two_for_one_are_refused():
             rename_items(responses_to("a:1", "b:2"), ids)
     with pytest.raises(ResponsesError, match="gives 'a:1' and 'a:2' the same id 'a'"):
         rename_items(responses_to("a:1", "a:2"), "(.):.*")
-
-
-def test_the_ids_that_join_most_items_are_proposed():
-    given = responses_to(*(f"sums:sum-4-{n}" for n in range(10)))
-    assert propose_ids(given, own(*(f"sum-4-{n}" for n in range(10)))) == ("sums:(.*)", 10)
-    assert propose_ids(given, own("unlike")) == ("", 0)
-    two = responses_to("a:1", "b:2")
-    ids, count = propose_ids(two, own("1", "2"))
-    assert (count, rename_items(two, ids)[0].items) == (2, ("1", "2"))
-    logged = {"t:h": LoggedQuestion("?", names={"doc_id": "0", "doc.id": "q-0"})}
-    assert propose_ids(responses_to("t:h", questions=logged), own("q-0")) == ("doc.id", 1)
 
 
 def test_ids_that_cannot_name_tests_become_others():

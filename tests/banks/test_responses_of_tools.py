@@ -524,7 +524,7 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
 
 def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format="text", hash="h", **more):
     asked = [
-        Administration(i, item, hash, format=format, status="ok" if isinstance(s, int | float) else s or "error",
+        Administration(i, item, hash, format=format, sample=[a for a, _ in answers[: i - 1]].count(item), status="ok" if isinstance(s, int | float) else s or "error",
                        score=s if isinstance(s, int | float) else None)
         for i, (item, s) in enumerate(answers, 1)
     ]  # fmt: skip
@@ -599,7 +599,7 @@ def test_namesakes_are_told_apart_by_their_hashes(tmp_path):
         interview([("q", 0)], "last", "bbbbbbbbbb", decoding="sampled-456"),
         interview([("q", 1)], "alone", ""),
     )
-    names = ("last@aaaaaaaa", "last@bbbbbbbb+greedy-1", "last@bbbbbbbb+sampled-", "alone")
+    names = ("last@aaaaaaaa+d", "last@bbbbbbbb+greedy-1", "last@bbbbbbbb+sampled-", "alone")
     assert read_responses(tmp_path).subjects == names
 
 

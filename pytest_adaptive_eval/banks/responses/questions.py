@@ -219,11 +219,7 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
 
 
 def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
-    """Return grader and answers of an item; several, with one that is a word of the text, become a pattern."""
-    first = question.answers[0].strip()
-    if len(question.answers) == 1 or question.choices:
-        return {"grader": grader, "answer": first.strip("()") if _form(question.answers) == "letter" else first}
-    if grader != "contains":
-        return {"grader": grader, "answer": [answer.strip() for answer in question.answers]}
-    accepted = "|".join(re.escape(answer.strip()) for answer in question.answers)
-    return {"grader": "regex", "answer": rf"(?i)(?<!\w)(?:{accepted})(?!\w)"}
+    """Return grader and answers of an item; a letter stands without parentheses."""
+    marks = "() \n" if _form(question.answers) == "letter" else None
+    answers = [answer.strip(marks) for answer in question.answers]
+    return {"grader": grader, "answer": answers if len(answers) > 1 and not question.choices else answers[0]}

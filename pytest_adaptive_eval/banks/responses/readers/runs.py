@@ -30,9 +30,7 @@ def _read(path: Path) -> RunRecord:
         raise ResponsesError(f"{path}: no run record; expected a file that --adaptive-eval-record or a run wrote")
     try:
         return RunRecord.from_json(data)
-    except UsageError as error:
-        raise ResponsesError(f"{path}: {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (UsageError, TypeError, ValueError, AttributeError) as error:
         raise ResponsesError(f"{path}: the run record is damaged: {error}; restore the file or leave it out") from error
 
 
@@ -48,15 +46,10 @@ def _names(interviews: list[tuple[str, EvaluationRecord]]) -> dict[tuple[str, st
     for where, interview in interviews:
         first.setdefault(_identity(interview.subject, where), interview.subject.name.strip())
     namesakes = Counter(first.values())
-    checkpoints = Counter((name, checkpoint) for (checkpoint, _), name in first.items())
-    names = {}
-    for (checkpoint, decoding), name in first.items():
-        label = name
-        if namesakes[name] > 1:
-            label += f"@{checkpoint[:8]}"
-            label += f"+{decoding[:8]}" if checkpoints[name, checkpoint] > 1 else ""
-        names[checkpoint, decoding] = label
-    return names
+    return {
+        (checkpoint, decoding): name if namesakes[name] == 1 else f"{name}@{checkpoint[:8]}+{decoding[:8]}"
+        for (checkpoint, decoding), name in first.items()
+    }
 
 
 def read_runs(
