@@ -277,8 +277,8 @@ def test_pyirt_lines(tmp_path):
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ('{"subject_id": "b", "responses": {"q1": 3}}', "line 2, key 'q1': the score $value is 3, expected a number"),
-        ('{"subject_id": "b", "responses": {"q1": "x"}}', "the score $value is 'x', expected a number"),
+        ('{"subject_id": "b", "responses": {"q1": 3}}', "line 2, key 'q1', metric 'score': found 3, expected a score"),
+        ('{"subject_id": "b", "responses": {"q1": "x"}}', "found 'x', expected a score"),
         ('{"subject_id": "", "responses": {"q1": 1}}', "line 2, key 'q1': no subject: subject_id is ''"),
         ('{"subject": "b", "responses": {}}', "line 2: nothing at rows 'responses'"),
         ('{"subject_id": "b", ', "line 2: not JSON"),

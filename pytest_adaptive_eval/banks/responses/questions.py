@@ -27,6 +27,13 @@ _GRADERS = {"letter": ("choice", "exact"), "number": ("numeric", "exact"), "text
 _DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 
 
+def inner(data: Any, *keys: str) -> Any:
+    """Return the value under keys, each within the object before; None if there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
 def texts(value: Any) -> tuple[str, ...]:
     """Return a value as texts: each entry of a list, the values of an object, or the value alone."""
     if value is None:

@@ -89,7 +89,7 @@ def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> L
     table = read_table(ReplayTable, dict(options), f"options of replay:{path}")
     if path.is_file() and is_record(path):
         return _replay_record(path, subject or "", table)
-    responses, name = read_subject(path, subject or "", table)
+    responses, name = read_subject(path, subject or "", table, texts=True)
     warnings = responses.check_whole(name, partial=table.partial)
     texts: dict[str, list[str]] = {}
     for item, replies in responses.replies.items():
@@ -105,13 +105,14 @@ def _completion(texts: Sequence[str], score: float) -> Completion:
 
 
 def read_subject(
-    path: Path, name: str, table: ReplayTable, note: Callable[[str], object] = lambda _: None
+    path: Path, name: str, table: ReplayTable, note: Callable[[str], object] = lambda _: None, *, texts: bool = False
 ) -> tuple[Responses, str]:
     """Return the responses in logs, under ids that items of a bank can have, and the name of one subject.
 
     Args:
         name: One subject of several; the only one if empty.
         note: Called with sentences on what is left out.
+        texts: Whether all answers are kept as texts.
 
     Raises:
         ConfigError: There is no such subject, or no name and several.
@@ -123,7 +124,7 @@ def read_subject(
         metric=table.metric,
         filter=table.filter,
         mapping=ResponseMapping(**table.given) if table.given else None,
-        texts=True,
+        texts=texts,
         note=note,
     )
     if table.ids:

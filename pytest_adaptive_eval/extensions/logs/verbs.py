@@ -82,7 +82,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.json is not None:
         check_writable("--json", options.json)
     settings = given_settings(options)
-    settings |= {name: value for name in ("ids", "partial") if (value := getattr(options, name))}
+    settings |= {"partial": True} if options.partial else {}
+    if options.ids:
+        settings["ids"] = str(Path(options.ids).absolute()) if Path(options.ids).is_file() else options.ids
     candidate = _read_log(options.source, settings)
     baseline = None if options.baseline is None else _read_log(options.baseline, settings)
     parts = _parts(candidate, baseline, each_task=options.each_task)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_that, mean_score
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_that
 from pytest_adaptive_eval.banks.responses.mapping import clear_names
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import Responses, Stated
+from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.typed_tables import described
 
@@ -57,17 +58,24 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     files = files_that(is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
     chosen = settings.mapping or ResponseMapping()
     collected = Collected(str(path), texts=settings.texts)
-    readers: list[_Reader] = []
+    rows = scored = 0
     for file in files:
-        readers.append(_Reader(_complete(chosen, file, settings), settings, collected))
-        readers[-1].read(file)
-    if not any(reader.scored for reader in readers):
-        raise _nothing_read(files[0], readers[0].mapping)
-    for file, reader in zip(files, readers, strict=True):
-        if not reader.scored:
+        reader = _Reader(_complete(chosen, file, settings))
+        before = scored
+        for row, values in reader.rows(file):
+            rows += 1
+            value = math.nan if values.get("error") else _score(values, row, reader.mapping, settings)
+            if value is not None:
+                scored += 1
+                subject, item = reader.name(values, "subject", row), reader.name(values, "item", row)
+                collected.add(subject, item, value, values.get("answer"))
+                if (question := as_question(values, file)) is not None:
+                    collected.ask(item, question, row.where)
+        if scored == before:
             settings.note(f"{file}: no row has a score; it is left out")
-    rows = sum(reader.rows for reader in readers)
-    if missing := rows - sum(reader.scored for reader in readers):
+    if not scored:
+        raise _nothing_read(files[0], reader.mapping)
+    if missing := rows - scored:
         settings.note(f"{path.name}: {missing} of {rows} rows have no score, and count as missing")
     if repeated := collected.repeated:
         settings.note(
@@ -75,6 +83,20 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
         )
     collected.check_questions("give --set item=EXPRESSION that tells the questions apart")
     return collected.responses()
+
+
+def _score(values: Mapping[str, Any], row: TableRecord, mapping: ResponseMapping, settings: ReadSettings) -> Any:
+    """Return the score of a row, NaN where it is missing; None for a row that is no response."""
+    if not mapping.score:
+        return grade_reply(values, settings.items)
+    try:
+        return None if values["score"] is None else verdict(values["score"])
+    except ValueError:
+        raise ResponsesError(
+            f"{row.where}: the score {mapping.score} is {values['score']!r:.80}, expected a number in [0, 1], a truth "
+            "value or a verdict such as correct; write it with a function, such as --set score="
+            f"\"lookup({mapping.score}, 'good=1,bad=0')\" or 'scale({mapping.score}, `1`, `10`)'"
+        ) from None
 
 
 class LogTable(ResponseMapping, frozen=True, kw_only=True):
@@ -103,14 +125,9 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
         return first_keys(path) >= {*table.keys}
 
     def read(path: Path, settings: ReadSettings) -> Responses:
-        files = files_that(recognises, path, f"expected {table.content}")
         collected = Collected(str(path), texts=settings.texts)
-        for file in files:
-            reader = _Reader(table, settings, collected)
-            reader.read(file)
-            if not reader.scored:
-                raise ResponsesError(f"{file}: no record has a score; expected {table.content}")
-            collected.stated += _stated(table, file, reader)
+        for file in files_that(recognises, path, f"expected {table.content}"):
+            collected.add_task(_logs(table, file, settings), settings, str(file))
         collected.check_questions("give runs on one version of the data, with the same limit and seed")
         if table.note:
             settings.note(f"{path.name}: {table.note}")
@@ -119,25 +136,34 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
     return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
 
 
-def _stated(table: LogTable, file: Path, reader: _Reader) -> list[Stated]:
-    """Return what a file of JSON states about each subject."""
-    if not table.stated or suffix_of(file) != ".json":
-        return []
-    sums: dict[str, tuple[int, float]] = {}
-    for row in read_records(file, table.stated):
-        planned, total = (_value(expression, row) for expression in (table.planned, table.total))
-        if isinstance(planned, int | float) and isinstance(total, int | float):
-            subject = reader.name(_value(table.subject, row), "subject", row)
-            before = sums.get(subject, (0, 0.0))
-            sums[subject] = before[0] + int(planned), before[1] + total
-    stated = []
-    for subject, (planned, total) in sums.items():
-        scores = reader.scores.get(subject, [])
-        # a failed sample adds nothing to the tool's sum, and the mean is of the others
-        scored = sum(not math.isnan(score) for score in scores)
-        accuracy = total / scored if scored else None
-        stated.append(Stated(subject, str(file), len(scores), planned, "", accuracy, mean_score(scores)))
-    return stated
+def _logs(table: LogTable, file: Path, settings: ReadSettings) -> list[TaskLog]:
+    """Return the log of each subject in a file of a tool, with what a file of JSON states of it."""
+    reader = _Reader(table)
+    answers: dict[str, list[Answer]] = {}
+    for row, values in reader.rows(file):
+        value = None if values.get("error") else values.get("score")
+        scores = value if isinstance(value, Mapping) else {} if value is None else {"score": value}
+        main = _value(table.metric, row)
+        if main in scores and settings.metric is None:
+            scores = {main: scores[main]}
+        item, question = reader.name(values, "item", row), as_question(values, file)
+        answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
+        answers.setdefault(reader.name(values, "subject", row), []).append(answer)
+    sums: dict[str, Counter[str]] = {}
+    for row in read_records(file, table.stated) if table.stated and suffix_of(file) == ".json" else ():
+        planned, total = _value(table.planned, row), _value(table.total, row)
+        if planned is not None and total is not None:
+            subject = reader.name({"subject": _value(table.subject, row)}, "subject", row)
+            sums.setdefault(subject, Counter()).update(planned=planned, total=total)
+    logs = []
+    for subject, own in answers.items():
+        stated = sums.get(subject)
+        scored = sum(bool(answer.values) for answer in own)  # a failed sample adds nothing to the tool's sum
+        accuracies = {"score": stated["total"] / scored} if scored and stated else {}
+        unscored = "" if scored else f"{file}: no answer of {subject} has a score"
+        planned = stated["planned"] if stated else None
+        logs.append(TaskLog(str(file), subject, own, "", planned, "", accuracies, unscored))
+    return logs
 
 
 def _value(expression: str, row: TableRecord) -> Any:
@@ -161,81 +187,26 @@ def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> Re
 
 
 class _Reader:
-    """Reading of a file by one mapping, which may be a tool's table.
+    """Fields of the rows of a file, by a mapping."""
 
-    Attributes:
-        rows, scored: Number of rows, and of those with a score.
-        scores: Scores of each subject, in the order of the rows.
-    """
-
-    def __init__(self, mapping: ResponseMapping, settings: ReadSettings, collected: Collected) -> None:
-        self.mapping, self._settings, self._collected = mapping, settings, collected
-        self._tool = mapping if isinstance(mapping, LogTable) else None
+    def __init__(self, mapping: ResponseMapping) -> None:
+        self.mapping = mapping
         self._fields = {name: parse_expression(text, name) for name, text in mapping.given.items() if name != "rows"}
-        self._metric = ""
-        self.rows = self.scored = 0
-        self.scores: dict[str, list[float]] = {}
 
-    def read(self, file: Path) -> None:
-        """Read one file."""
+    def rows(self, file: Path) -> Iterator[tuple[TableRecord, dict[str, Any]]]:
+        """Yield each row with its fields."""
         plain = any("$value" in text for text in self.mapping.given.values())
         # a tool with files of JSON as well writes one record of them a line
-        lines = self._tool is not None and bool(self._tool.begins) and suffix_of(file) == ".jsonl"
+        lines = isinstance(self.mapping, LogTable) and bool(self.mapping.begins) and suffix_of(file) == ".jsonl"
         for row in read_records(file, "" if lines else self.mapping.rows):
             if plain or isinstance(row.names["value"], Mapping):  # beside objects there may be values, as in rows = "*"
-                self._read_row(row, file)
+                yield row, {name: expression(row.data, row.names) for name, expression in self._fields.items()}
 
-    def _read_row(self, row: TableRecord, file: Path) -> None:
-        self.rows += 1
-        values = {name: expression(row.data, row.names) for name, expression in self._fields.items()}
-        value = math.nan if values.get("error") else self._score(values, row)
-        if value is None:
-            return
-        self.scored += self._tool is None or not math.isnan(value)
-        subject = self.name(values.get("subject", row.names["file"]), "subject", row)
-        item_id = values.get("item")
-        if item_id is None and isinstance(values.get("question"), str | list):
-            item_id = hash_of(values["question"])  # logs without ids join by content
-        item = self.name(item_id, "item", row)
-        self._collected.add(subject, item, value, values.get("answer"))
-        self.scores.setdefault(subject, []).append(value)
-        question = as_question(values, file)
-        if question is not None:
-            self._collected.ask(item, question, row.where)
-
-    def _score(self, values: Mapping[str, Any], row: TableRecord) -> float | None:
-        """Return the score of a row, NaN where it is missing; None for a row that is no response."""
-        if "score" not in self._fields:
-            return grade_reply(values, self._settings.items)
-        value = values["score"]
-        if self._tool and isinstance(value, Mapping):
-            value = self._of_metric(self._tool, value, row)
-        if value is None and self._tool is None:
-            return None
-        try:
-            return verdict(value)
-        except ValueError:
-            expression = self.mapping.score
-            raise ResponsesError(
-                f"{row.where}: the score {expression} is {value!r:.80}, expected a number in [0, 1], a truth value or "
-                f'a verdict such as correct; write it with a function, such as --set score="lookup({expression}, '
-                f"'good=1,bad=0')\" or 'scale({expression}, `1`, `10`)'"
-            ) from None
-
-    def _of_metric(self, tool: LogTable, values: Mapping[str, Any], row: TableRecord) -> Any:
-        """Return the value of the metric that the settings or the tool name, the same in all rows of a file."""
-        main = _value(tool.metric, row)
-        requested = self._settings.metric or (main if main in values else None)
-        name = choose("metric", values, requested, f"{row.where}, metrics")
-        self._metric = self._metric or name
-        if name != self._metric:
-            raise ResponsesError(
-                f"{row.where}: the metric {name!r}, and {self._metric!r} before; give metric one of them"
-            )
-        return values[name]
-
-    def name(self, value: Any, field: str, row: TableRecord) -> str:
-        """Return a subject or an id as text; raise ResponsesError for other values."""
+    def name(self, values: Mapping[str, Any], field: str, row: TableRecord) -> str:
+        """Return the subject, by default the file, or the id of the item, by default a hash of its question."""
+        value = values.get(field, row.names["file"] if field == "subject" else None)
+        if value is None and isinstance(values.get("question"), str | list):
+            value = hash_of(values["question"])  # logs without ids join by content
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import math
 import re
 import sys
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -111,11 +109,8 @@ class Log:
         if any(value is not None for sample in self.samples for value in sample.values.values()):
             return ""
         none = f"{self.path}: none of its samples ({len(self.samples)}) has a score"
-        errors = Counter(text for sample in self.samples if (text := _error_text(sample.data.get("error"))))
-        if not errors:
-            return f"{none}; score the log: inspect score"
-        texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
-        return f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry"
+        error = next((text for sample in self.samples if (text := _error_text(sample.data.get("error")))), "")
+        return f"{none}; they ended by errors, such as {error}" if error else f"{none}; score the log: inspect score"
 
     @property
     def accuracies(self) -> dict[str, Any]:
@@ -292,13 +287,12 @@ def _parts(asked: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
     messages, images = [], list[str]()
     for message in asked:
         content = message.get("content") if isinstance(message, Mapping) else None
-        parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-        images += [image for part in parts if isinstance(image := _resolved(part.get("image"), attached), str)]
-        text = "\n".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
-        text = text if parts else _resolved(content, attached)
-        messages.append(
-            {"role": message.get("role", "user") if isinstance(message, Mapping) else "user", "content": text}
-        )
+        parts = content if isinstance(content, list) else [{"text": _resolved(content, attached)}]
+        plain = [part for part in parts if isinstance(part, Mapping)]
+        texts = [part["text"] for part in plain if isinstance(part.get("text"), str)]
+        images += [image for part in plain if isinstance(image := _resolved(part.get("image"), attached), str)]
+        role = message.get("role", "user") if isinstance(message, Mapping) else "user"
+        messages.append({"role": role, "content": "\n".join(texts)})
     return messages, images
 
 
@@ -312,16 +306,15 @@ def _subjects(logs: Sequence[Log]) -> list[str]:
 
     All local checkpoints run as ``hf/local`` and differ only in ``model_path``.
     """
-    arguments = [_object(log.about, "model_args") for log in logs]
+    arguments: dict[str, list[Mapping[str, Any]]] = {}
+    for log in logs:
+        arguments.setdefault(log.model, []).append(_object(log.about, "model_args"))
     names = []
-    for log, own in zip(logs, arguments, strict=True):
-        same_model = [given for other, given in zip(logs, arguments, strict=True) if other.model == log.model]
-        keys = sorted(set().union(*same_model))
-        differing = [key for key in keys if any(given.get(key) != own.get(key) for given in same_model)]
-        values = {key: own[key] for key in differing if key in own}
-        plain = {key: v if isinstance(v, str) else json.dumps(v, sort_keys=True) for key, v in values.items()}
-        text = ",".join(f"{key}={value}" for key, value in plain.items())
-        names.append(f"{log.model}({text})" if differing else log.model)
+    for log in logs:
+        own, others = _object(log.about, "model_args"), arguments[log.model]
+        differing = sorted(key for key in own if any(other.get(key) != own[key] for other in others))
+        text = ",".join(f"{key}={own[key]}" for key in differing)
+        names.append(f"{log.model}({text})" if text else log.model)
     return names
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_of, named
-from pytest_adaptive_eval.banks.responses.questions import as_question
+from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import first_keys, json_lines, load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
@@ -27,13 +27,6 @@ _SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-
 _NO_METRICS = frozenset({"doc_id", "target", "sample_len"})
 
 
-def _inner(data: Any, *keys: str) -> Any:
-    """Return the value under keys, each within the object before; None if there is none."""
-    for key in keys:
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data
-
-
 def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
     """Return the question of a sample; None if its requests have different contexts, or none.
 
@@ -41,7 +34,7 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
     """
     arguments = sample.get("arguments")
     if isinstance(arguments, Mapping):  # the newer of the tool's two layouts
-        arguments = [[_inner(each, "arg_0"), _inner(each, "arg_1")] for each in arguments.values()]
+        arguments = [[inner(each, "arg_0"), inner(each, "arg_1")] for each in arguments.values()]
     pairs = arguments if isinstance(arguments, list) else []
     requests = [pair[:2] for pair in pairs if isinstance(pair, list) and len(pair) >= 2]
     contexts = [context for context, _ in requests if isinstance(context, str)]
@@ -117,14 +110,14 @@ class _File(NamedTuple):
     @property
     def planned(self) -> Any:
         """Number of documents of the task."""
-        return _inner(self.results, "n-samples", self.task, "effective")
+        return inner(self.results, "n-samples", self.task, "effective")
 
     @property
     def accuracies(self) -> dict[str, Any]:
         """Means by metric and filter; the results may have other sums than means."""
-        listed = _inner(self.results, "configs", self.task, "metric_list") or ()
+        listed = inner(self.results, "configs", self.task, "metric_list") or ()
         means = {each.get("metric") for each in listed if each.get("aggregation") == "mean"}
-        sums = _inner(self.results, "results", self.task) or {}
+        sums = inner(self.results, "results", self.task) or {}
         return {name: value for name, value in sums.items() if name.partition(",")[0] in means}
 
 
@@ -137,7 +130,7 @@ def _files(path: Path) -> tuple[list[_File], list[Stated]]:
             f"{path}: no samples_TASK_TIME.jsonl; expected what lm-evaluation-harness writes with --log_samples"
         )
     results = {folder: _results(folder) for folder in sorted({file.parent for _, file in samples})}
-    models = {folder: _inner([*files.values(), {}][0], "model_name") for folder, files in results.items()}
+    models = {folder: inner([*files.values(), {}][0], "model_name") for folder, files in results.items()}
     counts = Counter(models.values())
     files = []
     for match, file in samples:
@@ -154,9 +147,9 @@ def _missing_tasks(files: Sequence[_File], results: Mapping[Path, Mapping[str, A
     logged = {(file.task, file.subject) for file in files}
     for folder, subject in {file.path.parent: file.subject for file in files}.items():
         for name, data in results[folder].items():
-            for task, counts in (_inner(data, "n-samples") or {}).items():
+            for task, counts in (inner(data, "n-samples") or {}).items():
                 if (task, subject) not in logged:
-                    planned = _inner(counts, "effective") or 1
+                    planned = inner(counts, "effective") or 1
                     yield Stated(subject, f"{folder / name}, task {task!r}", 0, planned, "no samples file")
 
 
