@@ -50,7 +50,7 @@ class ReplayModel(Model):
         self._answers = dict(answers)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], subject: str | None = None, **options: Any) -> ReplayModel:
+    def load(cls, path: str | os.PathLike[str], subject: str | None = None, /, **options: Any) -> ReplayModel:
         """Read recorded answers.
 
         Args:

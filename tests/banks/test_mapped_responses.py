@@ -143,7 +143,7 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
         ),
         (
             {"question_id": 70, "question": "?", "options": ["a", "b"], "answer": "B", "pred": "B", "category": "c"},
-            "item=question_id answer=pred question=question choices=options target=answer category=category",
+            "item=question_id answer=pred question=question choices=parse(options) target=answer category=category",
         ),
         ({"doc": {"id": "x"}, "metrics": {"acc": 1.0}}, "item=doc.id score=metrics.acc"),
     ],

@@ -524,10 +524,17 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
 
 def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format="text", hash="h", **more):
     asked = [
-        Administration(i, item, hash, format=format, sample=[a for a, _ in answers[: i - 1]].count(item), status="ok" if isinstance(s, int | float) else s or "error",
-                       score=s if isinstance(s, int | float) else None)
+        Administration(
+            i,
+            item,
+            hash,
+            format=format,
+            sample=[name for name, _ in answers[: i - 1]].count(item),
+            status="ok" if isinstance(s, int | float) else s or "error",
+            score=s if isinstance(s, int | float) else None,
+        )
         for i, (item, s) in enumerate(answers, 1)
-    ]  # fmt: skip
+    ]
     subject = {"name": name, "checkpoint": checkpoint, "decoding_hash": decoding, "decoding": {}, "environment": {}}
     return made(
         EvaluationRecord,

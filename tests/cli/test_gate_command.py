@@ -127,6 +127,15 @@ def test_published_logs_are_judged(run):
     assert run("gate", helm, "--set", "metric=exact_match", "--set", "filter=test", "--at-least", "0.2")[0] == 1
 
 
+def test_settings_of_reading_reach_the_run(run, tmp_path):
+    rows = [{"n": n, "by": "m", "said": "x", "gold": "xy"[n % 2]} for n in range(10)]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = [f"--set={text}" for text in ("subject=by", "item=n", "score=said == gold")]
+    code, out, _ = run("gate", "r.jsonl", "--at-least", "0.5", *settings)
+    assert code == 0
+    assert "accuracy .500 [.500, .500] >= .50 required" in out
+
+
 @pytest.mark.slow
 def test_names_of_subjects_may_have_slashes(run, tmp_path):
     (tmp_path / "r.csv").write_text("subject,q1,q2\norg/a,1,1\norg/b#2,1,0\n")

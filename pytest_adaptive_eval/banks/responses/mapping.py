@@ -63,6 +63,8 @@ def clear_names(rows: Iterable[TableRecord]) -> ResponseMapping:
         name = next((name for name in names if name in by_name), None)
         if name is not None:
             found[field] = by_name[name]
+    if "choices" in found:  # a cell of a table holds them as a text
+        found["choices"] = f"parse({as_path(found['choices'])})"
     return ResponseMapping(**found)
 
 
