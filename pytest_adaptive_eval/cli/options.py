@@ -69,7 +69,8 @@ def add_fit_arguments(parser: VerbParser) -> None:
 
 def origin(settings: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is recorded on the source of a bank's questions; `settings.source` and `.licence` win."""
-    return {**recorded, **{name: text for name in ("source", "licence") if (text := getattr(settings, name))}}
+    written = {name: getattr(settings, name) for name in ("source", "licence")}
+    return {**recorded, **{name: text for name, text in written.items() if text}}
 
 
 def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | None = None) -> Responses:

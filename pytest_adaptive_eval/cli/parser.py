@@ -55,11 +55,17 @@ class VerbParser(argparse.ArgumentParser):
                 lines = [f"{name}\t{meaning}" for name, meaning in rows]
                 parts.append("\n".join([f"{title}:", *lines]))
         elif details:
-            named = [
-                f"{title}: {', '.join(name for name, _ in rows)}" for title, rows in details if title in self.named
-            ]
-            others = ", ".join(title for title, _ in details if title not in self.named)
-            parts.append("\n".join([f"see {_PAGE} for:", *(f"\t{line}" for line in [*named, others] if line)]))
+            lines = [f"see {_PAGE} for:"]
+            others = []
+            for title, rows in details:
+                if title in self.named:
+                    names = ", ".join(name for name, _ in rows)
+                    lines.append(f"\t{title}: {names}")
+                else:
+                    others.append(title)
+            if others:
+                lines.append(f"\t{', '.join(others)}")
+            parts.append("\n".join(lines))
         if self.examples:
             parts.append("\n".join(["examples:", *(f"  adaptive-eval {example}" for example in self.examples)]))
         self.epilog = "\n\n".join(parts) or None

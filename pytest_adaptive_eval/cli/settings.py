@@ -86,10 +86,11 @@ def add_reading_arguments(parser: VerbParser, table: Callable[[], type[ReadingTa
 def _formats() -> tuple[str, Iterator[tuple[str, str]]]:
     from pytest_adaptive_eval.banks.responses import FORMATS
 
-    return "formats of responses", (
-        (name, "; ".join([reader.content, *(f"{key}: {text}" for key, text in reader.settings.items())]))
-        for name, reader in FORMATS.items()
-    )
+    rows = []
+    for name, reader in FORMATS.items():
+        settings = [f"{key}: {text}" for key, text in reader.settings.items()]
+        rows.append((name, "; ".join([reader.content, *settings])))
+    return "formats of responses", iter(rows)
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

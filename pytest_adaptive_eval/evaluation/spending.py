@@ -57,8 +57,10 @@ class Spending:
         if self.price is None and not self.limited:
             return ""
         step = max(1, len(bank) // SAMPLE)
-        lengths = [len(item.prompt) + sum(len(str(m)) for m in item.messages) for item in bank.items[::step]]
-        prompts = round(questions * sum(lengths) / len(lengths) / CHARACTERS)
+        looked_at = bank.items[::step]
+        characters = sum(len(item.prompt) for item in looked_at)
+        characters += sum(len(str(message)) for item in looked_at for message in item.messages)
+        prompts = round(questions * characters / len(looked_at) / CHARACTERS)
         answers = questions * (longest or DEFAULT_TOKENS)
         parts = [f"about {prompts:,} tokens of prompts for {questions} questions", f"answers of at most {answers:,}"]
         if longest is None:

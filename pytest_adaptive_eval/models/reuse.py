@@ -384,7 +384,11 @@ def _shared_key(key: str) -> str:
 
 def _chat(messages: Sequence[Message]) -> list[list[Any]]:
     """Return the messages of a chat as JSON data, pictures by their content."""
-    return [[m.role, m.text, [_picture_hash(str(Path(m.root, name))) for name in m.images]] for m in messages]
+    chat = []
+    for message in messages:
+        pictures = [_picture_hash(str(Path(message.root, name))) for name in message.images]
+        chat.append([message.role, message.text, pictures])
+    return chat
 
 
 class KnownAnswers:

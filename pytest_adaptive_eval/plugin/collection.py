@@ -345,15 +345,12 @@ class Collection:
             deselected[:] = [item for item in deselected if item not in restored]
         if state.worker:  # a worker prints nothing
             state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
-        planned = [
-            Planned(
-                item.nodeid,
-                getattr(getattr(item, "evaluation", None), "questions", 0),
-                [node.nodeid for node in state.needs.get(item, ())],
-            )
-            for item in items
-            if isinstance(item, EvaluationNode) or item in state.needs
-        ]
+        planned = []
+        for item in items:
+            if isinstance(item, EvaluationNode) or item in state.needs:
+                questions = getattr(getattr(item, "evaluation", None), "questions", 0)
+                needed = [node.nodeid for node in state.needs.get(item, ())]
+                planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:

@@ -424,13 +424,17 @@ def _asks_alike(first: Any, second: Any) -> bool:
         return False
     if len(first.ids) > 1 or len(second.ids) > 1 or first.own_model is not second.own_model:
         return False
-    definitions = [
-        {name: info.name2fixturedefs[name][-1] for name in {*info.names_closure} & {*info.name2fixturedefs} - {"item"}}
-        for info in (first._fixtureinfo, second._fixtureinfo)
-    ]
-    if definitions[0] != definitions[1]:
+    definitions = _definitions(first)
+    if definitions != _definitions(second):
         return False
-    return first.parent is second.parent or all(entry.scope == "session" for entry in definitions[0].values())
+    return first.parent is second.parent or all(entry.scope == "session" for entry in definitions.values())
+
+
+def _definitions(node: Any) -> dict[str, Any]:
+    """Return the fixtures of an interview's test by name."""
+    info = node._fixtureinfo
+    names = {*info.names_closure} & {*info.name2fixturedefs} - {"item"}
+    return {name: info.name2fixturedefs[name][-1] for name in names}
 
 
 def _follower(leader: AskingLoop, node: Any) -> AskingLoop | None:

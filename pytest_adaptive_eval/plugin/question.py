@@ -236,9 +236,11 @@ class QuestionTest(Once):
                 pytest.fail(f"score {self.asked.given:g} of 1", pytrace=False)
         finally:
             item, text = self.asked.item, self.asked.text
+            chat = "\n".join(f"{message.get('role')}: {message.get('content')}" for message in item.messages)
+            choices = "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices))
             sections = {
-                "asked": item.prompt or "\n".join(f"{m.get('role')}: {m.get('content')}" for m in item.messages),
-                "choices": "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices)),
+                "asked": item.prompt or chat,
+                "choices": choices,
                 "images": "\n".join(item.image_paths),
                 "answered": text,
                 "expected": item.answer and f"{item.expected} (by the grader {item.grader})",

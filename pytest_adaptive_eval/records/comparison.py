@@ -106,6 +106,8 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     common = [item for item in old if item in new]
     abilities = _of_metric(changes, "ability") if before.bank.scale == after.bank.scale else {}
     accuracies = _of_metric(changes, "accuracy")
+    lost = tuple(item for item in common if new[item] < old[item])
+    gained = tuple(item for item in common if new[item] > old[item])
     return Comparison(
         after.name,
         subjects,
@@ -115,8 +117,8 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
         parts=abilities,
         categories=accuracies,
         common=len(common),
-        lost=tuple(item for item in common if new[item] < old[item]),
-        gained=tuple(item for item in common if new[item] > old[item]),
+        lost=lost,
+        gained=gained,
     )
 
 

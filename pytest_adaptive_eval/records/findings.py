@@ -53,10 +53,12 @@ def _levels(result: SessionResult) -> LevelsRecord | None:
         return None
     from pytest_adaptive_eval.ladder.result import crossing
 
+    accuracies = [None if np.isnan(accuracy) else accuracy for accuracy in ladder.accuracies.tolist()]
+    asked = [len(level) for level in ladder.scores]
     levels = LevelsRecord(
         ladder.cap,
-        [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
-        [len(level) for level in ladder.scores],
+        accuracies,
+        asked,
         ladder_policy.queries,
         guess=list(ladder_policy.floors(len(ladder.scores))),
     )

@@ -300,7 +300,8 @@ class History:
             ConfigError: No run has that name, or several do.
         """
         ids = [record.run for record in self.runs]
-        matches = [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
+        equal = [run for run in ids if run == name]
+        matches = equal or [run for run in ids if run.startswith(name)]
         if name == LATEST and ids:
             matches = [self.newest.run]
         if not ids:

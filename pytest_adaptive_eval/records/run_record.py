@@ -138,10 +138,12 @@ def by_item(administrations: list[Administration], samples: int) -> list[Adminis
     for a in administrations:
         if a.sample < samples:
             groups.setdefault(a.item, []).append(a)
-    return [
-        replace(group[0], score=item_score([*(a.score for a in group), *[None] * (samples - len(group))]))
-        for group in groups.values()
-    ]
+    items = []
+    for group in groups.values():
+        scores = [answer.score for answer in group]
+        missing = [None] * (samples - len(group))
+        items.append(replace(group[0], score=item_score([*scores, *missing])))
+    return items
 
 
 def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:

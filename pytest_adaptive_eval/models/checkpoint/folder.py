@@ -181,7 +181,8 @@ def _read_safely(
         if file == "config.json" or file.endswith("_config.json"):
             _refuse_keys(root / file, document)
     sizes = [check_header(root / file) for file in files if file.endswith(".safetensors")]
-    tensors, largest = sum(size[0] for size in sizes), max(size[1] for size in sizes)
+    tensors = sum(size[0] for size in sizes)
+    largest = max(size[1] for size in sizes)
     for file in ("config.json", "open_clip_config.json"):
         check_sizes(root / file, _walk(documents.get(file)), tensors, largest)
     return files, documents

@@ -149,18 +149,12 @@ def chat_of_item(item: Item) -> list[dict[str, Any]]:
 
 def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the messages of a chat, with images before the text; raise BankError if an image is missing or refused."""
-    return [
-        {
-            "role": message.role,
-            "content": _plain(
-                [
-                    *(picture_part(open_image(name, message.root)) for name in message.images),
-                    {"type": "text", "text": message.text},
-                ]
-            ),
-        }
-        for message in messages
-    ]
+    chat = []
+    for message in messages:
+        parts = [picture_part(open_image(name, message.root)) for name in message.images]
+        content = _plain([*parts, {"type": "text", "text": message.text}])
+        chat.append({"role": message.role, "content": content})
+    return chat
 
 
 def text_of_item(item: Item) -> str:
