@@ -4,8 +4,8 @@
 *cross-modal* (only image and text together lower their difficulty much) and half shortcuts (one modality alone does),
 fits, and prints for every seed and at the end: ROC-AUC of finding the cross-modal items by their fitted gain; the
 coverage of nominal 95 % intervals of the four abilities, each in standard deviations of the population, as where a
-scale begins and its unit cannot be told (`benchmarks.multimodal_marginal`); and the correlation of those abilities with the
-planted ones. An ability at a bound counts as a miss. ``--grid`` tries all bounds q in place of the planted one.
+scale begins and its unit cannot be told (`benchmarks.multimodal_marginal`); and the correlation of those abilities with
+the planted ones. An ability at a bound counts as a miss. ``--grid`` tries all bounds q in place of the planted one.
 """
 
 from __future__ import annotations

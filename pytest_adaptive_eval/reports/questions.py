@@ -7,7 +7,6 @@ import io
 import json
 import shlex
 import stat
-import struct
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,6 @@ THUMBNAIL = 5_000  #: Bytes of a thumbnail.
 _FILE = 50_000_000  #: Files larger than this are not opened.
 #: Longest side in pixels, and qualities as JPEG, tried in this order.
 _SIDES, _QUALITIES = (224, 192, 160, 128, 96, 64, 48, 32), (80, 65, 50)
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
     try:
         from PIL import Image
     except ImportError:
-        return _undecoded(data, limit)
+        return Thumbnail(sentence="a smaller copy of it needs Pillow")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is below Pillow's
@@ -104,16 +102,6 @@ def _smaller(image: ImageFile, limit: int) -> Thumbnail:
             if out.tell() <= limit:
                 return _encoded(out.getvalue(), "jpeg", *whole.size)
     return Thumbnail(sentence="it does not fit into a thumbnail")
-
-
-def _undecoded(data: bytes, limit: int) -> Thumbnail:
-    """Return a small PNG as it is, with the size in its header."""
-    if not data.startswith(_PNG) or data[12:16] != b"IHDR" or len(data) > limit:
-        return Thumbnail(sentence="a smaller copy of it needs Pillow")
-    width, height = struct.unpack(">II", data[16:24])
-    if width * height > MAX_PIXELS:
-        return _TOO_LARGE
-    return _encoded(data, "png", width, height)
 
 
 def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
