@@ -212,12 +212,9 @@ def calibrate(
     texts = _texts(grouped_responses, items)
     scale = None
     if formats is not None and in_formats is not None and not fit.interrupted:
-        from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
-
-        low = np.array([LOW_QUALITY in item.meta for item in texts])
-        modalities, form = formats[0].modalities, formats[1]
-        scale = format_scale(in_formats, modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
-        quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
+        scale = _scale_of_formats(in_formats, formats, texts, recipe, seed, progress)
+        if not scale.report["converged"]:
+            quality = replace(quality, problems=(*quality.problems, _UNSETTLED))
     replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
     fits_of_parts = PartFits(recipe)
     designs = None
@@ -241,6 +238,22 @@ def _in_formats(formats: FormatResponses, responses: Responses) -> Array:
     rows = [formats.subjects.index(name) for name in responses.subjects]
     columns = {name: n for n, name in enumerate(formats.items)}
     return np.asarray(formats.scores[np.ix_(rows, [columns[name] for name in responses.items])])
+
+
+def _scale_of_formats(
+    scores: Array,
+    formats: tuple[FormatResponses, Form],
+    items: Sequence[Item],
+    recipe: Recipe,
+    seed: int,
+    progress: Callable[[str], None],
+) -> FormatScale:
+    """Return the scale that is fitted to responses in all formats."""
+    from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
+
+    low = np.array([LOW_QUALITY in item.meta for item in items])
+    responses, form = formats
+    return format_scale(scores, responses.modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
 
 
 def _accuracies(

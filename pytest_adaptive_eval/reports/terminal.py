@@ -159,11 +159,12 @@ def _interviews(entries: Sequence[ReportView], width: int) -> list[Line]:
     end_width = width - table_width - 2
     end_column = end_width >= max(len(_END), min(map(columns, ends)))
     lines: list[Line] = []
-    if table_width <= width:
+    fits = table_width <= width
+    if fits:
         head = _row(heads, widths) + (f"  {_END}" if end_column else "")
         lines.append(((head, _BOLD),))
     for view, row, ending in zip(shown, rows, ends, strict=True):
-        if table_width > width:
+        if not fits:
             lines += _block(row, ending, width)
         elif end_column and columns(ending) <= end_width:
             lines += _styled([f"{_row(row, widths)}  {ending}"])

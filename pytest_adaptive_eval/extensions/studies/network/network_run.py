@@ -52,20 +52,30 @@ def hold_network(
         ConfigError: The pool lacks a model, the folder for pictures is missing, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
-    for node in network.nodes:
-        if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
-            raise ConfigError(
-                f"{network.where}: node {node.name!r}: its task has pictures, and the folder for them is missing"
-            )
+    _check_pictures(network, pictures)
     for name in (*network.subjects, *network.agents):
         pool.model(name)  # refuses a name that it lacks
     loads = dict(pool.loads)
     engine = Engine(pool, Completions() if replies is None else replies, concurrency)
     results = engine.run(_Scheduler(network, content_filter or network.content_filter or allow_all, pictures).ready)
     nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
+    if network.supervision is not None:
+        # no other result depends on the reviews, so one load of the supervisor suffices
+        nodes = _reviewed(engine, network.supervision, nodes, [results[node.name][1] for node in nodes])
+    return _result(network, engine, nodes, {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())})
+
+
+def _check_pictures(network: Network, pictures: Path | None) -> None:
+    """Raise a ConfigError if a node has pictures and there is no folder for them."""
+    for node in network.nodes:
+        if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
+            raise ConfigError(
+                f"{network.where}: node {node.name!r}: its task has pictures, and the folder for them is missing"
+            )
+
+
+def _result(network: Network, engine: Engine, nodes: Sequence[NodeResult], loads: Mapping[str, int]) -> NetworkResult:
     supervision = network.supervision
-    if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
-        nodes = _reviewed(engine, supervision, nodes, [results[node.name][1] for node in nodes])
     truncated = {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items())}
     return NetworkResult(
         network.topology,
@@ -78,7 +88,7 @@ def hold_network(
         network.seed,
         network.rounds,
         network.confidence,
-        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
+        loads,
         engine.recalled,
         {name: counts for name, counts in truncated.items() if counts[0]},
     )

@@ -35,6 +35,14 @@ PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}
 CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "depth")
 
 
+def _are_names(values: Sequence[Any]) -> bool:
+    """Return whether values are a list of at least one name, each of them once."""
+    if isinstance(values, str) or not values:
+        return False
+    named = all(isinstance(value, str) and value.strip() for value in values)
+    return named and len(set(values)) == len(values)
+
+
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
     """Settings of tasks, rounds and scores, see `PanelTable`; the defaults are the paper's.
@@ -82,8 +90,7 @@ class PeerSettings:
             yield f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'"
         names = [difficulty.name for difficulty in self.difficulties]
         for key, values in (("topics", self.topics), ("criteria", self.criteria), ("difficulties", names)):
-            listed = not isinstance(values, str) and all(isinstance(v, str) and v.strip() for v in values)
-            if not listed or not values or len(set(values)) < len(values):
+            if not _are_names(values):
                 yield f"{key} is {values!r}, expected a list of at least one name, each name once"
         for difficulty in self.difficulties:
             if not 0.0 < difficulty.share < float("inf"):
