@@ -13,11 +13,9 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.extensions.studies.network.node import (
-    ContentFilter,
     Exchanges,
     LevelItems,
     NodeInterview,
-    allow_all,
     blank,
     review,
 )
@@ -34,7 +32,6 @@ def hold_network(
     pool: ModelPool,
     *,
     replies: CompletionStore | None = None,
-    content_filter: ContentFilter | None = None,
     pictures: Path | None = None,
     concurrency: int = 8,
 ) -> NetworkResult:
@@ -44,8 +41,6 @@ def hold_network(
         pool: Contains a model for each of `Network.subjects` and `Network.agents`. It stays open.
         replies: Kept replies. With the replies of an interrupted run the result is the same as without the
             interruption.
-        content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
-            or an empty text. A flagged question is not asked; a flagged answer is scored. By default the network's.
         concurrency: Concurrent calls to models behind servers.
 
     Raises:
@@ -57,7 +52,7 @@ def hold_network(
         pool.model(name)  # refuses a name that it lacks
     loads = dict(pool.loads)
     engine = Engine(pool, Completions() if replies is None else replies, concurrency)
-    results = engine.run(_Scheduler(network, content_filter or network.content_filter or allow_all, pictures).ready)
+    results = engine.run(_Scheduler(network, pictures).ready)
     nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
     if network.supervision is not None:
         # no other result depends on the reviews, so one load of the supervisor suffices
@@ -110,7 +105,6 @@ def _reviewed(
 @dataclass(slots=True)
 class _Scheduler:
     network: Network
-    content_filter: ContentFilter
     pictures: Path | None
 
     def ready(self, results: Mapping[str, Any]) -> dict[str, Callable[[], Conversation[Any]]]:
@@ -129,7 +123,7 @@ class _Scheduler:
         earlier = self.network.ancestors(node.name) if self.network.passing else ()
         dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
-        return NodeInterview(self.network, node, items, dialogues, self.content_filter).run()
+        return NodeInterview(self.network, node, items, dialogues).run()
 
     def _passed(self, dialogue: Dialogue) -> Dialogue:
         """Return a dialogue with the meaningless text that is added to it, which seed and node determine."""

@@ -51,7 +51,6 @@ class PeerSettings:
         seed: Seed of the models that set tasks, topics and difficulties.
         task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
             default.
-        content_filter: ``python:module:function`` of the filter of tasks and answers; none if empty.
 
     Raises:
         ConfigError: A value is out of range, or a list is empty or has duplicates.
@@ -70,7 +69,6 @@ class PeerSettings:
     task_tokens: int | None = None
     answer_tokens: int | None = None
     rank_tokens: int | None = None
-    content_filter: str = ""
 
     def __post_init__(self) -> None:
         check_faults(self._faults())
@@ -119,8 +117,7 @@ class PeerSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; see `from_json`."""
-        data = asdict(self)
-        return data if self.content_filter else {name: data[name] for name in data if name != "content_filter"}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
