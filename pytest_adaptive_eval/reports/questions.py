@@ -8,7 +8,7 @@ import json
 import shlex
 import stat
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -248,11 +248,7 @@ def wrong_answers(
 
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
-    wrong = []
-    for interview in interviews:
-        for asked in interview.administrations:
-            if asked.score is not None and asked.score < 0.5:
-                wrong.append(WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None))
+    wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
     shown = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
     known = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
     for n, answer in enumerate(shown):
@@ -262,6 +258,12 @@ def wrong_answers(
     expected = all(answer.chance is not None for answer in shown)
     which = f"the {len(shown)} least expected" if expected else f"the first {len(shown)}"
     return shown, f"{which} of {len(wrong)}" if len(wrong) > len(shown) else ""
+
+
+def _wrong_of(interview: EvaluationRecord) -> Iterator[WrongAnswer]:
+    for asked in interview.administrations:
+        if asked.score is not None and asked.score < 0.5:
+            yield WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:
