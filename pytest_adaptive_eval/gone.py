@@ -27,6 +27,8 @@ GONE: Mapping[str, str] = {
     "backtest --set stratify": "raise --splits, which averages over the sizes of the test subjects",
     "bank twin": "a copy of the bank with swapped images or texts can be written by a script",
     "doctor --ask": "name the model with --model, which asks a server for one token",
+    "gate --rescore": "run pytest with --adaptive-eval-model=replay:RECORD on the evaluation whose gates judge",
+    "gate --gates": "run pytest with --adaptive-eval-model=replay:LOG on the evaluation whose gates judge",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",
 }

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_again, read_baseline
+from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_baseline
 from pytest_adaptive_eval.records.run_record import Administration
 
 BANK = ItemBank.uncalibrated("toy", [Item(f"q{i}", "?", "a") for i in range(1, 5)])
@@ -36,20 +36,6 @@ def test_the_path_is_kept_as_given_in_the_first_folder_and_in_full_elsewhere(fol
         assert len(file.source.hash) == 16
         assert file.baseline.name == "late"
         np.testing.assert_array_equal(file.baseline.scores, [1, 1, 1, 1])
-        again = read_again(file.source, folders, BANK, "toy")
-        np.testing.assert_array_equal(again.baseline.scores, [1, 1, 1, 1])
-
-
-def test_answers_that_changed_since_the_comparison_are_refused(folders: list[Path]) -> None:
-    path = folders[0] / "old.csv"
-    path.write_text(MATRIX)
-    source = read_baseline("replay:old.csv#early", folders, BANK, "toy").source
-    path.write_text(MATRIX.replace("0.25", "0.5"))
-    with pytest.raises(BaselineError, match=r"old\.csv, whose answers have changed since"):
-        read_again(source, folders, BANK, "toy")
-    path.unlink()
-    with pytest.raises(BaselineError, match=r"was compared with old\.csv, which does not exist any more"):
-        read_again(source, folders, BANK, "toy")
 
 
 def test_a_missing_file_names_every_folder_tried_once(folders: list[Path]) -> None:

@@ -148,24 +148,6 @@ class Session:
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
 
-    @classmethod
-    def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
-        """Return the ended session of one subject, by the policy's estimator and stopping rule."""
-        first = log.items[: log.take_all].tolist()
-        session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
-        session.horizon, session.fixed, session.awaited = log.horizon, log.fixed, log.awaited
-        if session.assistance is None or not session.assistance.design.uniform:
-            session.block = policy.uniform_block(max(policy.budget_on(bank), len(log)), len(first))
-        own = slice(*session.block)
-        if not np.allclose(log.propensities[own] * (len(bank) - np.arange(len(log))[own]), 1.0):  # of earlier versions
-            session.block = len(log), len(log)
-        if len(log):
-            session._open(Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None]))
-            session.tell(log.scores[None])
-        session.stop[0] = stop
-        session.stopped_at[0] = session.asked
-        return session
-
     def _checked_first(self, items: Sequence[int]) -> Ints:
         """Return the items that are asked first, if the policy and a repeated baseline allow it."""
         first = np.array(items, dtype=np.int64)

@@ -132,5 +132,5 @@ def _unwatched(history: History, options: argparse.Namespace) -> str:
     if not evaluations:
         return no_runs_text(options)
     if not asked:
-        return "all of them are copies, rescored or merged: only runs that asked are watched"
+        return "all of them are merged: only runs that asked are watched"
     return "no evaluation came to its end and measured something"

@@ -58,8 +58,8 @@ class VerbParser(argparse.ArgumentParser):
             named = [
                 f"{title}: {', '.join(name for name, _ in rows)}" for title, rows in details if title in self.named
             ]
-            titles = ", ".join(title for title, _ in details)
-            parts.append("\n".join([f"see {_PAGE} for:", f"\t{titles}", *(f"\t{line}" for line in named)]))
+            others = ", ".join(title for title, _ in details if title not in self.named)
+            parts.append("\n".join([f"see {_PAGE} for:", *(f"\t{line}" for line in [*named, others] if line)]))
         if self.examples:
             parts.append("\n".join(["examples:", *(f"  adaptive-eval {example}" for example in self.examples)]))
         self.epilog = "\n\n".join(parts) or None

@@ -79,6 +79,7 @@ def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]],
 def add_reading_arguments(parser: VerbParser, table: Callable[[], type[ReadingTable]]) -> None:
     """Add the settings of a table by which responses are read, and list the formats at the end of the help."""
     parser.details.append(_formats)
+    parser.named.add("formats of responses")
     add_settings_arguments(parser, table)
 
 

@@ -103,7 +103,7 @@ class GateTable(Table, frozen=True, kw_only=True):
     on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
         None
     )
-    method: Annotated[str | None, described("test of an ability, draws by default", METHODS)] = None
+    method: Annotated[str | None, described("test of an ability or an accuracy, draws by default", METHODS)] = None
     subject: Annotated[str | None, described("one of several subjects or nodes; the candidate by default")] = None
 
 

@@ -39,7 +39,8 @@ KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "r
 RANKS = ("rank_within", "above")  #: Kinds that compare with other subjects.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
-METHODS = ("draws", "likelihood-ratio")  #: Tests that may decide a condition.
+LIKE_QUESTIONS = "like-questions"  #: Test of an accuracy that takes the bank for a sample of questions like these.
+METHODS = ("draws", "likelihood-ratio", LIKE_QUESTIONS)  #: Tests that may decide a condition.
 
 
 class Metric(Generic[Result_contra]):
@@ -197,7 +198,8 @@ class Condition:
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
         method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
-            see `claims.classification`.
+            see `claims.classification`. Test of an accuracy: bets on the draws, or ``like-questions``, which takes the
+            bank for a sample.
 
     Raises:
         ConfigError: A value is out of range, or the metric has no such condition.
@@ -312,7 +314,7 @@ class Condition:
     @property
     def whole(self) -> bool:
         """True if the condition needs the whole budget, since no stopping rule serves it."""
-        return self.by_rank or self.measure.whole_budget
+        return self.by_rank or self.measure.whole_budget or self.method == LIKE_QUESTIONS
 
     def denials(self, bank: ItemBank) -> int:
         """Return the number of claims whose denial is corrected for all claims of the run."""

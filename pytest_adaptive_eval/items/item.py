@@ -90,14 +90,23 @@ class Status(enum.StrEnum):
     SANDBOX_ERROR = "sandbox_error"
     NOT_RUN = "not_run"
     NOT_AWAITED = "not_awaited"
+    NOT_RECORDED = "not_recorded"
 
     @property
     def infrastructure(self) -> bool:
         """Whether the run is at fault, not the subject."""
         return self in _INFRASTRUCTURE
 
+    @property
+    def fault(self) -> bool:
+        """Whether it counts towards the faults that end a run; a score that a finished log lacks does not."""
+        return self.infrastructure and self not in (Status.NOT_AWAITED, Status.NOT_RECORDED)
 
-_INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN, Status.NOT_AWAITED)
+
+_INFRASTRUCTURE = (
+    *(Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN),
+    *(Status.NOT_AWAITED, Status.NOT_RECORDED),
+)
 #: Statuses of answers that a subject did not finish or did not give, and their words.
 UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED: "cut at the cap"}
 

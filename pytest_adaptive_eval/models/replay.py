@@ -1,12 +1,14 @@
 """Recorded answers as a subject, to try a policy or a gate without a model.
 
-Two formats are read:
+Two formats are read here:
 
 * a matrix, CSV or gzipped CSV, with one row per subject and one column per
   item.  The first column is ``subject``; ``run`` and ``step`` may follow.  A
   cell holds a score in [0, 1], or nothing for an item without an answer;
 * JSON lines, one answer per line: ``{"id": ..., "text": ..., "score": ...,
   "status": ..., "detail": ...}``, with a text, a score or a status.
+
+Records of runs, and logs of tools, are read by the extension ``logs``.
 """
 
 from __future__ import annotations
@@ -19,20 +21,22 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
-from pytest_adaptive_eval.tables import Cells, MatrixRow, MatrixTable, read_lines
+from pytest_adaptive_eval.registry import service
+from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, MatrixRow, MatrixTable, read_lines
 
 
 class ReplayModel(Model):
     """Recorded answers, looked up by item id.
 
-    Created by `load`. An item without a recorded answer gets the status ``not_run``.
+    Created by `load`. An item without a recorded answer gets the status ``not_run``, and one whose recorded answer has
+    no score ``not_recorded``.
 
     Args:
         source: File of the answers, for the record.
@@ -48,26 +52,27 @@ class ReplayModel(Model):
         self._answers = dict(answers)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], subject: str | None = None) -> ReplayModel:
+    def load(cls, path: str | os.PathLike[str], subject: str | None = None, /, **options: Any) -> ReplayModel:
         """Read recorded answers.
 
         Args:
-            path: A ``.csv``, ``.csv.gz`` or ``.jsonl`` file.
-            subject: Row of a matrix; optional if there is only one. For JSON lines it is the subject's name, by default
-                that of the file.
+            path: A matrix (``.csv``, ``.csv.gz``), JSON lines of answers, a run's record, or logs of another tool.
+            subject: Row of a matrix, or subject of the logs; optional if there is only one. For JSON lines of answers
+                it is the subject's name, by default that of the file.
+            options: Settings by which logs are read, see `extensions.logs.replay.ReplayTable`.
 
         Raises:
-            ConfigError: The file is missing or malformed, or has no such subject.
+            ConfigError: The file is missing, malformed or not whole, or has no such subject.
         """
         file = Path(path)
-        if file.name.endswith((".csv", ".csv.gz")):
-            with _reporting(file):
-                name, answers = _read_matrix(file, subject)
-        elif file.suffix == ".jsonl":
-            with _reporting(file):
+        with _reporting(file):
+            if options or not _is_own(file):
+                logged: ReplayModel = service("replay_log", "logs")(file, subject, options)
+                return logged
+            if file.suffix == ".jsonl":
                 name, answers = subject or file.stem, _read_json_lines(file)
-        else:
-            raise ConfigError(f"recorded answers {str(file)!r}: expected a file .csv, .csv.gz or .jsonl")
+            else:
+                name, answers = _read_matrix(file, subject)
         return cls(name, answers, str(file))
 
     @property
@@ -82,11 +87,27 @@ class ReplayModel(Model):
                 f"recorded answers of {self.identity.name!r} are looked up by item id, and a bare prompt has none; "
                 "pass the item: `model.generate(item)` or `item.score(model.score(item))`"
             )
-        return [
-            self._answers.get(item.id)
-            or Completion("", Status.NOT_RUN, detail=f"no answer of {self.identity.name!r} to {item.id!r} was recorded")
-            for item in items
-        ]
+        return [self.find(item) for item in items]
+
+    def find(self, item: Item) -> Completion:
+        """Return the recorded answer to an item."""
+        recorded = self._answers.get(item.id)
+        detail = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
+        return Completion("", Status.NOT_RUN, detail=detail) if recorded is None else recorded
+
+
+def _is_own(file: Path) -> bool:
+    """Return whether a file is a matrix with subjects in rows, or JSON lines of answers; by its first line."""
+    if not file.name.endswith((".csv", ".csv.gz", ".jsonl")):
+        return False
+    if file.suffix != ".jsonl":
+        return MatrixTable(file).corner not in (*ITEM_WORDS, "index")
+    try:
+        first = json.loads(next(read_lines(file), ""))
+    except (ValueError, RecursionError):
+        return True
+    keys = first.keys() if isinstance(first, dict) else set[str]()
+    return not keys or "id" in keys or bool(keys & {"text", "status"})
 
 
 @contextlib.contextmanager
@@ -107,7 +128,7 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     chosen: MatrixRow | None = None
     names: list[str] = []
     table = MatrixTable(file)
-    if table.corner != "subject":
+    if table.corner not in SUBJECT_WORDS:
         raise ConfigError(f"{file}, line 1: the first column is {table.corner!r}, expected 'subject', then item ids")
     for row in table:
         names.append(row.identity)
@@ -122,7 +143,7 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
         scores = [cells[cell] for cell in chosen.cells]
     except ValueError:
         raise table.bad_cell(chosen, cells) from None
-    missing = Completion("", Status.NOT_RUN, detail="no answer was recorded")
+    missing = Completion("", Status.NOT_RECORDED, detail="no answer was recorded")
     answers = {
         item: missing if math.isnan(score) else Completion("", score=score)
         for item, score in zip(table.columns, scores, strict=True)

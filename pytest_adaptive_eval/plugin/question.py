@@ -322,6 +322,8 @@ class QuestionTest(Once):
             score = 0.0
         except Unscored as fault:
             response = self._ungraded(fault)
+            if response.status is Status.NOT_RECORDED:
+                return response
             if response.status.infrastructure:
                 self.response = response
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from pytest_adaptive_eval.registry import service
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
+_ANSWERS = "replay:"  #: Prefix of files and folders that are read as recorded answers, whatever their name.
 STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
@@ -121,8 +122,8 @@ def read_baseline(
 
     Args:
         spec: A run's record (``.json``); a history (a run folder, a folder or zip of records), for its newest run that
-            passed; or recorded answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one
-            subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
+            passed; or recorded answers (``.csv``, ``.csv.gz``, ``.jsonl``, or anything after ``replay:``), with
+            ``#NAME`` for one subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
             ``wandb:ENTITY/PROJECT/RUN``.
         evaluation: Name of the candidate's evaluation, and of its interview in a record.
         run: Id of a run of the history in place of the newest that passed.
@@ -138,7 +139,7 @@ def read_baseline(
         path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
     )
     with _as_baseline_error():
-        if source.is_dir() or source.suffix in (".zip", ".json"):
+        if not spec.startswith(_ANSWERS) and (source.is_dir() or source.suffix in (".zip", ".json")):
             file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
         else:
             file = _from_answers(source, subject or None, bank)
@@ -183,7 +184,7 @@ def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
 
 def baseline_path(spec: str) -> tuple[str, str]:
     """Return the path of a baseline's file, and the subject in it, empty for the only one."""
-    path, _, subject = spec.removeprefix("replay:").partition("#")
+    path, _, subject = spec.removeprefix(_ANSWERS).partition("#")
     return path, subject
 
 
@@ -191,24 +192,6 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     with _as_baseline_error():
         file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
-
-
-def read_again(source: BaselineSource, folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
-    """Return the baseline that a recorded run was compared with.
-
-    Raises:
-        BaselineError: It is missing, has changed, or belongs to another bank.
-    """
-    path = source.path
-    spec = f"{path}#{source.subject}" if source.subject else path
-    fault = "which does not exist any more"
-    if is_tracked(path) or find_input(path, folders) is not None:
-        with suppress(BaselineMissing):
-            file = read_baseline(spec, folders, bank, evaluation, run=source.run)
-            if file.source.hash == source.hash:
-                return file
-            fault = "whose answers have changed since"
-    raise BaselineError(f"the run was compared with {path}, {fault}: name a baseline with --baseline FILE")
 
 
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:

@@ -394,7 +394,7 @@ class RunRecord(Record):
         missing: Node ids of planned evaluations and gates without a result.
         deselected: Node ids of gates that were found and did not run.
         shard: Number of the shard that the run is, as ``2 of 3``; empty for a whole run.
-        rescored_from, merged: Ids of the runs that a derived record is of.
+        merged: Ids of the runs that a derived record is of.
         only_required_gates_absent: The run failed for nothing but required gates without a result.
         only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
@@ -402,7 +402,7 @@ class RunRecord(Record):
     nested = ("evaluations", "gates")
     sparse = frozenset(
         {
-            "required", "missing", "deselected", "shard", "rescored_from", "merged", "only_required_gates_absent",
+            "required", "missing", "deselected", "shard", "merged", "only_required_gates_absent",
             "only_baselines_missing",
         }
     )  # fmt: skip
@@ -419,7 +419,6 @@ class RunRecord(Record):
     missing: list[str] = []
     deselected: list[str] = []
     shard: str = ""
-    rescored_from: str = ""
     merged: list[str] = []
     only_required_gates_absent: bool = False
     only_baselines_missing: bool = False
@@ -467,15 +466,8 @@ class RunRecord(Record):
 
     @property
     def copied_from(self) -> str:
-        """``rescored from RUN`` or ``merged of N``; empty for a run with answers of its own."""
-        if self.rescored_from:
-            return f"rescored from {self.rescored_from}"
+        """``merged of N``; empty for a run with answers of its own."""
         return f"merged of {len(self.merged)}" if self.merged else ""
-
-    @property
-    def sources(self) -> list[str]:
-        """Ids of the runs whose answers a derived record holds; empty for any other record."""
-        return [self.rescored_from] if self.rescored_from else self.merged
 
     def fail_without_required(self) -> None:
         """Set the exit status of a run that passed but for required gates without a result."""
@@ -544,11 +536,6 @@ def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
     yield from filter(None, interview.warnings)
     if interview.interviewer:
         yield from filter(None, interview.interviewer.faults)
-
-
-def recorded_must_pass(interview: EvaluationRecord) -> tuple[MustPassAnswer, ...]:
-    """Return the answers to the items of a recorded interview that must pass."""
-    return must_pass_answers(interview.policy.must_pass, interview.administrations)
 
 
 def must_pass_answers(items: Iterable[str], administrations: Sequence[Administration]) -> tuple[MustPassAnswer, ...]:

@@ -212,7 +212,14 @@ def test_own_grader_and_what_it_may_give() -> None:
     assert set(grader_kinds()) >= {"exact", "choice", "numeric", "contains", "regex", "yesno", "math", "json", "f1"}
 
 
-INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN, Status.NOT_AWAITED)
+INFRASTRUCTURE = (
+    Status.TIMEOUT,
+    Status.ERROR,
+    Status.SANDBOX_ERROR,
+    Status.NOT_RUN,
+    Status.NOT_AWAITED,
+    Status.NOT_RECORDED,
+)
 
 
 def test_what_the_infrastructure_did_has_no_score() -> None:
@@ -275,7 +282,7 @@ def test_a_long_text_tells_how_many_characters_were_cut() -> None:
 
 def test_faults_of_the_run_are_told_from_those_of_the_subject() -> None:
     faults = {status.value for status in Status if status.infrastructure}
-    assert faults == {"timeout", "error", "sandbox_error", "not_run", "not_awaited"}
+    assert faults == {"timeout", "error", "sandbox_error", "not_run", "not_awaited", "not_recorded"}
 
 
 def test_formats() -> None:

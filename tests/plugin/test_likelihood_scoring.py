@@ -130,18 +130,6 @@ def test_another_template_does_not_resume(project: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_a_record_is_rescored_in_the_form_in_which_it_was_asked(project: pytest.Pytester) -> None:
-    project.path.joinpath("adaptive-eval.toml").write_text(TOML)
-    before = record(project)["interviews"][0]
-    result = project.run("adaptive-eval", "gate", "--rescore", "r.json", "--output", "again.json")
-    assert result.ret in (0, 1), result.errlines
-    after = json.loads((project.path / "again.json").read_text())["interviews"][0]
-    assert after["bank"]["content_hash"] == before["bank"]["content_hash"]
-    assert [a["score"] for a in after["administrations"]] == [a["score"] for a in before["administrations"]]
-    assert after["administrations"][0]["likelihood"] == before["administrations"][0]["likelihood"]
-
-
-@pytest.mark.slow
 def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     project.makeconftest(CONFTEST.replace("rates_texts = True", "rates_texts = False"))
