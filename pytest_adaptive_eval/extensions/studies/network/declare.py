@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
@@ -51,6 +51,8 @@ class NodeTable(Table, frozen=True, kw_only=True):
 
 class NetworkTable(Table, frozen=True, kw_only=True):
     """``[eval.network]``."""
+
+    gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
 
     topology: Annotated[Topology, described("shape of the network")] = "line"
     node: Annotated[list[NodeTable], described("nodes, in order")] = []

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
@@ -194,6 +194,8 @@ class PanelTable(Table, frozen=True, kw_only=True):
 
 class PeersTable(KindTable, frozen=True, kw_only=True):
     """``[[eval]]`` of the kind ``peers``."""
+
+    gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
 
     kind: Literal["peers"]
     peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
