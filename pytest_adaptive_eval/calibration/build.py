@@ -158,6 +158,10 @@ def _note_families(
             note(f"{count}: the engine {recipe.engine} cannot weigh them; each subject counts fully")
 
 
+def _say_nothing(_: str) -> None:
+    pass
+
+
 def calibrate(
     responses: Responses,
     recipe: Recipe,
@@ -171,8 +175,8 @@ def calibrate(
     predicts: bool = False,
     seed: int = 0,
     force: bool = False,
-    note: Callable[[str], None] = lambda _: None,
-    progress: Callable[[str], None] = lambda _: None,
+    note: Callable[[str], None] = _say_nothing,
+    progress: Callable[[str], None] = _say_nothing,
 ) -> Built:
     """Fit the items, check the fit, and replay interviews for conformal intervals.
 
@@ -201,37 +205,37 @@ def calibrate(
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
     scores, weights = grouped_responses.scores, grouped_responses.weights
-    fit = given_parameters or recipe(scores, report_iteration, weights)
-    in_formats = None if formats is None else _in_formats(formats[0], grouped_responses)
-    # an item counts as answered if it is in any format
-    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
-    checked = None if given_parameters else recipe
+    if given_parameters is None:
+        fit, checked = recipe(scores, report_iteration, weights), recipe
+    else:
+        fit, checked = given_parameters, None
+    answered = None if formats is None else _answered(formats[0], grouped_responses)
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
-    if choice is not None:
-        quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
+    quality = _with_choice(quality, choice)
     texts = _texts(grouped_responses, items)
     scale = None
-    if formats is not None and in_formats is not None and not fit.interrupted:
-        from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
-
-        low = np.array([LOW_QUALITY in item.meta for item in texts])
-        modalities, form = formats[0].modalities, formats[1]
-        scale = format_scale(in_formats, modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
-        quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
-    replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
+    if formats is not None and not fit.interrupted:
+        scale = _scale_of_formats(formats, grouped_responses, texts, recipe, seed, progress)
+        if not scale.report["converged"]:
+            quality = replace(quality, problems=(*quality.problems, _UNSETTLED))
+    settled = not fit.interrupted and (quality.trusted or force)
+    replayable = settled and given_parameters is None
     fits_of_parts = PartFits(recipe)
     designs = None
     if replayable and predicts:
         designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
-    longest = max((policy.budget_on(whole) for policy in policies), default=None)
-
-    def refit(part: Responses) -> ItemBank:
-        return _bank_of(fits_of_parts(part), part, designs, longest)
-
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
-        tables = conformal_tables(grouped_responses, refit, policies, bank=whole, seed=seed, progress=progress)
+        longest = max(policy.budget_on(whole) for policy in policies)
+        tables = conformal_tables(
+            grouped_responses,
+            lambda part: _bank_of(fits_of_parts(part), part, designs, longest),
+            policies,
+            bank=whole,
+            seed=seed,
+            progress=progress,
+        )
     accuracies, ranges = _accuracies(scores, fit, prior_sd(given_parameters is not None))
     return Built(grouped_responses, texts, fit, quality, tables, accuracies, ranges, scale, whole.predictor)
 
@@ -241,6 +245,34 @@ def _in_formats(formats: FormatResponses, responses: Responses) -> Array:
     rows = [formats.subjects.index(name) for name in responses.subjects]
     columns = {name: n for n, name in enumerate(formats.items)}
     return np.asarray(formats.scores[np.ix_(rows, [columns[name] for name in responses.items])])
+
+
+def _with_choice(quality: Quality, choice: ModelChoice | None) -> Quality:
+    if choice is None:
+        return quality
+    return replace(quality, details={**quality.details, "choice": choice.to_json()})
+
+
+def _answered(formats: FormatResponses, responses: Responses) -> Bools:
+    """Return whether each subject answered each item in any format, shape (S, n)."""
+    return np.asarray(~np.isnan(_in_formats(formats, responses)).all(axis=2))
+
+
+def _scale_of_formats(
+    formats: tuple[FormatResponses, Form],
+    responses: Responses,
+    items: Sequence[Item],
+    recipe: Recipe,
+    seed: int,
+    progress: Callable[[str], None],
+) -> FormatScale:
+    """Return the scale that is fitted to responses in all formats."""
+    from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
+
+    low = np.array([LOW_QUALITY in item.meta for item in items])
+    in_formats, form = formats
+    scores = _in_formats(in_formats, responses)
+    return format_scale(scores, in_formats.modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
 
 
 def _accuracies(

@@ -117,14 +117,6 @@ class MultimodalFit:
         """Return the probabilities of right answers of the calibration subjects, shape (S, n, F)."""
         return self.items.probability(self.abilities.theta)
 
-    def estimate(self, scores: ArrayLike) -> Abilities:
-        """Return abilities by scores (S, n, F) of new subjects, NaN if missing, with the errors of the items."""
-        array = np.asarray(scores, dtype=np.float64)
-        parts = self.items.slopes.shape[-1]
-        flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
-        abilities = estimate_abilities(array.reshape(len(array), -1), *flat, self.population)
-        return with_item_errors(abilities, self.items, self.covariance, ~np.isnan(array))
-
     def identifiability(self) -> Identifiability:
         """Return the identifiability of the parts by the responses."""
         items, population = self.items, self.population

@@ -65,7 +65,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     agent: Annotated[bool, described("false: nobody picks, and the item is drawn in the window")] = True
     visual: Annotated[bool, described("the interviewer sees images")] = True
     memory: Annotated[bool, described("the interviewer sees the table of earlier answers")] = True
-    difficulty: Annotated[Literal["irt", "annotated", "none"], described("source of difficulties")] = "irt"
+    difficulty: Annotated[Literal["irt", "none"], described("source of difficulties")] = "irt"
     price: Annotated[PriceTable | None, described("prices of the interviewer's tokens")] = None
 
 

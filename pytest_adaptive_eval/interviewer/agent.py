@@ -54,7 +54,7 @@ class AgentInterviewer:
         *,
         mode: Literal["rate", "reply"] = "rate",
         memory: bool = True,
-        difficulty: Literal["irt", "annotated", "none"] = "irt",
+        difficulty: Literal["irt", "none"] = "irt",
         images: bool = True,
         sort_candidates: bool = False,
         max_tokens: int | None = None,

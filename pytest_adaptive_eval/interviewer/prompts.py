@@ -57,20 +57,19 @@ class PromptForm:
     """Contents of prompts.
 
     Args:
-        difficulty: Source of difficulties. With ``annotated`` an item without a number shows ``meta["difficulty"]``,
-            else ``meta["level"]``. With ``none`` prompts have no difficulties, predicted scores and abilities.
+        difficulty: Source of difficulties. With ``none`` prompts have no difficulties, predicted scores and abilities.
         images: Whether they have the questions' pictures, if the form of the prompt allows it.
         counts: Whether they state for each candidate how often its categories were tested.
     """
 
     memory: bool = True
-    difficulty: Literal["irt", "annotated", "none"] = "irt"
+    difficulty: Literal["irt", "none"] = "irt"
     images: bool = True
     counts: bool = False
 
     def __post_init__(self) -> None:
-        if self.difficulty not in ("irt", "annotated", "none"):
-            raise ConfigError(f"difficulty is {self.difficulty!r}, expected 'irt', 'annotated' or 'none'")
+        if self.difficulty not in ("irt", "none"):
+            raise ConfigError(f"difficulty is {self.difficulty!r}, expected 'irt' or 'none'")
 
 
 def sort_first(items: Sequence[Item], existing: Sequence[str], form: PromptForm) -> list[Message]:
@@ -195,19 +194,11 @@ def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> s
     if facts and form.counts and form.memory:
         facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
     if form.difficulty != "none":
-        mark = _annotation(candidate.item) if form.difficulty == "annotated" else ""
         if candidate.difficulty is not None:
-            mark = _logits(candidate.difficulty)
-        if mark:
-            facts.append(f"difficulty {mark}")
+            facts.append(f"difficulty {_logits(candidate.difficulty)}")
         if candidate.probability is not None:
             facts.append(f"chance {100 * candidate.probability:.0f}%")
     return _question(candidate.item, form) + (f" ({'; '.join(facts)})" if facts else "")
-
-
-def _annotation(item: Item) -> str:
-    mark = item.meta.get("difficulty", item.meta.get("level"))
-    return one_line(str(mark), 40) if isinstance(mark, str | int | float) else ""
 
 
 def _question(item: Item, form: PromptForm) -> str:

@@ -336,13 +336,9 @@ class RecordedModel(Model):
             None if one is None else scored(item, replace(one, reused=True))
             for item, one in zip(items, found, strict=True)
         ]
-        missing = [index for index in first.values() if done[index] is None]
+        missing = sorted(index for index in first.values() if done[index] is None)
         if missing:
-            missing.sort()
-            before = self._model.usage
-            answers = self._model.answer([items[index] for index in missing])
-            together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
-            answers[0] = replace(answers[0], cost=answers[0].cost + together)
+            answers = self._ask([items[index] for index in missing])
             for index, answer in zip(missing, answers, strict=True):
                 self._keep_both(keys[index], answer, items[index].id)
                 done[index] = answer
@@ -352,6 +348,14 @@ class RecordedModel(Model):
             assert completion is not None
             whole.append(completion if first[key] == index else replace(completion, cost=Usage()))
         return whole
+
+    def _ask(self, items: Sequence[Item]) -> list[Completion]:
+        """Return the model's answers; the first one's cost has what the call cost beyond that of each."""
+        before = self._model.usage
+        answers = self._model.answer(items)
+        together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
+        answers[0] = replace(answers[0], cost=answers[0].cost + together)
+        return answers
 
     def close(self) -> None:
         """Close the model."""

@@ -300,21 +300,21 @@ class History:
             ConfigError: No run has that name, or several do.
         """
         ids = [record.run for record in self.runs]
+        if not ids:
+            raise ConfigError(": ".join([f"{self.source} holds no record of a run", *self.unread[:1]]))
+        if name == LATEST:
+            if self.unread:
+                raise ConfigError(
+                    f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id"
+                )
+            return self.newest.run
         equal = [run for run in ids if run == name]
         matches = equal or [run for run in ids if run.startswith(name)]
-        if name == LATEST and ids:
-            matches = [self.newest.run]
-        if not ids:
-            fault = ": ".join([f"{self.source} holds no record of a run", *self.unread[:1]])
-        elif name == LATEST and self.unread:
-            fault = f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id"
-        elif len(matches) == 1:
+        if len(matches) == 1:
             return matches[0]
-        else:
-            examples = ", ".join((matches or ids)[-3:])
-            count = "several runs" if matches else "no run"
-            fault = f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}"
-        raise ConfigError(fault)
+        examples = ", ".join((matches or ids)[-3:])
+        count = "several runs" if matches else "no run"
+        raise ConfigError(f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}")
 
     @property
     def accepted(self) -> list[AcceptedLevel]:

@@ -305,8 +305,7 @@ class EvaluationRecord(Record, kw_only=True):
         columns: dict[str, Any] = {}
         for name, attribute in _COLUMNS.items():  # None becomes NaN
             columns[name] = np.array([getattr(entry, attribute) for entry in asked], dtype=np.float64)
-        floor = self.policy.floor
-        if floor is not None and floor < GATE_FLOOR and self.policy.selector != "random":
+        if self._may_lack_propensities():
             columns["propensities"] = np.full(len(asked), np.nan)
         items = range(len(asked)) if index is None else [index[a.item] for a in asked]
         noise = self.decoding_noise.allowed if self.decoding_noise else 0.0
@@ -318,6 +317,10 @@ class EvaluationRecord(Record, kw_only=True):
         statuses = [entry.status for entry in asked]
         awaited = statuses.index(Status.NOT_AWAITED) if Status.NOT_AWAITED in statuses else None
         return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed, awaited=awaited)
+
+    def _may_lack_propensities(self) -> bool:
+        policy = self.policy
+        return policy.floor is not None and policy.floor < GATE_FLOOR and policy.selector != "random"
 
     @property
     def projection(self) -> Interval | None:

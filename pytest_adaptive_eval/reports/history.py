@@ -146,12 +146,17 @@ def drift_lines(
             lines.append(f"accepted level: {entry.quantity} from {level.started[:10]} on (run {level.run})")
     standing = lasting(alarms, series)
     lines += [f"{'ALARM' if alarm in standing else _over(alarm)}: {alarm.sentence}" for alarm in alarms]
+    lines += _learning(series)
+    wrapped = [part for line in lines for part in wrap(clean_terminal(line), width, "  ", "")]
+    return wrapped if alarms else [*wrapped, drift_message(series)]
+
+
+def _learning(series: Sequence[Series]) -> list[str]:
+    """Return what series still learn, with their quantities."""
     learning: dict[str, list[str]] = {}
     for entry in series:
         learning.setdefault(entry.learning, []).append(entry.quantity)
-    lines += [f"{state}: {', '.join(quantities)}" for state, quantities in learning.items() if state]
-    wrapped = [part for line in lines for part in wrap(clean_terminal(line), width, "  ", "")]
-    return wrapped if alarms else [*wrapped, drift_message(series)]
+    return [f"{state}: {', '.join(quantities)}" for state, quantities in learning.items() if state]
 
 
 def _over(alarm: Alarm) -> str:

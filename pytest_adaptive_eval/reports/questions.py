@@ -7,9 +7,8 @@ import io
 import json
 import shlex
 import stat
-import struct
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +32,6 @@ THUMBNAIL = 5_000  #: Bytes of a thumbnail.
 _FILE = 50_000_000  #: Files larger than this are not opened.
 #: Longest side in pixels, and qualities as JPEG, tried in this order.
 _SIDES, _QUALITIES = (224, 192, 160, 128, 96, 64, 48, 32), (80, 65, 50)
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
     try:
         from PIL import Image
     except ImportError:
-        return _undecoded(data, limit)
+        return Thumbnail(sentence="a smaller copy of it needs Pillow")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is below Pillow's
@@ -104,16 +102,6 @@ def _smaller(image: ImageFile, limit: int) -> Thumbnail:
             if out.tell() <= limit:
                 return _encoded(out.getvalue(), "jpeg", *whole.size)
     return Thumbnail(sentence="it does not fit into a thumbnail")
-
-
-def _undecoded(data: bytes, limit: int) -> Thumbnail:
-    """Return a small PNG as it is, with the size in its header."""
-    if not data.startswith(_PNG) or data[12:16] != b"IHDR" or len(data) > limit:
-        return Thumbnail(sentence="a smaller copy of it needs Pillow")
-    width, height = struct.unpack(">II", data[16:24])
-    if width * height > MAX_PIXELS:
-        return _TOO_LARGE
-    return _encoded(data, "png", width, height)
 
 
 def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
@@ -260,11 +248,7 @@ def wrong_answers(
 
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
-    wrong = []
-    for interview in interviews:
-        for asked in interview.administrations:
-            if asked.score is not None and asked.score < 0.5:
-                wrong.append(WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None))
+    wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
     shown = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
     known = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
     for n, answer in enumerate(shown):
@@ -274,6 +258,12 @@ def wrong_answers(
     expected = all(answer.chance is not None for answer in shown)
     which = f"the {len(shown)} least expected" if expected else f"the first {len(shown)}"
     return shown, f"{which} of {len(wrong)}" if len(wrong) > len(shown) else ""
+
+
+def _wrong_of(interview: EvaluationRecord) -> Iterator[WrongAnswer]:
+    for asked in interview.administrations:
+        if asked.score is not None and asked.score < 0.5:
+            yield WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra h
 from benchmarks.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
-from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems, estimate_abilities  # noqa: E402
+from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems  # noqa: E402
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "m3irt"
 QUICK = Training(steps=300, patience=3)
@@ -115,18 +115,6 @@ class TestRecovery:
             moved = [4.0 / (1 + (1 - x) / x * np.exp(-0.3 * rng.normal(size=x.shape))) for x in share]
             worse += loss(*moved) > at
         assert worse >= 19
-
-    def test_new_subjects_have_longer_intervals_than_known_items_give(self, form):
-        *_, scores = planted(form, 30, 100)
-        fit = fit_multimodal(scores[:-5], form=form, bounds=(4.0,), training=QUICK)
-        new = fit.estimate(scores[-5:])
-        assert new.theta.shape == (5, 4)
-        few = fit.estimate(np.where(np.arange(100)[:, None] < 10, scores[-5:], np.nan))
-        assert few.spread.diagonal(axis1=1, axis2=2).mean() > new.spread.diagonal(axis1=1, axis2=2).mean()
-        slopes, intercepts = fit.items.slopes.reshape(-1, 4), fit.items.intercepts.ravel()
-        known = estimate_abilities(scores[-5:].reshape(5, -1), slopes, intercepts, fit.population)
-        np.testing.assert_array_equal(known.theta, new.theta)
-        assert (new.standard_error > known.standard_error).all()
 
 
 def test_three_modalities():

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.evaluation.evaluation import Evaluation
 from pytest_adaptive_eval.evaluation.spec import Settings
 from pytest_adaptive_eval.evaluation.toml import TomlEval, read_toml
 from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Status
 
 if TYPE_CHECKING:
@@ -135,13 +136,7 @@ class GateStopping:
         ids = [str(sample.id) for sample in samples]
         positions = {item: position for position, item in enumerate(bank.ids)}
         if not positions.keys() & set(ids):
-            # the question of a sample is its input, or the last message of it
-            asked = [str(each.input if isinstance(each.input, str) else each.input[-1].text) for each in samples]
-            positions = {}
-            for position, item in enumerate(bank.items):
-                row = item.meta.get("row")
-                if isinstance(row, int) and row < len(ids) and item.prompt.startswith(asked[row]):
-                    positions[ids[row]] = position
+            positions = _positions_by_row(bank, samples)
         others = [sample for sample in ids if sample not in positions]
         missing = len(bank) - len(positions.keys() & set(ids))
         if missing or others:
@@ -216,6 +211,19 @@ def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: in
     if any(c.whole for c in conditions):
         claims, cuts = [], []
     return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, cuts=cuts, family=family)
+
+
+def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:
+    """Return the place in the bank of each sample whose row and text an item has."""
+    positions: dict[str, int] = {}
+    for position, item in enumerate(bank.items):
+        row = item.meta.get("row")
+        if isinstance(row, int) and row < len(samples):
+            asked = samples[row].input
+            text = asked if isinstance(asked, str) else asked[-1].text  # a chat's last message is the question
+            if item.prompt.startswith(str(text)):
+                positions[str(samples[row].id)] = position
+    return positions
 
 
 def _chosen(path: Path, name: str) -> TomlEval:

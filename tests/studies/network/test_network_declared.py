@@ -97,6 +97,7 @@ A = {"task": "addition"}
         ({}, "no nodes"),
         ({"nodes": []}, "unknown setting 'nodes'; did you mean 'node'?"),
         ({"node": [A], "topology": "ring"}, "topology is 'ring', expected 'hybrid' or 'line' or 'star' or 'tree'"),
+        ({"node": [A], "content_filter": "python:a:b"}, "content_filter is gone: filter texts in the server"),
         ({"node": [A], "queries": "ten"}, "queries is 'ten', expected a whole number"),
         ({"node": [A], "queries": True}, "queries is True"),
         ({"node": [A], "queries": 0}, "node 'addition': queries is 0"),

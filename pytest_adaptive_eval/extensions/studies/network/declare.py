@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
@@ -53,6 +52,8 @@ class NodeTable(Table, frozen=True, kw_only=True):
 class NetworkTable(Table, frozen=True, kw_only=True):
     """``[eval.network]``."""
 
+    gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
+
     topology: Annotated[Topology, described("shape of the network")] = "line"
     node: Annotated[list[NodeTable], described("nodes, in order")] = []
     queries: Annotated[int, described("items of each level, of nodes that set none")] = 10
@@ -60,9 +61,6 @@ class NetworkTable(Table, frozen=True, kw_only=True):
     interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
     questions: Annotated[Questions, described("items by the interviewer")] = "written"
     supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
-    content_filter: Annotated[
-        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
-    ] = ""
     passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
     responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
     injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
@@ -86,14 +84,12 @@ def read_network(
     where: str = "network",
     families: Mapping[str, TaskFamily] = FAMILIES,
     banks: Callable[[str], ItemBank] | None = None,
-    graders: Sequence[str] = (),
 ) -> Network:
     """Create a network from plain data.
 
     Args:
         data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
         banks: Reads the bank at a path. Without it every node needs a task.
-        graders: Modules whose functions may filter texts (``python:module:function``).
 
     Raises:
         ConfigError: Names the place, the node and the setting, and the expected value.
@@ -112,8 +108,6 @@ def read_network(
         supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)
     names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
     settings = {name: getattr(table, name) for name in names}
-    if table.content_filter:
-        settings["content_filter"] = trusted_function(table.content_filter, f"{where}: content_filter", graders)
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
 
 

@@ -270,10 +270,6 @@ def _notes(result: NetworkResult) -> Iterator[str]:
     yield from notes_on_answers(result)
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         yield from _fallback_note(result, name)
-    for count, content in (("filter", "questions of interviewers"), ("flagged_answers", "answers")):
-        flagged = result.count(count)
-        if flagged:
-            yield f"the content filter flagged {flagged} {content}"
     for subject, counts in result.reviews().items():
         yield from _review_note(result.supervisor, subject, counts)
 
@@ -343,7 +339,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     written = dict(spec.data["network"])
     if settings.seed is not None or "seed" in spec.data:
         written["seed"] = spec.seed(settings)
-    network = network_reader(spec, settings, context)(written, models[0].name)
+    network = network_reader(spec, context)(written, models[0].name)
     check_members([network], [member.name for member in models], "the network")
     if any(node.name == network.interviewee for node in network.nodes):
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
@@ -359,7 +355,7 @@ def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     ]
 
 
-def network_reader(spec: EvalSpec, settings: Settings, context: Context) -> Callable[[Mapping[str, Any], str], Network]:
+def network_reader(spec: EvalSpec, context: Context) -> Callable[[Mapping[str, Any], str], Network]:
     """Return a function that reads a network from plain data and the interviewee's name, and each bank once."""
 
     @cache
@@ -370,8 +366,7 @@ def network_reader(spec: EvalSpec, settings: Settings, context: Context) -> Call
         return context.read(bank_path)
 
     def read(data: Mapping[str, Any], interviewee: str) -> Network:
-        tools: dict[str, Any] = {"families": context.tasks(), "banks": read_bank, "graders": settings.graders}
-        return read_network(data, interviewee, where=spec.where, **tools)
+        return read_network(data, interviewee, where=spec.where, families=context.tasks(), banks=read_bank)
 
     return read
 

@@ -13,11 +13,9 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.extensions.studies.network.node import (
-    ContentFilter,
     Exchanges,
     LevelItems,
     NodeInterview,
-    allow_all,
     blank,
     review,
 )
@@ -34,7 +32,6 @@ def hold_network(
     pool: ModelPool,
     *,
     replies: CompletionStore | None = None,
-    content_filter: ContentFilter | None = None,
     pictures: Path | None = None,
     concurrency: int = 8,
 ) -> NetworkResult:
@@ -44,28 +41,36 @@ def hold_network(
         pool: Contains a model for each of `Network.subjects` and `Network.agents`. It stays open.
         replies: Kept replies. With the replies of an interrupted run the result is the same as without the
             interruption.
-        content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
-            or an empty text. A flagged question is not asked; a flagged answer is scored. By default the network's.
         concurrency: Concurrent calls to models behind servers.
 
     Raises:
         ConfigError: The pool lacks a model, the folder for pictures is missing, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
+    _check_pictures(network, pictures)
+    for name in (*network.subjects, *network.agents):
+        pool.model(name)  # refuses a name that it lacks
+    loads = dict(pool.loads)
+    engine = Engine(pool, Completions() if replies is None else replies, concurrency)
+    results = engine.run(_Scheduler(network, pictures).ready)
+    nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
+    if network.supervision is not None:
+        # no other result depends on the reviews, so one load of the supervisor suffices
+        nodes = _reviewed(engine, network.supervision, nodes, [results[node.name][1] for node in nodes])
+    return _result(network, engine, nodes, {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())})
+
+
+def _check_pictures(network: Network, pictures: Path | None) -> None:
+    """Raise a ConfigError if a node has pictures and there is no folder for them."""
     for node in network.nodes:
         if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
             raise ConfigError(
                 f"{network.where}: node {node.name!r}: its task has pictures, and the folder for them is missing"
             )
-    for name in (*network.subjects, *network.agents):
-        pool.model(name)  # refuses a name that it lacks
-    loads = dict(pool.loads)
-    engine = Engine(pool, Completions() if replies is None else replies, concurrency)
-    results = engine.run(_Scheduler(network, content_filter or network.content_filter or allow_all, pictures).ready)
-    nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
+
+
+def _result(network: Network, engine: Engine, nodes: Sequence[NodeResult], loads: Mapping[str, int]) -> NetworkResult:
     supervision = network.supervision
-    if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
-        nodes = _reviewed(engine, supervision, nodes, [results[node.name][1] for node in nodes])
     truncated = {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items())}
     return NetworkResult(
         network.topology,
@@ -78,7 +83,7 @@ def hold_network(
         network.seed,
         network.rounds,
         network.confidence,
-        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
+        loads,
         engine.recalled,
         {name: counts for name, counts in truncated.items() if counts[0]},
     )
@@ -100,7 +105,6 @@ def _reviewed(
 @dataclass(slots=True)
 class _Scheduler:
     network: Network
-    content_filter: ContentFilter
     pictures: Path | None
 
     def ready(self, results: Mapping[str, Any]) -> dict[str, Callable[[], Conversation[Any]]]:
@@ -119,7 +123,7 @@ class _Scheduler:
         earlier = self.network.ancestors(node.name) if self.network.passing else ()
         dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
-        return NodeInterview(self.network, node, items, dialogues, self.content_filter).run()
+        return NodeInterview(self.network, node, items, dialogues).run()
 
     def _passed(self, dialogue: Dialogue) -> Dialogue:
         """Return a dialogue with the meaningless text that is added to it, which seed and node determine."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -99,8 +99,6 @@ class LevelItems:
         return item
 
 
-#: Returns the reason why a text must not be shown or passed on; empty if there is none.
-ContentFilter = Callable[[str], str]
 #: Exchanges in a node's record, in all and of each level and round.
 RECORDED, RECORDED_A_LEVEL = 40, 3
 #: Questions in a row of a node that its interviewer can fail to write before code sets the rest.
@@ -112,11 +110,6 @@ Exchanges = Sequence[tuple[Item, str]]
 Value = TypeVar("Value")
 #: Section of a conversation.
 Section = Generator[Sequence[AgentCall], list[Result], Value]
-
-
-def allow_all(_: str) -> str:
-    """Flag no text."""
-    return ""
 
 
 @dataclass(slots=True)
@@ -168,7 +161,6 @@ class NodeInterview:
     node: Node
     items: LevelItems
     dialogues: Sequence[Dialogue] = ()
-    content_filter: ContentFilter = allow_all
     counts: Counter[str] = field(default_factory=Counter)
     scores: list[list[float]] = field(default_factory=list)  # by level
     rounds: list[tuple[int, int]] = field(default_factory=list)
@@ -311,9 +303,6 @@ class NodeInterview:
         if reply.status is not Status.OK or not reply.text.strip():
             raise Malformed("silent", "no question came")
         text, claim = prompts.read_question(reply.text, content_of(family).whole)
-        flag = self.content_filter(text)
-        if flag:
-            raise Malformed("filter", f"it was flagged: {one_line(flag)}")
         item = written_item(family, int(coded.meta["level"]), name, text)
         if self.node.questions == "rephrased":
             if (item.prompt, item.answer) != (coded.prompt, coded.answer):
@@ -373,8 +362,7 @@ class NodeInterview:
 
     def _passed_on(self, answer: Completion) -> str:
         """Return what others read of an answer."""
-        withheld = answer.unread or self.content_filter(answer.text)
-        return "(no answer)" if withheld else answer.text
+        return "(no answer)" if answer.unread else answer.text
 
     def _response(self, item: Item, completion: Completion) -> Response:
         response = completion.response(item)
@@ -394,15 +382,11 @@ class NodeInterview:
     ) -> None:
         supervision = self.network.supervision
         for k, (question, completion, score) in enumerate(zip(questions, answers, scores, strict=True)):
-            flag = self.content_filter(completion.text) if completion.text else ""
-            self.counts["flagged_answers"] += bool(flag)
             exchange = Exchange.of(question.item, level, question.source, completion, score)
-            if flag:
-                exchange = exchange.without_texts(f"flagged: {one_line(flag)}")
             self.answered.append(exchange)
             if k < RECORDED_A_LEVEL and len(self.exchanges) < RECORDED:
                 self.exchanges.append(exchange)
-            if supervision and k < supervision.exchanges and not flag:
+            if supervision and k < supervision.exchanges:
                 self.to_review.append((question.item, completion.text))
 
     def _result(self) -> NodeResult:

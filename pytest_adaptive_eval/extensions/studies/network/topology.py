@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
@@ -124,7 +124,6 @@ class Network:
             follows one; a hybrid has any edges without a cycle. Nodes of stars and hybrids may have panels.
         injected: Characters of meaningless text added to each passed dialogue, to study how errors propagate.
         rounds: Interviews of each node, each from the last level of the one before.
-        content_filter: See `run.hold_network`.
 
     Raises:
         ConfigError: The nodes do not make such a topology, or a setting is out of range.
@@ -142,7 +141,6 @@ class Network:
     seed: int = 0
     confidence: float = 0.95
     where: str = "network"
-    content_filter: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         with located(self.where):

@@ -23,15 +23,13 @@ from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
-from pytest_adaptive_eval.models.judging import Unranked, clean, one_line, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.types import Array
 
 Role = Literal["task", "vote", "answer", "judgment"]
 ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
-#: Kind of tasks and answers that the content filter flagged.
-FLAGGED = "flagged"
 #: Accepted tasks before votes are weighted by the judges' reliability.
 FIRST_ROUNDS = 3
 #: Attempts without any task, or votes without any rank, after which a panel is given up.
@@ -75,7 +73,6 @@ def assess(
     *,
     replies: CompletionStore | None = None,
     asking: Asking = one_by_one,
-    content_filter: Callable[[str], str] | None = None,
 ) -> Assessment:
     """Run a peer assessment.
 
@@ -83,22 +80,18 @@ def assess(
         agents: Panel of at least three models with unique names; they stay open.
         replies: Kept replies. With the replies of an interrupted assessment the result is the same as without the
             interruption.
-        content_filter: Returns the reason why a text must not be shown, or an empty text. A flagged task is refused,
-            and judges read no flagged answer.
 
     Raises:
         ConfigError: There are too few models, two have one name, or the single judge is not in the panel.
     """
     store = Completions() if replies is None else replies
     panel = [RecordedModel(agent, store) for agent in agents]
-    return _Run(panel, settings or PeerSettings(), asking, content_filter or (lambda _: "")).run()
+    return _Run(panel, settings or PeerSettings(), asking).run()
 
 
 class _Run:
-    def __init__(
-        self, agents: Sequence[Model], settings: PeerSettings, asking: Asking, content_filter: Callable[[str], str]
-    ) -> None:
-        self.agents, self.settings, self.asking, self.filter = tuple(agents), settings, asking, content_filter
+    def __init__(self, agents: Sequence[Model], settings: PeerSettings, asking: Asking) -> None:
+        self.agents, self.settings, self.asking = tuple(agents), settings, asking
         self.n, self.names = len(self.agents), [agent.identity.name for agent in self.agents]
         settings.check_panel(self.names)
         self.judge = None if settings.judge is None else self.names.index(settings.judge)
@@ -197,7 +190,7 @@ class _Run:
         """Return what judges read of each model's answer, None where it is missing."""
         calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
         texts = self._texts(calls, answers=True)
-        return [None if text is None else self._shown(i, text) for i, text in enumerate(texts)]
+        return [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
 
     def _judge(self, task: str, position: tuple[int, int], answers: Sequence[str | None], matrix: Array) -> None:
         """Write the judgments of all answers into a matrix by judge and contestant."""
@@ -223,13 +216,10 @@ class _Run:
         earlier = self.tasks_by_topic[topic] if settings.mode == "reliability" else ()
         (text,) = self._texts([self._call(generator, "task", position, tasks.set_task(topic, difficulty, earlier))])
         task = tasks.read_task(text or "")
-        flag = self.filter(task) if task else ""
         if text is not None and not task:
             self._count_unusable(generator, "task", "no-task")
-        if flag:
-            self._count_unusable(generator, "task", FLAGGED)
-        if flag or not task:
-            return replace(drawn, problem=f"flagged: {one_line(flag)}" if flag else "no task came")
+        if not task:
+            return replace(drawn, problem="no task came")
         self.tasks_by_topic[topic].append(task)
         normalized = " ".join(task.casefold().split())
         if normalized in self.accepted_tasks:
@@ -257,13 +247,6 @@ class _Run:
         if self.settings.mode == "reliability":  # the vote of the task's own model does not count
             weights = np.where(np.arange(self.n) == generator, 0.0, weights)
         return accepts(values, weights, mean=self.settings.mean, median=self.settings.median)
-
-    def _shown(self, model: int, text: str) -> str:
-        """Return what judges read of an answer."""
-        if not self.filter(text):
-            return clean(text, tasks.ANSWER_CHARACTERS)
-        self._count_unusable(model, "answer", FLAGGED)
-        return tasks.NO_ANSWER
 
     def _update_weights(self) -> None:
         judgments = np.array(self.judgments)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import KindTable
-from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, FLAGGED, MemberCall, assess
+from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, MemberCall, assess
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.extensions.studies.several import (
@@ -61,7 +60,6 @@ class PanelPlan(Plan):
     settings: PeerSettings
     memory: int | None
     cache: Path
-    content_filter: Callable[[str], str] | None = None
 
     @property
     def candidate(self) -> str:
@@ -136,7 +134,7 @@ class PanelPlan(Plan):
         with model_pool(self, self.memory, self.cache) as pool:
             panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
             asking = _Asking(self, pool, progress)
-            assessment = assess(panel, self.settings, asking=asking, content_filter=self.content_filter)
+            assessment = assess(panel, self.settings, asking=asking)
         error = assessment.fault and assessment.fault + _reasons(assessment)
         quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
@@ -182,9 +180,6 @@ class PanelTable(Table, frozen=True, kw_only=True):
     retries: Annotated[int, described("attempts at a task in a round, each by another generator")] = _DEFAULTS.retries
     mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
     median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
-    content_filter: Annotated[
-        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
-    ] = ""
     judge: Annotated[str | None, described("the only judge, in mode paper")] = None
     task_tokens: Annotated[int | None, described("longest task, in tokens; the model's cap by default")] = (
         _DEFAULTS.task_tokens
@@ -199,6 +194,8 @@ class PanelTable(Table, frozen=True, kw_only=True):
 
 class PeersTable(KindTable, frozen=True, kw_only=True):
     """``[[eval]]`` of the kind ``peers``."""
+
+    gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
 
     kind: Literal["peers"]
     peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
@@ -218,9 +215,6 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
     panel.check_panel([member.name for member in models])
     models = [_sampling(model, panel) for model in models]
     plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
-    if panel.content_filter:
-        checked = trusted_function(panel.content_filter, f"{spec.where}: content_filter", settings.graders)
-        plan = replace(plan, content_filter=checked)
     if spec.data.get("gate") and not plan.metrics:
         raise ConfigError(
             "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
@@ -319,10 +313,6 @@ def _notes(assessment: Assessment) -> list[str]:
         notes.append(f"{assessment.missing_share:.0%} of the judgments are missing; unusable: {_useless(assessment)}")
     if not assessment.fault:
         notes += _topic_notes(assessment)
-    for name, roles in assessment.missing.items():
-        flagged = [counted(kinds[FLAGGED], role) for role, kinds in roles.items() if FLAGGED in kinds]
-        if flagged:
-            notes.append(f"the content filter flagged {' and '.join(flagged)} of {name}")
     if not assessment.fault and assessment.settings.mode == "reliability":
         notes += _judge_notes(assessment)
     return notes

@@ -35,6 +35,14 @@ PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}
 CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "depth")
 
 
+def _are_names(values: Sequence[Any]) -> bool:
+    """Return whether values are a list of at least one name, each of them once."""
+    if isinstance(values, str) or not values:
+        return False
+    named = all(isinstance(value, str) and value.strip() for value in values)
+    return named and len(set(values)) == len(values)
+
+
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
     """Settings of tasks, rounds and scores, see `PanelTable`; the defaults are the paper's.
@@ -43,7 +51,6 @@ class PeerSettings:
         seed: Seed of the models that set tasks, topics and difficulties.
         task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
             default.
-        content_filter: ``python:module:function`` of the filter of tasks and answers; none if empty.
 
     Raises:
         ConfigError: A value is out of range, or a list is empty or has duplicates.
@@ -62,7 +69,6 @@ class PeerSettings:
     task_tokens: int | None = None
     answer_tokens: int | None = None
     rank_tokens: int | None = None
-    content_filter: str = ""
 
     def __post_init__(self) -> None:
         check_faults(self._faults())
@@ -82,8 +88,7 @@ class PeerSettings:
             yield f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'"
         names = [difficulty.name for difficulty in self.difficulties]
         for key, values in (("topics", self.topics), ("criteria", self.criteria), ("difficulties", names)):
-            listed = not isinstance(values, str) and all(isinstance(v, str) and v.strip() for v in values)
-            if not listed or not values or len(set(values)) < len(values):
+            if not _are_names(values):
                 yield f"{key} is {values!r}, expected a list of at least one name, each name once"
         for difficulty in self.difficulties:
             if not 0.0 < difficulty.share < float("inf"):
@@ -112,8 +117,7 @@ class PeerSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; see `from_json`."""
-        data = asdict(self)
-        return data if self.content_filter else {name: data[name] for name in data if name != "content_filter"}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
