@@ -32,14 +32,11 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
 
     The prompt is the context with its examples. Several continuations of one context are choices.
     """
-    arguments = sample.get("arguments")
-    if isinstance(arguments, Mapping):  # the newer of the tool's two layouts
-        arguments = [[inner(each, "arg_0"), inner(each, "arg_1")] for each in arguments.values()]
-    pairs = arguments if isinstance(arguments, list) else []
-    requests = [pair[:2] for pair in pairs if isinstance(pair, list) and len(pair) >= 2]
-    contexts = [context for context, _ in requests if isinstance(context, str)]
-    if len(contexts) != len(requests) or len(set(contexts)) != 1:
+    requests = _requests(sample.get("arguments"))
+    contexts = {context for context, _ in requests}
+    if len(contexts) != 1:
         return None
+    (context,) = contexts
     continuations = [continuation.strip() for _, continuation in requests if isinstance(continuation, str)]
     target = sample.get("target")
     choices = continuations if len(continuations) > 1 else None
@@ -47,8 +44,16 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
         target = int(str(target))
     elif continuations and not choices:
         target = continuations[0]
-    question = as_question({"question": _chat(contexts[0]), "choices": choices, "target": target}, Path())
+    question = as_question({"question": _chat(context), "choices": choices, "target": target}, Path())
     return None if question is None else replace(question, names=_names(sample))
+
+
+def _requests(arguments: Any) -> list[tuple[str, Any]]:
+    """Return context and continuation, or settings, of each request; both layouts of the tool are read."""
+    if isinstance(arguments, Mapping):
+        return [(str(inner(each, "arg_0")), inner(each, "arg_1")) for each in arguments.values()]
+    pairs = arguments if isinstance(arguments, list) else []
+    return [(str(pair[0]), pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) >= 2]
 
 
 def _chat(context: str) -> Any:
