@@ -28,7 +28,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.text import counted, number
-from pytest_adaptive_eval.types import Bools
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
@@ -112,8 +112,6 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     if not answered.all():
         note(f"left out: {counted(int((~answered).sum()), 'item')} without a response")
     columns = answered if items is None else answered & _with_texts(responses, answered, items, note)
-    if not columns.any():
-        raise ResponsesError(f"{responses.source}: no item has a response: there is nothing to calibrate")
     rows = np.asarray(~np.isnan(responses.scores[:, columns]).all(axis=1))
     if not rows.all():
         note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
@@ -137,7 +135,8 @@ def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], no
         )
     if not with_text.all():
         note(f"left out: {counted(int((~with_text).sum()), 'item')} with responses and without a text")
-    if unanswered := len(ids) - int((with_text & answered).sum()):
+    unanswered = len(ids) - int((with_text & answered).sum())
+    if unanswered:
         note(f"left out: {counted(unanswered, 'item')} with a text and without responses")
     return with_text
 
@@ -146,7 +145,8 @@ def _note_families(
     responses: Responses, grouped_responses: Responses, recipe: Recipe, note: Callable[[str], None]
 ) -> None:
     """Note how many subjects joined the family of another, and that families weigh less than their subjects."""
-    if merged := len(set(responses.families)) - len(set(grouped_responses.families)):
+    merged = len(set(responses.families)) - len(set(grouped_responses.families))
+    if merged:
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
     weights = grouped_responses.weights
     if weights is not None and weights.sum() < WEIGHED * len(weights):
@@ -200,15 +200,11 @@ def calibrate(
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    fit = given_parameters or recipe(grouped_responses.scores, report_iteration, grouped_responses.weights)
-    in_formats = None
-    if formats is not None:  # of the subjects and items that are left, shape (S, n, F)
-        rows = [formats[0].subjects.index(name) for name in grouped_responses.subjects]
-        columns = {name: n for n, name in enumerate(formats[0].items)}
-        in_formats = formats[0].scores[np.ix_(rows, [columns[name] for name in grouped_responses.items])]
+    scores, weights = grouped_responses.scores, grouped_responses.weights
+    fit = given_parameters or recipe(scores, report_iteration, weights)
+    in_formats = None if formats is None else _in_formats(formats[0], grouped_responses)
     # an item counts as answered if it is in any format
     answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
-    scores, weights = grouped_responses.scores, grouped_responses.weights
     checked = None if given_parameters else recipe
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
     if choice is not None:
@@ -228,7 +224,6 @@ def calibrate(
     if replayable and predicts:
         designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
-
     longest = max((policy.budget_on(whole) for policy in policies), default=None)
 
     def refit(part: Responses) -> ItemBank:
@@ -237,13 +232,26 @@ def calibrate(
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
         tables = conformal_tables(grouped_responses, refit, policies, bank=whole, seed=seed, progress=progress)
+    accuracies, ranges = _accuracies(scores, fit, prior_sd(given_parameters is not None))
+    return Built(grouped_responses, texts, fit, quality, tables, accuracies, ranges, scale, whole.predictor)
+
+
+def _in_formats(formats: FormatResponses, responses: Responses) -> Array:
+    """Return the responses in all formats of the subjects and items that are left, shape (S, n, F)."""
+    rows = [formats.subjects.index(name) for name in responses.subjects]
+    columns = {name: n for n, name in enumerate(formats.items)}
+    return np.asarray(formats.scores[np.ix_(rows, [columns[name] for name in responses.items])])
+
+
+def _accuracies(
+    scores: Array, fit: Calibration, sd: float
+) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
+    """Return each subject's accuracy, with predictions of missing scores, and its range whatever they are."""
     missing = np.isnan(scores)
     least, most = (np.where(missing, value, scores).mean(axis=1).tolist() for value in (0.0, 1.0))
-    ranges = tuple(zip(least, most, strict=True))
     if missing.any():
-        scores = np.where(missing, predicted(scores, fit, prior_sd(given_parameters is not None)), scores)
-    accuracies = tuple(scores.mean(axis=1).tolist())
-    return Built(grouped_responses, texts, fit, quality, tables, accuracies, ranges, scale, whole.predictor)
+        scores = np.where(missing, predicted(scores, fit, sd), scores)
+    return tuple(scores.mean(axis=1).tolist()), tuple(zip(least, most, strict=True))
 
 
 def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None, most: int | None = None) -> ItemBank:

@@ -183,12 +183,7 @@ class Session:
 
         It is the state of a session that was opened with that budget, if the draws depend on the items before them
         alone, see `draws_ahead`.
-
-        Raises:
-            ValueError: The budget is spent already, or not smaller.
         """
-        if not self.asked < budget < self.budget:
-            raise ValueError(f"budget is {budget}, expected one above {self.asked} and below {self.budget}")
         short = copy(self)
         short.policy, short.budget = replace(self.policy, budget=budget), budget
         short.rule = short.policy.rule(budget)
@@ -300,7 +295,7 @@ class Session:
         waits for which answer: the draws are the same at every pace.
         """
         batch, most = self.policy.batch, AHEAD
-        if not self._uniform:
+        if not self.uniform:
             most = min(max(FIRST_AHEAD, 2 * batch) + self.asked // 2, SCORED_AHEAD)
         while 1 < batch <= most - (self.drawn - self.asked) and not self.finished and self.drawn < self.budget:
             if self.drawn > self.asked and self._needs_scores:
@@ -330,10 +325,10 @@ class Session:
     @property
     def _is_ahead(self) -> bool:
         """Whether the next item is drawn before its design is computed, which uniform draws do not need."""
-        return self.designed and self._uniform and self.drawn >= min(self.asked + 1, len(self.take_all))
+        return self.designed and self.uniform and self.drawn >= min(self.asked + 1, len(self.take_all))
 
     @property
-    def _uniform(self) -> bool:
+    def uniform(self) -> bool:
         """Whether no score changes the chances of a draw."""
         chosen = self._repeated is not None or self.assistance is not None
         return not chosen and isinstance(self.policy.selector, Random)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def add_ids_argument(add: Callable[..., object], texts: str) -> None:
     """Add the option that joins ids of the logs to the ids of `texts`."""
     text = (
-        f"joins the ids of logs to the ids of {texts}: a prefix to strip, a regular expression whose group is kept, a "
-        "field of the logs, question, or a file of both ids"
+        f"joins ids of logs to those of {texts}: a prefix to strip, an expression whose group is kept, a field of the "
+        "logs, question, or a file of both"
     )
     add("--ids", metavar="HOW", help=text)
 

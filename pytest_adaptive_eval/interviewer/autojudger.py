@@ -213,24 +213,25 @@ class AutoJudgerInterview:
         available = np.ones(shape, dtype=bool)
         np.put_along_axis(available, view.asked, False, axis=1)
         sight = None if self._scale is None else self._scale.relate(view)
-        near = np.ones(shape) if sight is None else sight.proximity
-        if sight is not None and sight.ability is not None:
-            self._ability = sight.ability
-        p = near if sight is None else sight.probability
+        near = p = np.ones(shape)
+        if sight is not None:
+            near, p = sight.proximity, sight.probability
+            self._ability = self._ability if sight.ability is None else sight.ability
         inside, widened = within(p, None if sight is None else s.window, available)
-        order = self._retrieval_order(near, t) if s.agent else near
-        if s.agent:
-            ratings = np.where(inside, 1.0 + np.minimum(order, _top(order)) / (2.0 * _top(order)), 0.5 * near)
-        else:
-            ratings = np.where(inside, near, 0.0)
-        if t < self._first.shape[1]:
-            if not s.agent:
-                ratings *= 1e-9  # drawn only if a batch reaches past the first items
-            self._rate_first(ratings, available)
-            return ratings
-        self._widened += int((widened > 0).sum())
+        first = t < self._first.shape[1]
+        self._widened += 0 if first else int((widened > 0).sum())
         if not s.agent:
-            self._explain_draws(inside, sight)
+            ratings = np.where(inside, near, 0.0)
+            if first:
+                ratings *= 1e-9  # drawn only if a batch reaches past the first items
+                self._rate_first(ratings, available)
+            else:
+                self._explain_draws(inside, sight)
+            return ratings
+        order = self._retrieval_order(near, t)
+        ratings = np.where(inside, 1.0 + np.minimum(order, _top(order)) / (2.0 * _top(order)), 0.5 * near)
+        if first:
+            self._rate_first(ratings, available)
             return ratings
         self._sort()
         for subject, positions in enumerate(best(order, inside, s.candidates)):
@@ -309,18 +310,20 @@ class AutoJudgerInterview:
 
     def _sort(self, ask: bool = True) -> None:
         """Sort administered items into categories, all new ones in one call, and add them to the memories."""
-        unsorted = [item for _, item, _ in self._unsorted]
-        new = [item for item in dict.fromkeys(unsorted) if item not in self._categories]
+        unsorted = dict.fromkeys(item for _, item, _ in self._unsorted)
+        new = [item for item in unsorted if item not in self._categories]
         if new and ask:
             categories = self._interviewer.categorise([self._item(i) for i in new], list(self._category_names))
             self._categories.update(zip(new, categories, strict=True))
+        remaining = []
         for subject, item, score in self._unsorted:
-            if item in self._categories:
-                self._category_names.update(dict.fromkeys(self._categories[item]))
-                self._memories[subject].add(
-                    self._categories[item], self._difficulty(item), None if np.isnan(score) else score
-                )
-        self._unsorted = [entry for entry in self._unsorted if entry[1] not in self._categories]
+            names = self._categories.get(item)
+            if names is None:
+                remaining.append((subject, item, score))
+                continue
+            self._category_names.update(dict.fromkeys(names))
+            self._memories[subject].add(names, self._difficulty(item), None if np.isnan(score) else score)
+        self._unsorted = remaining
 
     def _difficulty_distances(self) -> list[float | None]:
         """Return each subject's distance of ability and difficulty past the first items; None if unknown."""

@@ -106,8 +106,7 @@ def load_embedder(
 
     Args:
         spec: ``factors``, ``categories``, or an encoder: a folder with an open_clip model, a sentence encoder or a
-            generative model; ``hf-hub:ORGANISATION/NAME`` or ``ARCHITECTURE/TAG`` of open_clip, from the local hub
-            cache. Nothing is downloaded.
+            generative model. Nothing is downloaded.
         part: Input of open_clip; other encoders read all that they support.
         device: ``auto`` takes CUDA if available.
         cache: Folder for embeddings and hashes of files.
@@ -144,7 +143,7 @@ def load_embedder(
 def _kind(spec: str) -> str:
     """Return the kind of encoder in a folder; ``open_clip`` by default, whose loader names the expected files."""
     folder = Path(spec).expanduser()
-    if spec.startswith(("local-dir:", "hf-hub:")) or (folder / "open_clip_config.json").is_file():
+    if spec.startswith("local-dir:") or (folder / "open_clip_config.json").is_file():
         return "open_clip"
     if (folder / "modules.json").is_file():
         return "sentences"

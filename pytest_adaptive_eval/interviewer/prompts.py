@@ -172,12 +172,12 @@ def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str
     numbers = form.difficulty != "none"
     columns = ("category", "count", *(("min", "mean", "max") if numbers else ()), "accuracy")
     least = sorted(range(len(memory.rows)), key=lambda i: memory.rows[i].count)[:SHOWN_ROWS]
-    rows = [memory.rows[i] for i in sorted(least)]
-    omitted = len(memory.rows) - len(rows)
-    lines = [" | ".join(columns), *(" | ".join(_cells(row, numbers)) for row in rows)]
-    more = f"and {omitted} categories that were tested more\n" if omitted else ""
-    head = "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
-    return text + head + "".join(f"| {line} |\n" for line in lines) + more
+    rows = [columns, *(_cells(memory.rows[i], numbers) for i in sorted(least))]
+    text += "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
+    for row in rows:
+        text += f"| {' | '.join(row)} |\n"
+    omitted = len(memory.rows) - len(least)
+    return text + (f"and {omitted} categories that were tested more\n" if omitted else "")
 
 
 def _cells(row: CategoryRow, numbers: bool) -> list[str]:
@@ -195,9 +195,10 @@ def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> s
     if facts and form.counts and form.memory:
         facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
     if form.difficulty != "none":
+        mark = _annotation(candidate.item) if form.difficulty == "annotated" else ""
         if candidate.difficulty is not None:
-            facts.append(f"difficulty {_logits(candidate.difficulty)}")
-        elif form.difficulty == "annotated" and (mark := _annotation(candidate.item)):
+            mark = _logits(candidate.difficulty)
+        if mark:
             facts.append(f"difficulty {mark}")
         if candidate.probability is not None:
             facts.append(f"chance {100 * candidate.probability:.0f}%")

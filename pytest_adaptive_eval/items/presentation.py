@@ -114,7 +114,6 @@ class Presentation:
 
     template: str = PLAIN
     examples: tuple[Example, ...] = ()
-    shots: int = 0
     likelihood: ChoiceLikelihood | None = None
     delimiter: str = " "
     candidates: str = "text"
@@ -144,7 +143,7 @@ class Presentation:
             raise BankError(
                 f"item {item.id!r} has {content}, which no template can hold: ask it without template and examples"
             )
-        examples = [example for example in self.examples if example.prompt != item.prompt][: self.shots]
+        examples = [example for example in self.examples if example.prompt != item.prompt]
         before = "".join(self._example(example) for example in examples)
         return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
 
@@ -178,7 +177,6 @@ class Presentation:
         return {
             "template": self.template,
             "examples": [[example.prompt, list(example.choices), example.answer] for example in self.examples],
-            "shots": self.shots,
             "likelihood": None if self.likelihood is None else self.likelihood.to_json(),
             "delimiter": self.delimiter,
             "candidates": self.candidates,
@@ -192,7 +190,6 @@ class Presentation:
         return cls(
             data["template"],
             tuple(Example(prompt, tuple(choices), answer) for prompt, choices, answer in data["examples"]),
-            data["shots"],
             None if likelihood is None else ChoiceLikelihood(**likelihood),
             data["delimiter"],
             data["candidates"],

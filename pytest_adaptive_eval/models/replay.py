@@ -21,7 +21,9 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
@@ -135,7 +137,7 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     if chosen is None or (subject is None and len(names) > 1):
         near = difflib.get_close_matches(subject or "", names, 5, 0.0)
         fault = f"{len(names)} subjects" if subject is None else f"no subject {subject!r}"
-        raise ConfigError(f"{file} has {fault}; choose one{', such as ' + ', '.join(map(repr, near)) if near else ''}")
+        raise ConfigError(f"{file} has {fault}; choose one, such as {', '.join(map(repr, near)) or 'none'}")
     cells = Cells()
     try:
         scores = [cells[cell] for cell in chosen.cells]
@@ -157,32 +159,31 @@ def _read_json_lines(file: Path) -> dict[str, Completion]:
             continue
         where = f"{file}, line {number}"
         try:
-            data = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{where}: not JSON ({error}); expected one object per line") from error
-        if not isinstance(data, dict) or not isinstance(data.get("id"), str) or not data["id"]:
-            raise ConfigError(f"{where}: no `id`, expected an object with the item's id as text")
-        if data["id"] in answers:
-            raise ConfigError(f"{where}: item {data['id']!r} is there twice; keep one answer per item")
-        answers[data["id"]] = _answer(where, data)
+            answer = msgspec.json.decode(line, type=_Answer)
+        except (ValueError, RecursionError, msgspec.DecodeError) as error:
+            raise ConfigError(
+                f"{where}: {error}; expected one JSON object with the item's id, and a text, a score in [0, 1] or a "
+                "status"
+            ) from error
+        if answer.id in answers:
+            raise ConfigError(f"{where}: item {answer.id!r} is there twice; keep one answer per item")
+        unfit = answer.score is not None
+        if not answer.status.infrastructure:
+            unfit = answer.status is Status.OK and answer.text is None and answer.score is None
+        if unfit:
+            raise ConfigError(
+                f"{where}: status {answer.status.value!r} with score {answer.score!r} and text {answer.text!r:.80}; "
+                "an answer that is ok has a text or a score, and one that failed has no score"
+            )
+        answers[answer.id] = Completion(answer.text or "", answer.status, answer.score, answer.detail)
     return answers
 
 
-def _answer(where: str, data: Mapping[str, Any]) -> Completion:
-    """Return the answer in an object; raise ConfigError if text, score and status contradict each other."""
-    text, score, detail = data.get("text"), data.get("score"), data.get("detail", "")
-    if not isinstance(text, (str, type(None))) or not isinstance(detail, str):
-        raise ConfigError(f"{where}: `text` is {text!r} and `detail` {detail!r}, expected text")
-    if score is not None and (type(score) not in (int, float) or not 0.0 <= score <= 1.0):
-        raise ConfigError(f"{where}: `score` is {score!r}, expected a number in [0, 1], or none")
-    try:
-        status = Status(data.get("status", Status.OK))
-    except ValueError:
-        known = ", ".join(status.value for status in Status)
-        raise ConfigError(f"{where}: `status` is {data['status']!r}, expected one of {known}") from None
-    if score is not None if status.infrastructure else status is Status.OK and text is None and score is None:
-        raise ConfigError(
-            f"{where}: status {status.value!r} with score {score!r} and {'no' if text is None else 'a'} text; "
-            "an answer that is ok has a text or a score, and one that failed has no score"
-        )
-    return Completion(text or "", status, None if score is None else float(score), detail)
+class _Answer(msgspec.Struct):
+    """One line of recorded answers."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+    text: str | None = None
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    status: Status = Status.OK
+    detail: str = ""

@@ -321,16 +321,12 @@ class QuestionTest(Once):
         except AssertionError:
             score = 0.0
         except Unscored as fault:
-            completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
-            response = Response.of(completion.status, None, completion.text, fault.detail, interview.unanswered)
-            if completion.status is Status.NOT_RECORDED:
+            response = self._ungraded(fault)
+            if response.status is Status.NOT_RECORDED:
                 return response
-            if completion.status.infrastructure:
+            if response.status.infrastructure:
                 self.response = response
                 raise
-            if asked.fault is not fault:  # a model raised it, and what it wrote is graded
-                with contextlib.suppress(UsageError):
-                    return completion.response(asked.item, interview.unanswered)
             return response
         except pytest.skip.Exception as fault:
             self.response = Response(Status.NOT_RUN, None, asked.text, f"skipped: {fault.msg}")
@@ -346,7 +342,17 @@ class QuestionTest(Once):
         if completion.unread:  # also where the test caught that
             score = None
         text = asked.text if completion.status is Status.OK else asked.text or completion.text
-        return Response.of(completion.status, score, text, completion.detail, interview.unanswered)
+        return Response.of(completion.status, score, text, completion.detail)
+
+    def _ungraded(self, fault: Unscored) -> Response:
+        """Return the response to an answer that the model or the grader did not give a score."""
+        asked = self.asked
+        completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
+        of_model = asked.fault is not fault
+        if of_model and not completion.status.infrastructure:  # what it wrote is graded
+            with contextlib.suppress(UsageError):
+                return completion.response(asked.item)
+        return Response.of(completion.status, None, completion.text, fault.detail)
 
     def _of_the_test(self, error: BaseException) -> bool:
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""

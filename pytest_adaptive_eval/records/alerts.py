@@ -50,10 +50,12 @@ def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, repo
     refused = [gate for gate in run.gates if not gate.holds] if run else []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
     sentences += [f"{gate.name}: {gate.verdict.sentence}" for gate in refused[:_LISTED]]
-    if unlisted := len(alarms) + len(refused) - len(sentences):
+    unlisted = len(alarms) + len(refused) - len(sentences)
+    if unlisted:
         sentences.append(f"and {unlisted} more")
     counts = [counted(len(alarms), "drop")] if alarms else []
-    counts += [f"{counted(len(refused), 'gate')} not passed"] if refused else []
+    if refused:
+        counts.append(f"{counted(len(refused), 'gate')} not passed")
     about = ""
     if run:
         subjects = dict.fromkeys(interview.subject.name or "unnamed" for interview in run.interviews)

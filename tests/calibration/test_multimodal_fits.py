@@ -12,10 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
+from benchmarks.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
-from pytest_adaptive_eval.calibration.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
-from pytest_adaptive_eval.errors import EstimationError  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems, estimate_abilities  # noqa: E402
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "m3irt"
@@ -59,7 +58,7 @@ class TestRecovery:
         assert roc_auc(cross, fit.items.cross_gain(fit.abilities.theta)) > 0.93
         for k in range(4):
             assert np.corrcoef(theta[:, k], fit.abilities.theta[:, k])[0, 1] > (0.6 if k == 3 else 0.8)
-        found = fit.standing(scores)
+        found = standing(scores, fit.items, fit.abilities.theta)
         low, high = found.interval(0.95)
         truth = (theta - theta.mean(axis=0)) / theta.std(axis=0)
         assert found.converged
@@ -150,22 +149,6 @@ def test_what_cannot_be_told_is_said():
     assert missing.condition > 3 * whole.condition
     assert missing.reliability[0] < whole.reliability[0]
     assert {"ability", "discrimination", "difficulty"} == set(whole.at_bound)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        (np.ones((3, 2)), "shape"),
-        (np.ones((1, 2, 4)), "two or more subjects"),
-        (np.full((3, 2, 4), 2.0), r"in \[0, 1\]"),
-        (np.where(np.arange(3)[:, None, None] == 1, np.nan, np.ones((3, 2, 4))), "subject number 1"),
-        (np.where(np.arange(2)[:, None] == 1, np.nan, np.ones((3, 2, 4))), "item number 1"),
-        (np.where(np.arange(4) == 2, np.nan, np.ones((3, 2, 4))), "format number 2"),
-    ],
-)
-def test_responses_that_cannot_be_fitted(scores, message):
-    with pytest.raises(EstimationError, match=message):
-        fit_multimodal(scores)
 
 
 def test_fractions_and_constant_items_stay_finite():

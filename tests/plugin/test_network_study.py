@@ -239,7 +239,11 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
     ("old", "new", "message"),
     [
         ('task = "addition"\nname = "first"', 'task = "sums"', ":LINE: node 1: task 'sums' is not known"),
-        ('topology = "line"', 'topology = "ring"', "topology is 'ring', expected line, star, tree or hybrid"),
+        (
+            'topology = "line"',
+            'topology = "ring"',
+            "topology is 'ring', expected 'hybrid' or 'line'",
+        ),
         ("queries = 8", "questions = 8", ":LINE: "),
         ("models = {", 'models = { spare = "http://127.0.0.1:1/v1#x",', "the model 'spare' has no part in the network"),
         ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a whole number of at least 1"),

@@ -464,7 +464,7 @@ def test_mistakes_are_told_before_anything_is_asked(
             "peers 2: unknown setting 'nam'; did you mean 'name'?",
         ),
         ('["{url}#ant", "{url}#ant"]', "2 models are called 'ant': give them names"),
-        ('["{url}#ant"]', "a panel of 2 models, expected at least 3"),
+        ('["{url}#ant"]', "2 models, expected at least 3"),
     ],
 )
 def test_mistakes_of_members(lab: Any, server: PeerServer, peers: str, message: str) -> None:

@@ -162,7 +162,7 @@ def test_what_is_no_history_is_said(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="no history at"):
         History(tmp_path / "none")
     (tmp_path / "x.txt").write_text("x")
-    with pytest.raises(JournalError, match="neither a record"):
+    with pytest.raises(JournalError, match="no history at"):
         History(tmp_path / "x.txt")
     empty = History(tmp_path)
     assert empty.runs == []

@@ -60,16 +60,24 @@ class HiddenStatesEmbedder:
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """Return embeddings, shape (n, d); raise BankError if an item is empty, too long or unreadable."""
-        prompts = [self._prompt(item) for item in bank.items]
-        if lacking := [item for item, (_, prompt) in zip(bank.items, prompts, strict=True) if prompt is None]:
+        prompts: list[Prompt] = []
+        lacking: list[Item] = []
+        by_shape: dict[tuple[Any, ...], list[int]] = {}
+        for item in bank.items:
+            length, prompt = self._prompt(item)
+            if prompt is None:
+                lacking.append(item)
+                continue
+            by_shape.setdefault((length, prompt.group), []).append(len(prompts))
+            prompts.append(prompt)
+        if lacking:
             raise missing(lacking, "text", "Embed by another encoder, or by factors")
-        # a batch has texts of one length and needs no padding, so embeddings do not depend on the rest of the batch
-        order = sorted((length, prompt.group, position) for position, (length, prompt) in enumerate(prompts) if prompt)
         rows: dict[int, NDArray[np.float32]] = {}
-        while order:
-            batch = [position for *group, position in order[: self._batch_size] if tuple(group) == order[0][:2]]
-            order = order[len(batch) :]
-            rows.update(zip(batch, self._pooled([p for n in batch if (p := prompts[n][1])]), strict=True))
+        # a batch has texts of one length and needs no padding, so embeddings do not depend on the rest of the batch
+        for positions in by_shape.values():
+            for start in range(0, len(positions), self._batch_size):
+                batch = positions[start : start + self._batch_size]
+                rows.update(zip(batch, self._pooled([prompts[n] for n in batch]), strict=True))
         return unit_rows(np.stack([rows[position] for position in range(len(prompts))]), self.name)
 
     def _prompt(self, item: Item) -> tuple[int, Prompt | None]:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -359,16 +358,14 @@ def test_a_level_that_fails_at_once_lowers_the_next_start() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.TRUNCATED, Status.REFUSED, Status.EMPTY, Status.TIMEOUT, Status.ERROR])
-@pytest.mark.parametrize("unanswered", ["wrong", "missing"])
-def test_the_score_of_an_answer_follows_its_status_and_the_setting(status: Status, unanswered: str) -> None:
+def test_the_score_of_an_answer_follows_its_status(status: Status) -> None:
     network = read_network({"node": [{"task": "addition", "levels": 3}]}, "sue")
-    result = hold_network(replace(network, unanswered=unanswered), pool_of(Skilled("sue", GOOD, status)))
-    node, missing = result.nodes[0], status.missing(unanswered)
+    result = hold_network(network, pool_of(Skilled("sue", GOOD, status)))
+    node, missing = result.nodes[0], status.infrastructure
     assert np.isnan(node.scores[0]).all() == missing
     assert node.counts.get("unscored", 0) == (10 if missing else 0)
     assert node.counts.get("faults", 0) == (10 if status.infrastructure else 0)
     assert result.fault_share == (1.0 if status.infrastructure else 0.0)
-    assert result.unanswered == unanswered
     assert unanswered_sentence(result.statuses).startswith("" if status.infrastructure else "10 of 10 ")
     area = node.interval()
     assert area is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,16 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.extensions.studies.network.node import (
     ContentFilter,
+    Exchanges,
     LevelItems,
     NodeInterview,
     allow_all,
     blank,
     review,
 )
+from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue, NodeResult
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
-from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
+from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore
 from pytest_adaptive_eval.tasks.family import TaskFamily
@@ -50,26 +52,21 @@ def hold_network(
         ConfigError: The pool lacks a model, the folder for pictures is missing, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
-    for name in (*network.subjects, *network.agents):
-        pool.model(name)  # refuses a name that it lacks
     for node in network.nodes:
-        if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
+        if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
             raise ConfigError(
                 f"{network.where}: node {node.name!r}: its task has pictures, and the folder for them is missing"
             )
+    for name in (*network.subjects, *network.agents):
+        pool.model(name)  # refuses a name that it lacks
     loads = dict(pool.loads)
     engine = Engine(pool, Completions() if replies is None else replies, concurrency)
     results = engine.run(_Scheduler(network, content_filter or network.content_filter or allow_all, pictures).ready)
+    nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
     supervision = network.supervision
     if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
-        results |= engine.run(
-            lambda done: {
-                name: partial(review, supervision, result, exchanges)
-                for name, (result, exchanges) in results.items()
-                if exchanges and name not in done
-            }
-        )
-    nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
+        nodes = _reviewed(engine, supervision, nodes, [results[node.name][1] for node in nodes])
+    truncated = {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items())}
     return NetworkResult(
         network.topology,
         network.interviewee,
@@ -83,9 +80,21 @@ def hold_network(
         network.confidence,
         {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
         engine.recalled,
-        {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
-        network.unanswered,
+        {name: counts for name, counts in truncated.items() if counts[0]},
     )
+
+
+def _reviewed(
+    engine: Engine, supervision: Supervision, nodes: Sequence[NodeResult], exchanges: Sequence[Exchanges]
+) -> list[NodeResult]:
+    """Return the nodes with reviews of their exchanges."""
+    reviews = {
+        node.name: partial(review, supervision, node, pairs)
+        for node, pairs in zip(nodes, exchanges, strict=True)
+        if pairs
+    }
+    reviewed = engine.run(lambda done: {name: start for name, start in reviews.items() if name not in done})
+    return [reviewed.get(node.name, node) for node in nodes]
 
 
 @dataclass(slots=True)
@@ -103,17 +112,21 @@ class _Scheduler:
         }
 
     def _conversation(self, node: Node, results: Mapping[str, Any]) -> Conversation[Any]:
-        areas = [results[name][0].interval(self.network.confidence) for name in node.after]
-        if not all(area is not None and area.low >= node.opens_at for area in areas):
-            return _without_calls((blank(self.network, node), []))
+        for name in node.after:
+            area = results[name][0].interval(self.network.confidence)
+            if area is None or area.low < node.opens_at:
+                return _without_calls((blank(self.network, node), []))
         earlier = self.network.ancestors(node.name) if self.network.passing else ()
-        dialogues = [results[before.name][0].dialogue for before in earlier]
-        if injected := self.network.injected:  # meaningless text, which network, node and seed determine
-            draws = (random.Random(f"{self.network.seed} {each.node}") for each in dialogues)
-            noise = (rng.choices(_LETTERS, k=injected) for rng in draws)
-            dialogues = [replace(d, injected="".join(text)) for d, text in zip(dialogues, noise, strict=True)]
+        dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
         return NodeInterview(self.network, node, items, dialogues, self.content_filter).run()
+
+    def _passed(self, dialogue: Dialogue) -> Dialogue:
+        """Return a dialogue with the meaningless text that is added to it, which seed and node determine."""
+        if not self.network.injected:
+            return dialogue
+        rng = random.Random(f"{self.network.seed} {dialogue.node}")
+        return replace(dialogue, injected="".join(rng.choices(_LETTERS, k=self.network.injected)))
 
 
 #: Letters of meaningless text.
