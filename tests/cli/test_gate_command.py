@@ -231,3 +231,11 @@ def test_a_log_that_ended_early_is_judged_only_as_a_part(run, tmp_path):
     assert "a log that is not whole was judged: " in err
     assert "6 of 40 planned samples" in " ".join(out.split())
     assert "6 of 40 planned samples" in json.loads(Path("kept/record.json").read_text())["warnings"][0]
+
+
+def test_a_run_is_judged_by_its_own_evaluation(run):
+    Path("run.json").write_text('{"run": "r1", "started": "2026-01-01T00:00:00+00:00", "schema_version": 2}')
+    for source in ("run.json", "."):
+        code, _, err = run("gate", source, "--at-least", "0.5")
+        assert code == 4
+        assert "is of runs, which asked what their evaluation says" in err

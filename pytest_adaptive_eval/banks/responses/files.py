@@ -220,10 +220,10 @@ class Collected:
         metrics = set[str]().union(*(log.metrics for log in chosen))
         metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
         for subject in dict.fromkeys(log.subject for log in logs):
-            latest = max((log for log in logs if log.subject == subject), key=attrgetter("created"))
-            own = sorted((log for log in chosen if log.subject == subject), key=attrgetter("created"), reverse=True)
+            own = _newest_first(chosen, subject)
             if len(own) > 1:
                 settings.note(f"{where}: {len(own)} logs of {subject}; for each item the newest score counts")
+            latest = _newest_first(logs, subject)[0]
             self.stated.append(latest.stated(*self._add_logs(own, metric, filter_name)))
 
     def _add_logs(self, logs: Sequence[TaskLog], metric: str, filter_name: str) -> tuple[int, str, str, float | None]:
@@ -285,6 +285,11 @@ class Collected:
             replies=self._replies,
             stated=tuple(self.stated),
         )
+
+
+def _newest_first(logs: Sequence[TaskLog], subject: str) -> list[TaskLog]:
+    """Return the logs of a subject, the newest first."""
+    return sorted((log for log in logs if log.subject == subject), key=attrgetter("created"), reverse=True)
 
 
 def mean_score(scores: Sequence[float]) -> float | None:

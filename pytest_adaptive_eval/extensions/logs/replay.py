@@ -68,8 +68,9 @@ class LogReplay(ReplayModel):
         completions = same or [each.completion for each in logged]
         if len(completions) > 1:
             return _mean_of(completions)
-        is_graded = item.likelihood is None and not item.meta.get("textless")
-        if completions[0].text.strip() and is_graded:
+        if item.meta.get("textless"):
+            return completions[0]
+        if completions[0].text.strip() and item.likelihood is None:
             return replace(completions[0], score=None)
         return completions[0] if same or completions[0].score is None else _EDITED
 

@@ -111,9 +111,16 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
     """Read the log of one subject, and refuse one that is not whole."""
+    from pytest_adaptive_eval.banks.responses.files import files_of
+    from pytest_adaptive_eval.banks.responses.readers.runs import is_record
     from pytest_adaptive_eval.extensions.logs.replay import ReplayTable, read_subject
 
     path, name = path_and_name(source)
+    if any(map(is_record, files_of(path) if path.is_dir() else filter(Path.is_file, [path]))):
+        raise ConfigError(
+            f"{path} is of runs, which asked what their evaluation says: run it again with "
+            f"pytest --adaptive-eval --adaptive-eval-model=replay:{path}"
+        )
     table = read_table(ReplayTable, dict(settings), "--set", strict=False)
     screen.progress(f"reading {path}")
     responses, subject = read_subject(path, name, table, screen.note)
@@ -153,18 +160,21 @@ def _common(candidate: _Log, baseline: _Log | None) -> list[str]:
     for log, other_log in ((candidate, baseline), (baseline, candidate)):
         if without := len(log.scores.keys() - set(common)):
             screen.note(f"left out: {counted(without, 'item')} of {log.subject} without a score of {other_log.subject}")
-    asked = [item for item in common if item in candidate.questions and item in baseline.questions]
-    other = [item for item in asked if _words(candidate.questions[item]) != _words(baseline.questions[item])]
-    if other:
+    _note_other_prompts(common, candidate, baseline)
+    return common
+
+
+def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) -> None:
+    """Note the items whose prompts, where both logs have them, differ by more than spaces."""
+    prompts = [
+        {item: question.prompt.split() for item, question in log.questions.items()} for log in (candidate, baseline)
+    ]
+    asked = [item for item in common if all(item in texts for texts in prompts)]
+    if other := [item for item in asked if prompts[0][item] != prompts[1][item]]:
         screen.note(
             f"{counted(len(other), 'item')} of {len(common)} had other prompts in the two runs, such as "
             f"{other[0]!r:.80}; the difference may come from these"
         )
-    return common
-
-
-def _words(question: LoggedQuestion) -> list[str]:
-    return question.prompt.split()
 
 
 def _folder(output: Path | None, scratch: Path) -> Path:
