@@ -111,16 +111,9 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
     """Read the log of one subject, and refuse one that is not whole."""
-    from pytest_adaptive_eval.banks.responses.files import files_of
-    from pytest_adaptive_eval.banks.responses.readers.runs import is_record
     from pytest_adaptive_eval.extensions.logs.replay import ReplayTable, read_subject
 
     path, name = path_and_name(source)
-    if any(map(is_record, files_of(path) if path.is_dir() else filter(Path.is_file, [path]))):
-        raise ConfigError(
-            f"{path} is of runs, which asked what their evaluation says: run it again with "
-            f"pytest --adaptive-eval --adaptive-eval-model=replay:{path}"
-        )
     table = read_table(ReplayTable, dict(settings), "--set", strict=False)
     screen.progress(f"reading {path}")
     responses, subject = read_subject(path, name, table, screen.note)
