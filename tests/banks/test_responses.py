@@ -332,12 +332,12 @@ def test_folders_of_no_format(tmp_path):
     assert "holds nothing" in refused(tmp_path)
     (tmp_path / "notes").write_text("x")
     (tmp_path / "scores.jsonl").write_text('{"a": 1}\n')
-    assert refused(tmp_path).endswith(f"is given by its own path, such as {tmp_path / 'scores.jsonl'}")
+    assert refused(tmp_path).endswith("rows of a table are given by their own file")
     put(tmp_path / "a.csv", "subject,q1\na,1\n")
     put(tmp_path / "b.pkl", "")
     message = refused(tmp_path)
     assert "1 .csv, 1 .pkl" in message
-    assert "given by its own path" in message
+    assert "given by their own file" in message
     assert "is a folder" in refused(tmp_path, format="csv")
     bank = tmp_path / "x.bank"
     write_bank(bank, [Item(id="q", prompt="?", answer="1")], discrimination=np.ones(1), intercept=np.zeros(1))

@@ -173,9 +173,8 @@ def test_a_question_that_must_pass_and_has_no_score_is_an_error(run, tmp_path):
     new = log(tmp_path / "new", [True] * 9 + [None], model="new")
     code, out, _ = run("gate", new, "--at-least", "0.5", "--must-pass", "arc:q-9")
     assert code == 1
-    assert "1 of 1 must-pass item without a score: arc:q-9 has no score (the log has no score of it)" in " ".join(
-        out.split()
-    )
+    text = "1 of 1 must-pass item without a score: arc:q-9 has no score (not_recorded: the log has no score of it)"
+    assert text in " ".join(out.split())
 
 
 @pytest.mark.slow
@@ -232,3 +231,11 @@ def test_a_log_that_ended_early_is_judged_only_as_a_part(run, tmp_path):
     assert "a log that is not whole was judged: " in err
     assert "6 of 40 planned samples" in " ".join(out.split())
     assert "6 of 40 planned samples" in json.loads(Path("kept/record.json").read_text())["warnings"][0]
+
+
+def test_a_run_is_judged_by_its_own_evaluation(run):
+    Path("run.json").write_text('{"run": "r1", "started": "2026-01-01T00:00:00+00:00", "schema_version": 2}')
+    for source in ("run.json", "."):
+        code, _, err = run("gate", source, "--at-least", "0.5")
+        assert code == 4
+        assert "is of runs, which asked what their evaluation says" in err

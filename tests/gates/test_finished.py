@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.gates.condition import LIKE_QUESTIONS, Condition
 from pytest_adaptive_eval.gates.finished import interval_on_like_questions
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 
 BASELINE = np.array([1.0] * 60 + [0.0] * 40)
 
@@ -38,3 +46,21 @@ def test_bounds_on_like_questions_fail_as_seldom_as_they_say():
         baseline = np.where(gap > 0, 0.0, np.where(gap < 0, 1.0, chance.integers(0, 2, 150)))
         missed += interval_on_like_questions(baseline + gap, baseline).low > truth
     assert missed / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_a_gate_on_like_questions_needs_the_whole_bank_and_takes_it_for_a_sample():
+    bank = ItemBank.uncalibrated("b", [Item(f"q{n}", "?", "1") for n in range(100)])
+    for asked, at_least, outcome in (
+        (100, 0.5, Outcome.PASS),  # 60 right: the lower bound is .513
+        (100, 0.55, Outcome.INCONCLUSIVE),
+        (100, 0.7, Outcome.FAIL),  # the upper bound is .683
+        (99, 0.1, Outcome.INCONCLUSIVE),
+    ):
+        session = Session(bank, Policy(SELECTORS["random"], budget=asked, stop="budget"))
+        while (proposal := session.ask()) is not None:
+            session.tell(BASELINE[proposal.items])
+        result = SessionResult.of("e", session, statuses={"ok": asked})
+        verdict = result.judge(Condition("accuracy", "at_least", at_least, method=LIKE_QUESTIONS))
+        assert verdict.outcome is outcome
+        exact = result.judge(Condition("accuracy", "at_least", at_least))
+        assert exact.outcome is (Outcome.PASS if at_least <= 0.6 else Outcome.FAIL)

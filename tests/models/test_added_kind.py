@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import built_in_kinds, load_model, resolve, subject_kinds
 from pytest_adaptive_eval.models.base import Message
@@ -60,6 +61,10 @@ def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     if "checkpoint" in module:  # the kind itself takes this one, and starts a server for the folder
         by_name.insert(0, "serve")
+    if kind.name == "replay":
+        read = {*ReplayTable.__struct_fields__} - {"families"}
+        assert {*kind.options} == read
+        return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         by_name += inspect.signature(EndpointSettings).parameters
     assert sorted(kind.options) == sorted(by_name)

@@ -170,5 +170,5 @@ def test_a_bare_prompt_has_no_id(matrix: Path) -> None:
 
 
 def test_options_of_other_subjects_are_refused(matrix: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown setting 'device'"):
+    with pytest.raises(ConfigError, match="no option device; expected format, orientation"):
         load_model(f"replay:{matrix}#late", device="cpu")

@@ -94,8 +94,11 @@ def test_a_void_interview_is_replayed_only_in_part(toy: Any) -> None:
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*void.json: evaluation 'toy': the run did not end as planned*partial = true*"])
     (toy.path / "pytest.ini").write_text("[pytest]\nadaptive_eval_model_options =\n    partial = true\n")
-    assert replay(toy, "void.json").ret == 0
-    assert "the run did not end as planned" in toy.record["warnings"][0]
+    result = replay(toy, "void.json", "--adaptive-eval-junit=gates.xml")
+    assert result.ret == 0
+    assert "WARNING: toy:" in result.stdout.str()
+    for text in (toy.record["warnings"][0], (toy.path / "gates.xml").read_text()):
+        assert "void.json: evaluation 'toy': the run did not end as planned" in text
 
 
 def test_a_record_of_several_subjects_asks_for_one(toy: Any) -> None:

@@ -96,8 +96,8 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
         problem = f"and {setting} is {requested!r}"
     names = sorted(names_present)
     raise ResponsesError(
-        f"{where}: found {', '.join(map(repr, names[:12]))}{', ..' if len(names) > 12 else ''} {problem}; give "
-        f"{setting} one of them, or several with commas, of which the first one present counts"
+        f"{where}: found {', '.join(map(repr, names[:12])) or 'none'} {problem}; give {setting} one of them, or "
+        "several with commas, of which the first one present counts"
     )
 
 
@@ -137,6 +137,20 @@ class TaskLog(NamedTuple):
     status: str = ""
     accuracies: Mapping[str, Any] = MappingProxyType({})
     unscored: str = ""
+
+    @property
+    def filters(self) -> set[str]:
+        """Names of all filters."""
+        return {answer.filter for answer in self.answers}
+
+    @property
+    def metrics(self) -> set[str]:
+        """Names of all metrics that some answer has a value of."""
+        return {name for answer in self.answers for name, value in answer.values.items() if value is not None}
+
+    def only(self, filter_name: str) -> TaskLog:
+        """Return the log with the answers of one filter."""
+        return self._replace(answers=[answer for answer in self.answers if answer.filter == filter_name])
 
     def stated(self, held: int, metric: str, filter_name: str, measured: float | None) -> Stated:
         """Return what the log states, besides what it holds."""
@@ -200,42 +214,39 @@ class Collected:
                 value is not a score.
         """
         scored = [log for log in logs if not log.unscored]
-        names = {answer.filter for log in scored for answer in log.answers}
-        filter_name = choose("filter", names, settings.filter, f"{where}, filters") if names - {""} else ""
-        chosen = [
-            log._replace(answers=[answer for answer in log.answers if answer.filter == filter_name]) for log in scored
-        ]
-        metrics = {
-            name for log in chosen for answer in log.answers for name, v in answer.values.items() if v is not None
-        }
-        if scored and not metrics:
-            raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
+        filters = set[str]().union(*(log.filters for log in scored))
+        filter_name = choose("filter", filters, settings.filter, f"{where}, filters") if filters - {""} else ""
+        chosen = [log.only(filter_name) for log in scored]
+        metrics = set[str]().union(*(log.metrics for log in chosen))
         metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
         for subject in dict.fromkeys(log.subject for log in logs):
-            own = sorted((log for log in chosen if log.subject == subject), key=attrgetter("created"), reverse=True)
+            own = _newest_first(chosen, subject)
             if len(own) > 1:
                 settings.note(f"{where}: {len(own)} logs of {subject}; for each item the newest score counts")
-            latest = max((log for log in logs if log.subject == subject), key=attrgetter("created"))
-            held = len({(answer.item, answer.sample) for log in own for answer in log.answers})
-            means = [mean_score(self._add_log(log, metric, own[:n])) for n, log in enumerate(own)]
-            self.stated.append(latest.stated(held, metric, filter_name, means[0] if means else None))
+            latest = _newest_first(logs, subject)[0]
+            self.stated.append(latest.stated(*self._add_logs(own, metric, filter_name)))
 
-    def _add_log(self, log: TaskLog, metric: str, newer: Sequence[TaskLog]) -> list[float]:
-        """Add a log's answers to items that no newer log has a score of; return the scores of all."""
-        if not any(metric in answer.values for answer in log.answers):
-            raise ResponsesError(
-                f"{log.where}: no score {metric!r}, which the other logs of the task have; score it, run it again, or "
-                "remove it"
-            )
-        settled = {answer.item for other in newer for answer in other.answers if answer.values.get(metric) is not None}
-        scores = []
-        for answer in log.answers:
-            scores.append(score(answer.values.get(metric), f"{answer.where}, metric {metric!r}"))
-            if answer.item not in settled:
-                self.add(log.subject, answer.item, scores[-1], answer.reply)
-            if answer.question is not None:
-                self.ask(answer.item, answer.question, answer.where)
-        return scores
+    def _add_logs(self, logs: Sequence[TaskLog], metric: str, filter_name: str) -> tuple[int, str, str, float | None]:
+        """Add a subject's logs, the newest first; return their number of samples, and the mean of the newest."""
+        means: list[float | None] = []
+        held: set[tuple[str, str]] = set()
+        settled: set[str] = set()
+        for log in logs:
+            if metric not in log.metrics:
+                raise ResponsesError(
+                    f"{log.where}: no score {metric!r}, which the other logs of the task have; score it, run it again, "
+                    "or remove it"
+                )
+            scores = [score(each.values.get(metric), f"{each.where}, metric {metric!r}") for each in log.answers]
+            means.append(mean_score(scores))
+            for answer, value in zip(log.answers, scores, strict=True):
+                held.add((answer.item, answer.sample))
+                if answer.item not in settled:
+                    self.add(log.subject, answer.item, value, answer.reply)
+                if answer.question is not None:
+                    self.ask(answer.item, answer.question, answer.where)
+            settled |= {answer.item for answer in log.answers if answer.values.get(metric) is not None}
+        return len(held), metric, filter_name, means[0] if means else None
 
     def check_questions(self, fix: str) -> None:
         """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`.
@@ -274,6 +285,11 @@ class Collected:
             replies=self._replies,
             stated=tuple(self.stated),
         )
+
+
+def _newest_first(logs: Sequence[TaskLog], subject: str) -> list[TaskLog]:
+    """Return the logs of a subject, the newest first."""
+    return sorted((log for log in logs if log.subject == subject), key=attrgetter("created"), reverse=True)
 
 
 def mean_score(scores: Sequence[float]) -> float | None:

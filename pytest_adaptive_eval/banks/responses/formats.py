@@ -12,7 +12,6 @@ There are three kinds of source:
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -98,16 +97,17 @@ def read_format_responses(
 
 def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
-    families = dict(chain(*(zip(part.subjects, part.families, strict=True) for part in parts)))
+    families: dict[str, str] = {}
+    for part in parts:
+        families.update(zip(part.subjects, part.families, strict=True))
     for part in parts:
         if absent := len(families) - len(part.subjects):
             note(f"{part.source}: no answers of {absent} of the {len(families)} subjects")
     pairs = [[name.split(_SEPARATOR, 1) for name in part.items] for part in parts]
     forms = {form for form, _ in chain(*pairs)}
     modalities = _modalities(forms, source)
-    _check_distinct_items(parts, [{item for _, item in part_pairs} for part_pairs in pairs])
     rows = {name: row for row, name in enumerate(families)}
-    columns = {item: column for column, item in enumerate(dict.fromkeys(item for _, item in chain(*pairs)))}
+    columns = _columns(parts, pairs)
     depths = {form: modalities.formats.index("+".join(_ordered(form, modalities.names))) for form in forms}
     scores = np.full((len(rows), len(columns), len(modalities.formats)), np.nan)
     for part, part_pairs in zip(parts, pairs, strict=True):
@@ -117,16 +117,17 @@ def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object
     return FormatResponses(tuple(rows), tuple(columns), modalities, scores, tuple(families.values()), source)
 
 
-def _check_distinct_items(parts: Sequence[Responses], item_sets: Sequence[set[str]]) -> None:
-    """Refuse an item that several sources have."""
-    counts = Counter(chain(*item_sets))
-    for number, items in enumerate(item_sets):
-        if repeated := sorted(item for item in items if counts[item] > 1):
-            other = next(k for k in range(len(parts)) if k != number and repeated[0] in item_sets[k])
-            raise ResponsesError(
-                f"{parts[other].source}: the item {repeated[0]!r} stands in {parts[number].source} already; give the "
-                "items of one of them other names"
-            )
+def _columns(parts: Sequence[Responses], pairs: Sequence[Sequence[Sequence[str]]]) -> dict[str, int]:
+    """Return the column of each item; refuse one that several sources have."""
+    owners: dict[str, Responses] = {}
+    for part, part_pairs in zip(parts, pairs, strict=True):
+        for _, item in part_pairs:
+            if (owner := owners.setdefault(item, part)) is not part:
+                raise ResponsesError(
+                    f"{part.source}: the item {item!r} stands in {owner.source} already; give the items of one of them "
+                    "other names"
+                )
+    return {item: column for column, item in enumerate(owners)}
 
 
 def _read(path: Path, settings: ReadSettings) -> Responses:

@@ -79,14 +79,20 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
     if any(ids in question.names for question in questions.values()):
         return lambda name: questions[name].names.get(ids) if name in questions else None
     if "(" in ids:
-        try:
-            pattern = re.compile(ids)
-        except re.error as error:
-            raise ResponsesError(f"--ids {ids!r:.80} is no regular expression ({error})") from None
-        if not pattern.groups:
-            raise ResponsesError(f"--ids {ids!r:.80} has no group; put the part of the id that is kept in parentheses")
+        pattern = _pattern(ids)
         return lambda name: match[1] if (match := pattern.fullmatch(name)) else None
     return lambda name: name.removeprefix(ids) if name.startswith(ids) else None
+
+
+def _pattern(ids: str) -> re.Pattern[str]:
+    """Return a regular expression with a group."""
+    try:
+        pattern = re.compile(ids)
+    except re.error as error:
+        raise ResponsesError(f"--ids {ids!r:.80} is no regular expression ({error})") from None
+    if not pattern.groups:
+        raise ResponsesError(f"--ids {ids!r:.80} has no group; put the part of the id that is kept in parentheses")
+    return pattern
 
 
 def _read_pairs(path: Path) -> dict[str, str]:

@@ -148,21 +148,21 @@ def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
             f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
             "with --log_samples and give the folder of samples_*.jsonl"
         )
-    counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
-    holds = f" holds {', '.join(f'{count} {suffix}' for suffix, count in counts) or 'nothing'}"
-    if not path.is_dir():
-        is_lines = _suffix(path) == ".jsonl"
-        holds = _describe_lines(path) if is_lines else ": neither its name nor its beginning says a format"
-    tables = [file for file in files if _suffix(file) in (".csv", ".jsonl") and file != path]
-    single = f". A file of rows is given by its own path, such as {tables[0]}" if tables else ""
+    expected = ", ".join(reader.content for reader in FORMATS.values())
+    if path.is_dir():
+        counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
+        holds = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
+        return ResponsesError(f"{path} holds {holds}; expected {expected}; rows of a table are given by their own file")
+    proposal = propose(path)
     return ResponsesError(
-        f"{path}{holds}; expected {', '.join(reader.content for reader in FORMATS.values())}; or {_CSV}{single}. "
-        f"{'' if path.is_dir() else propose(path)}".rstrip(". ")
+        f"{path}{_contents(path)}; expected {expected}; or {_CSV}{'. ' if proposal else ''}{proposal}"
     )
 
 
-def _describe_lines(path: Path) -> str:
-    """Return what JSON lines of no format hold, by the keys of the first line."""
+def _contents(path: Path) -> str:
+    """Return what a file of no format holds, by the keys of the first line."""
+    if _suffix(path) != ".jsonl":
+        return ": neither its name nor its beginning says a format"
     _, first = next(json_lines(path), ("", {}))
     for other_keys, description in _OTHER_LINES:
         if "id" in first and first.keys() & other_keys:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.banks.responses.files import files_of
 from pytest_adaptive_eval.banks.responses.ids import rename_items, with_item_ids
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record
 from pytest_adaptive_eval.cli.settings import ReadingTable
@@ -68,8 +69,9 @@ class LogReplay(ReplayModel):
         completions = same or [each.completion for each in logged]
         if len(completions) > 1:
             return _mean_of(completions)
-        is_graded = item.likelihood is None and not item.meta.get("textless")
-        if completions[0].text.strip() and is_graded:
+        if item.meta.get("textless"):
+            return completions[0]
+        if completions[0].text.strip() and item.likelihood is None:
             return replace(completions[0], score=None)
         return completions[0] if same or completions[0].score is None else _EDITED
 
@@ -115,8 +117,14 @@ def read_subject(
         texts: Whether all answers are kept as texts.
 
     Raises:
-        ConfigError: There is no such subject, or no name and several.
+        ConfigError: There is no such subject, or no name and several; or the log is of runs.
     """
+    files = files_of(path) if path.is_dir() else [path]
+    if any(is_record(file) for file in files if file.exists()):
+        raise ConfigError(
+            f"{path} is of runs, which asked what their evaluation says: run that again with "
+            "pytest --adaptive-eval --adaptive-eval-model=replay:RECORD.json"
+        )
     responses = read_responses(
         path,
         format=table.format,

@@ -75,22 +75,13 @@ class _Log(NamedTuple):
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.baseline is None and options.at_least is None and not options.must_pass:
-        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
-    if options.baseline is None and options.margin is not None:
-        raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
-    if options.json is not None:
-        check_writable("--json", options.json)
-    settings = given_settings(options)
-    settings |= {"partial": True} if options.partial else {}
-    if options.ids:
-        settings["ids"] = str(Path(options.ids).absolute()) if Path(options.ids).is_file() else options.ids
+    settings = _settings(options)
     candidate = _read_log(options.source, settings)
     baseline = None if options.baseline is None else _read_log(options.baseline, settings)
     parts = _parts(candidate, baseline, each_task=options.each_task)
     with tempfile.TemporaryDirectory() as scratch:
         folder = _folder(options.output, Path(scratch))
-        _write(folder, parts, candidate, baseline, settings, options)
+        _write(folder, parts, candidate, settings, options)
         record = _run_pytest(folder, baseline)
     show(record)
     if not options.like_questions:
@@ -100,6 +91,22 @@ def _run(options: argparse.Namespace) -> int:
         gates = [{"items": gate.interview, **gate.verdict.to_json()} for gate in record.gates]
         save(options.json, {**subjects, "gates": gates})
     return PASSED if all(gate.holds for gate in record.gates) else NOT_PASSED
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings by which logs are read; refuse options that do not fit together."""
+    if options.baseline is None and options.at_least is None and not options.must_pass:
+        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
+    if options.baseline is None and options.margin is not None:
+        raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
+    if options.json is not None:
+        check_writable("--json", options.json)
+    settings = given_settings(options)
+    if options.partial:
+        settings["partial"] = True
+    if options.ids:
+        settings["ids"] = str(Path(options.ids).absolute()) if Path(options.ids).is_file() else options.ids
+    return settings
 
 
 def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
@@ -146,18 +153,21 @@ def _common(candidate: _Log, baseline: _Log | None) -> list[str]:
     for log, other_log in ((candidate, baseline), (baseline, candidate)):
         if without := len(log.scores.keys() - set(common)):
             screen.note(f"left out: {counted(without, 'item')} of {log.subject} without a score of {other_log.subject}")
-    asked = [item for item in common if item in candidate.questions and item in baseline.questions]
-    other = [item for item in asked if _words(candidate.questions[item]) != _words(baseline.questions[item])]
-    if other:
+    _note_other_prompts(common, candidate, baseline)
+    return common
+
+
+def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) -> None:
+    """Note the items whose prompts, where both logs have them, differ by more than spaces."""
+    prompts = [
+        {item: question.prompt.split() for item, question in log.questions.items()} for log in (candidate, baseline)
+    ]
+    asked = [item for item in common if all(item in texts for texts in prompts)]
+    if other := [item for item in asked if prompts[0][item] != prompts[1][item]]:
         screen.note(
             f"{counted(len(other), 'item')} of {len(common)} had other prompts in the two runs, such as "
             f"{other[0]!r:.80}; the difference may come from these"
         )
-    return common
-
-
-def _words(question: LoggedQuestion) -> list[str]:
-    return question.prompt.split()
 
 
 def _folder(output: Path | None, scratch: Path) -> Path:
@@ -174,11 +184,10 @@ def _write(
     folder: Path,
     parts: Mapping[str, Sequence[str]],
     candidate: _Log,
-    baseline: _Log | None,
     settings: Mapping[str, Any],
     options: argparse.Namespace,
 ) -> None:
-    """Write an evaluation of each part with its bank and gates, and the answers of the baseline."""
+    """Write an evaluation of each part with its bank and gates."""
     from pytest_adaptive_eval.evaluation.toml import gate_keys
 
     must_pass = _must_pass(options.must_pass, candidate)
@@ -201,10 +210,6 @@ def _write(
             tables.append(_table_text("[[eval.gate]]", gate_keys(condition)))
     (folder / "adaptive-eval.toml").write_text("\n".join(tables), "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    if baseline is not None:
-        # a detail of its own: the run refuses a baseline whose answers are the model's own
-        rows = [{"id": item, "score": score, "detail": _BASELINE} for item, score in baseline.scores.items()]
-        _write_lines(folder / f"{_BASELINE}.jsonl", [row for row in rows if row["score"] == row["score"]])
 
 
 def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -262,7 +267,12 @@ def _run_pytest(folder: Path, baseline: _Log | None) -> RunRecord:
     """Run the evaluation of a folder, without the plugins and the settings of any project, and return its record."""
     from pytest_adaptive_eval.records.run_files import read_run
 
-    against = [f"--adaptive-eval-baseline={_BASELINE}.jsonl#{baseline.subject}"] if baseline is not None else []
+    against = []
+    if baseline is not None:
+        # a detail of its own: the run refuses a baseline whose answers are the model's own
+        rows = [{"id": item, "score": score, "detail": _BASELINE} for item, score in baseline.scores.items()]
+        _write_lines(folder / f"{_BASELINE}.jsonl", [row for row in rows if row["score"] == row["score"]])
+        against = [f"--adaptive-eval-baseline={_BASELINE}.jsonl#{baseline.subject}"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     screen.progress("judging")
     done = subprocess.run(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.models.kind import ModelKind
 
 
@@ -19,6 +20,10 @@ class ReplayKind(ModelKind):
     prefixes = ("replay:",)
     chats = False
     model = "pytest_adaptive_eval.models.replay:ReplayModel"
+    options = (
+        *("format", "orientation", "metric", "filter", "ids", "partial"),
+        *ResponseMapping.__struct_fields__,
+    )
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:
         """Return `spec` with the path of the first such file in `folders`; see `ModelKind`."""
@@ -32,9 +37,6 @@ class ReplayKind(ModelKind):
         """Return the file's path, and the subject's name if `spec` has one; a file name may contain ``#``."""
         path, subject = path_and_name(spec.removeprefix(self.prefixes[0]))
         return str(path), subject or None
-
-    def check_names(self, spec: str, options: Iterable[str]) -> None:
-        """Leave the check of the options to the reader of logs, which knows them."""
 
 
 def path_and_name(text: str, folder: Path = Path()) -> tuple[Path, str]:

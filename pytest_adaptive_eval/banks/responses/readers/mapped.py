@@ -149,12 +149,7 @@ def _logs(table: LogTable, file: Path, settings: ReadSettings) -> list[TaskLog]:
         item, question = reader.name(values, "item", row), as_question(values, file)
         answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
         answers.setdefault(reader.name(values, "subject", row), []).append(answer)
-    sums: dict[str, Counter[str]] = {}
-    for row in read_records(file, table.stated) if table.stated and suffix_of(file) == ".json" else ():
-        planned, total = _value(table.planned, row), _value(table.total, row)
-        if planned is not None and total is not None:
-            subject = reader.name({"subject": _value(table.subject, row)}, "subject", row)
-            sums.setdefault(subject, Counter()).update(planned=planned, total=total)
+    sums = _sums(table, file, reader)
     logs = []
     for subject, own in answers.items():
         stated = sums.get(subject)
@@ -164,6 +159,19 @@ def _logs(table: LogTable, file: Path, settings: ReadSettings) -> list[TaskLog]:
         planned = stated["planned"] if stated else None
         logs.append(TaskLog(str(file), subject, own, "", planned, "", accuracies, unscored))
     return logs
+
+
+def _sums(table: LogTable, file: Path, reader: _Reader) -> dict[str, Counter[str]]:
+    """Return the number of samples and the sum of scores that a file of JSON states, by subject."""
+    sums: dict[str, Counter[str]] = {}
+    if not table.stated or suffix_of(file) != ".json":
+        return sums
+    for row in read_records(file, table.stated):
+        planned, total = _value(table.planned, row), _value(table.total, row)
+        if planned is not None and total is not None:
+            subject = reader.name({"subject": _value(table.subject, row)}, "subject", row)
+            sums.setdefault(subject, Counter()).update(planned=planned, total=total)
+    return sums
 
 
 def _value(expression: str, row: TableRecord) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_of, named
-from pytest_adaptive_eval.banks.responses.questions import as_question
+from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
@@ -61,26 +61,20 @@ class Log:
     header: Mapping[str, Any]
     samples: Sequence[Sample]
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """The specification of the run: its model, task, data set and configuration."""
-        return _object(self.header, "eval")
+    def about(self, *keys: str) -> Any:
+        """Return a part of the run's specification: of its model, task, data set or configuration."""
+        return inner(self.header, "eval", *keys)
 
     @property
-    def model(self) -> str:
-        """Name of the model."""
-        return named(self.about.get("model"), "eval.model", str(self.path))
-
-    @property
-    def task(self) -> str:
-        """Name of the task."""
-        return named(self.about.get("task"), "eval.task", str(self.path))
+    def arguments(self) -> Mapping[str, Any]:
+        """Arguments of the model."""
+        return self.about("model_args") or {}
 
     @property
     def created(self) -> float:
         """Time in seconds; a log that names none is the oldest."""
         try:
-            moment = datetime.fromisoformat(str(self.about.get("created")))
+            moment = datetime.fromisoformat(str(self.about("created")))
         except ValueError:
             return -math.inf
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
@@ -88,11 +82,9 @@ class Log:
     @property
     def planned(self) -> int | None:
         """Number of samples that the run was to have, an epoch each; None if the log does not say."""
-        ids, epochs = _object(self.about, "dataset").get("sample_ids"), _object(self.about, "config").get("epochs")
-        counts = [_object(self.header, "results").get("total_samples")]
-        if isinstance(ids, list):
-            counts.append(len(ids) * (epochs if isinstance(epochs, int) else 1))
-        return max((count for count in counts if isinstance(count, int)), default=None)
+        ids = self.about("dataset", "sample_ids")
+        selected = len(ids) * (self.about("config", "epochs") or 1) if isinstance(ids, list) else 0
+        return max(selected, inner(self.header, "results", "total_samples") or 0) or None
 
     @property
     def status(self) -> str:
@@ -103,7 +95,7 @@ class Log:
 
     @property
     def unscored(self) -> str:
-        """Why the log has no score, with the errors of its samples; empty for a log with scores."""
+        """Why the log has no score, with an error of its samples; empty for a log with scores."""
         if not self.samples:
             return f"{self.path}: no samples, only a header ({self.status or 'status success'}); give the whole log"
         if any(value is not None for sample in self.samples for value in sample.values.values()):
@@ -119,20 +111,13 @@ class Log:
         if missing and any(sample.epoch != self.samples[0].epoch for sample in self.samples):
             return {}
         found: dict[str, Any] = {}
-        listed = _object(self.header, "results").get("scores")
-        for entry in listed if isinstance(listed, list) else ():
-            name, scorer = entry.get("name"), entry.get("scorer")
-            metrics = _object(entry, "metrics")
-            if entry.get("reducer") in (None, "mean"):
-                mean = _object(metrics, "accuracy").get("value", _object(metrics, "mean").get("value"))
-                found[scorer if name == scorer else f"{scorer}/{name}"] = mean
+        for entry in inner(self.header, "results", "scores") or ():
+            name, scorer, reducer = (inner(entry, key) for key in ("name", "scorer", "reducer"))
+            part = scorer if name == scorer else f"{scorer}/{name}"
+            for metric in ("mean", "accuracy") if reducer in (None, "mean") else ():
+                if (value := inner(entry, "metrics", metric, "value")) is not None:
+                    found[part] = value
         return found
-
-
-def _object(data: Any, name: str) -> Mapping[str, Any]:
-    """Return the object under a name; an empty one if there is none."""
-    value = data.get(name) if isinstance(data, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
 
 
 def is_log(path: Path) -> bool:
@@ -148,8 +133,10 @@ def read_log(path: Path) -> Log:
     else:
         with open_regular(path) as file:
             header, samples = _read_archive(_open(path, file), path)
-    if not {"model", "task"} <= _object(header, "eval").keys():
+    if inner(header, "eval", "model") is None or inner(header, "eval", "task") is None:
         raise ResponsesError(f"{path}: no eval.model and eval.task; expected a log of Inspect")
+    for key in ("model", "task"):
+        named(inner(header, "eval", key), f"eval.{key}", str(path))
     listed = samples if isinstance(samples, list) else []
     return Log(path, header, [_sample(f"{path}: sample {number}", each) for number, each in enumerate(listed, 1)])
 
@@ -241,7 +228,7 @@ def _member(archive: Any, path: Path, name: str) -> Any:
 @contextlib.contextmanager
 def _whole_samples(log: Log) -> Iterator[Callable[[Sample], Mapping[str, Any]]]:
     """Give the function from a sample to its data; of an archive that is a member of its own."""
-    about = {"sandbox": True} if log.about.get("sandbox") else {}
+    about = {"sandbox": True} if log.about("sandbox") else {}
     if log.path.suffix == ".json":
         yield lambda sample: {**sample.data, **about}
         return
@@ -261,23 +248,19 @@ def _question(sample: Mapping[str, Any], path: Path) -> LoggedQuestion | None:
     """Return the question of a sample; None for one with tools or files."""
     if sample.get("sandbox") or sample.get("files"):
         return None
-    texts, images = _parts(sample.get("input"), _object(sample, "attachments"))
+    texts, images = _parts(sample.get("input"), sample.get("attachments") or {})
     target = sample.get("target")
-    fields = {
-        "question": texts,
-        "choices": sample.get("choices") or None,
-        "target": [str(each).strip() for each in target] if isinstance(target, list) else str(target or "").strip(),
-        "images": images,
-    }
+    answers = [str(each).strip() for each in (target if isinstance(target, list) else [target or ""])]
+    fields = {"question": texts, "choices": sample.get("choices"), "target": answers, "images": images}
     return as_question(fields, path)
 
 
 def _answer(sample: Mapping[str, Any]) -> Any:
     """Return the text of the model's last message; None where there is none."""
-    choices = _object(sample, "output").get("choices")
-    message = choices[0].get("message") if isinstance(choices, list) and choices else None
-    content = message.get("content") if isinstance(message, Mapping) else None
-    return _parts([{"content": content}], _object(sample, "attachments"))[0][0]["content"]
+    for choice in inner(sample, "output", "choices") or ():
+        messages, _ = _parts([inner(choice, "message")], sample.get("attachments") or {})
+        return messages[0]["content"]
+    return None
 
 
 def _parts(asked: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
@@ -306,15 +289,13 @@ def _subjects(logs: Sequence[Log]) -> list[str]:
 
     All local checkpoints run as ``hf/local`` and differ only in ``model_path``.
     """
-    arguments: dict[str, list[Mapping[str, Any]]] = {}
-    for log in logs:
-        arguments.setdefault(log.model, []).append(_object(log.about, "model_args"))
     names = []
     for log in logs:
-        own, others = _object(log.about, "model_args"), arguments[log.model]
+        others = [other.arguments for other in logs if other.about("model") == log.about("model")]
+        own = log.arguments
         differing = sorted(key for key in own if any(other.get(key) != own[key] for other in others))
         text = ",".join(f"{key}={own[key]}" for key in differing)
-        names.append(f"{log.model}({text})" if text else log.model)
+        names.append(f"{log.about('model')}({text})" if text else log.about("model"))
     return names
 
 
@@ -338,8 +319,9 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     tasks: dict[str, list[TaskLog]] = {}
     for subject, log in sorted(zip(_subjects(logs), logs, strict=True), key=lambda pair: (pair[0], -pair[1].created)):
         answers = list(_answers(log, asked, texts=settings.texts))
-        where = f"{log.path}, task {log.task!r}"
-        tasks.setdefault(log.task, []).append(
+        task = str(log.about("task"))
+        where = f"{log.path}, task {task!r}"
+        tasks.setdefault(task, []).append(
             TaskLog(where, subject, answers, log.created, log.planned, log.status, log.accuracies, log.unscored)
         )
     for task, task_logs in sorted(tasks.items()):
@@ -351,10 +333,11 @@ def _answers(log: Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
     """Yield the answers of a log, with the questions that no log before had, and their texts or all."""
     with _whole_samples(log) as whole:
         for sample in log.samples:
-            item, is_new = f"{log.task}:{sample.item}", f"{log.task}:{sample.item}" not in asked
+            item = f"{log.about('task')}:{sample.item}"
+            is_new = item not in asked
+            asked.add(item)
             data = whole(sample) if is_new or texts else {}
             question = _question(data, log.path) if is_new else None
-            asked.add(item)
             yield Answer(sample.where, item, sample.values, question, _answer(data), sample.epoch)
 
 

@@ -32,14 +32,11 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
 
     The prompt is the context with its examples. Several continuations of one context are choices.
     """
-    arguments = sample.get("arguments")
-    if isinstance(arguments, Mapping):  # the newer of the tool's two layouts
-        arguments = [[inner(each, "arg_0"), inner(each, "arg_1")] for each in arguments.values()]
-    pairs = arguments if isinstance(arguments, list) else []
-    requests = [pair[:2] for pair in pairs if isinstance(pair, list) and len(pair) >= 2]
-    contexts = [context for context, _ in requests if isinstance(context, str)]
-    if len(contexts) != len(requests) or len(set(contexts)) != 1:
+    requests = _requests(sample.get("arguments"))
+    contexts = {context for context, _ in requests}
+    if len(contexts) != 1:
         return None
+    (context,) = contexts
     continuations = [continuation.strip() for _, continuation in requests if isinstance(continuation, str)]
     target = sample.get("target")
     choices = continuations if len(continuations) > 1 else None
@@ -47,8 +44,16 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
         target = int(str(target))
     elif continuations and not choices:
         target = continuations[0]
-    question = as_question({"question": _chat(contexts[0]), "choices": choices, "target": target}, Path())
+    question = as_question({"question": _chat(context), "choices": choices, "target": target}, Path())
     return None if question is None else replace(question, names=_names(sample))
+
+
+def _requests(arguments: Any) -> list[tuple[str, Any]]:
+    """Return context and continuation, or settings, of each request; both layouts of the tool are read."""
+    if isinstance(arguments, Mapping):
+        return [(str(inner(each, "arg_0")), inner(each, "arg_1")) for each in arguments.values()]
+    pairs = arguments if isinstance(arguments, list) else []
+    return [(str(pair[0]), pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) >= 2]
 
 
 def _chat(context: str) -> Any:
@@ -87,15 +92,19 @@ def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Lin
     identity = (str(data.get("doc_hash") or ""), document)
     question = None if identity in asked else logged_question(data)
     asked.add(identity)
-    names = data.get("metrics")
-    if not isinstance(names, list):
-        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
-    metrics = {name: data.get(name) for name in names if name not in _NO_METRICS}
-    values = {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)}
     filtered = data.get("filtered_resps")
     reply = filtered[0] if isinstance(filtered, list) and filtered else None
     filter_name = str(data.get("filter") or "none")
-    return _Line(document, identity[0], Answer(where, "", values, question, reply, document, filter_name))
+    return _Line(document, identity[0], Answer(where, "", _values(data), question, reply, document, filter_name))
+
+
+def _values(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of a sample; of an older file, which does not name them, all numbers at the top."""
+    names = data.get("metrics")
+    if not isinstance(names, list):
+        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
+    values = {name: data.get(name) for name in names if name not in _NO_METRICS}
+    return {name: value for name, value in values.items() if not isinstance(value, list | dict | str)}
 
 
 class _File(NamedTuple):
@@ -130,16 +139,25 @@ def _files(path: Path) -> tuple[list[_File], list[Stated]]:
             f"{path}: no samples_TASK_TIME.jsonl; expected what lm-evaluation-harness writes with --log_samples"
         )
     results = {folder: _results(folder) for folder in sorted({file.parent for _, file in samples})}
-    models = {folder: inner([*files.values(), {}][0], "model_name") for folder, files in results.items()}
-    counts = Counter(models.values())
+    subjects = _subjects(results, root)
     files = []
     for match, file in samples:
-        model, folder = models[file.parent], file.parent.relative_to(root).as_posix()
-        # Different folders can have the same name; their paths below `path` differ.
-        subject = model if model and counts[model] == 1 else root.resolve().name if folder == "." else folder
         time = match["time"] or ""
-        files.append(_File(subject, match["task"], time, file, results[file.parent].get(f"results_{time}.json", {})))
+        stated = results[file.parent].get(f"results_{time}.json", {})
+        files.append(_File(subjects[file.parent], match["task"], time, file, stated))
     return files, list(_missing_tasks(files, results)) if path.is_dir() else []
+
+
+def _subjects(results: Mapping[Path, Mapping[str, Any]], root: Path) -> dict[Path, str]:
+    """Return the subject of each folder: the model of its newest results, where no other folder has it, else its path.
+
+    Different folders can have the same name; their paths below `root` differ.
+    """
+    models = {folder: inner([*files.values(), {}][0], "model_name") for folder, files in results.items()}
+    counts = Counter(models.values())
+    paths = {folder: folder.relative_to(root).as_posix() for folder in results}
+    names = {folder: root.resolve().name if path == "." else path for folder, path in paths.items()}
+    return {folder: model if model and counts[model] == 1 else names[folder] for folder, model in models.items()}
 
 
 def _missing_tasks(files: Sequence[_File], results: Mapping[Path, Mapping[str, Any]]) -> Iterator[Stated]:

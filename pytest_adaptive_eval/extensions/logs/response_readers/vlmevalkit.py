@@ -40,25 +40,29 @@ def _model(path: Path, dataset: str | None) -> str:
     return path.stem.partition(f"_{dataset}")[0] if dataset else path.stem
 
 
-def _newest_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
-    """Return the newest table of each subject; refuse tables of several kinds."""
-    dataset = settings.filter
+def _judged_tables(path: Path, dataset: str | None) -> list[Path]:
+    """Return the judged tables of a data set, by path."""
+    files = files_of(path) if path.is_dir() else [path]
     # The toolkit links the newest table next to the dated folders.  Of the two paths of one file, the longer has the
     # date.
-    files = files_of(path) if path.is_dir() else [path]
     judged = sorted(filter(_is_judged, files), key=lambda file: len(file.parts))
-    tables = list({file.resolve(): file for file in judged}.values())
-    named = [file for file in tables if dataset is None or dataset in file.stem]
-    if not named:
+    tables = {file.resolve(): file for file in judged}.values()
+    chosen = sorted(file for file in tables if dataset is None or dataset in file.stem)
+    if not chosen:
         raise ResponsesError(
             f"{path}: no judged table of {dataset or 'any data set'}, with the columns index and hit; found "
             f"{', '.join(file.name for file in tables) or 'none'}: run the toolkit's evaluation, and give what ends in "
             "_result"
         )
+    return chosen
+
+
+def _newest_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
+    """Return the newest table of each subject; refuse tables of several kinds."""
     newest: dict[str, Path] = {}
-    for file in sorted(named):  # folder names begin with the date, so the last is the newest
-        model = _model(file, dataset)
-        before = newest.setdefault(model, file)
+    for file in _judged_tables(path, settings.filter):  # folder names begin with the date, so the last is the newest
+        model = _model(file, settings.filter)
+        before = newest.get(model, file)
         newest[model] = file
         if before.stem != file.stem:
             raise ResponsesError(
