@@ -1,16 +1,17 @@
-"""Records as drafts of items: question, alternatives and answer, before it is known how answers are to be read."""
+"""Records as drafts of items: question, choices and answer, read by a mapping."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.choices import (
+from pytest_adaptive_eval.extensions.importing.grading import how_to_tell
+from pytest_adaptive_eval.extensions.importing.values import (
     Choices,
     as_list,
     as_text,
@@ -20,12 +21,13 @@ from pytest_adaptive_eval.extensions.importing.choices import (
     read_choices,
     without_end,
 )
-from pytest_adaptive_eval.extensions.importing.free import holds_answer
 from pytest_adaptive_eval.mappings import ItemMapping
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
 _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
+#: Names of system messages that play an example, as in OpenAI evals.
+_PLAYED = {"example_user": "user", "example_assistant": "assistant"}
 
 
 @dataclass(slots=True)
@@ -41,15 +43,20 @@ class Draft:
     number: int
     name: str
     question: str
-    messages: list[dict[str, str]]
     choices: Choices
     answer: Any
     accepted: list[Any]
     images: list[Any]
     category: tuple[str, ...]
     meta: dict[str, Any]
-    turns: list[str]
-    unit: str = ""
+    unit: str
+    messages: list[dict[str, str]] = field(default_factory=list)
+    turns: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The question, or the texts of its messages."""
+        return self.question or "\n".join(message["content"] for message in self.messages)
 
 
 def choices_of(columns: Sequence[str]) -> Callable[[TableRecord], Choices]:
@@ -66,30 +73,20 @@ def choices_of(columns: Sequence[str]) -> Callable[[TableRecord], Choices]:
     )
 
 
-class Drafter:
+class RecordReader:
     """Reader of records by a mapping.
 
     Args:
         labels: Answers of the second file, by position or id; empty if there is none.
         labels_by: Expression of the id in the second file.
-        guessed: Whether the answer was guessed, which is then no list of texts.
 
     Raises:
         ConfigError: An expression is malformed.
     """
 
     def __init__(
-        self,
-        mapping: ItemMapping,
-        labels: Sequence[Any] | Mapping[str, Any] = (),
-        labels_by: str = "",
-        *,
-        guessed: bool = False,
+        self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = (), labels_by: str = ""
     ) -> None:
-        self._guessed = guessed
-        self.mapping, self._labels = mapping, labels
-        self._by = parse_expression(labels_by, "labels_by") if labels_by else None
-
         def one(name: str) -> Expression | None:
             text = getattr(mapping, name)
             return parse_expression(text, name) if text else None
@@ -97,19 +94,20 @@ class Drafter:
         def several(name: str) -> list[Expression]:
             return [parse_expression(text, name) for text in getattr(mapping, name)]
 
-        self._where, self._id, self._context, self._unit = one("where"), one("id"), one("context"), one("unit")
+        self.mapping, self._labels = mapping, labels
+        self._by = parse_expression(labels_by, "labels_by") if labels_by else None
+        self._where, self._id, self._unit = one("where"), one("id"), one("unit")
         self._question, self._messages, self._answer = one("question"), one("messages"), one("answer")
         self._choices = choices_of(mapping.choices) if mapping.choices else None
-        self._columns, self._distractors = several("choices"), several("distractors")
-        self._accepted, self._images = several("accepted"), several("images")
-        self._category = several("category")
+        self._context, self._distractors = several("context"), several("distractors")
+        self._accepted, self._images, self._category = several("accepted"), several("images"), several("category")
         named = [re.match(r"(\w+)=(?!=)", text) for text in mapping.meta]
         texts = [text[match.end() :] if match else text for text, match in zip(mapping.meta, named, strict=True)]
         keys = [match[1] if match else text for text, match in zip(mapping.meta, named, strict=True)]
         self._meta = {key: parse_expression(text, "meta") for key, text in zip(keys, texts, strict=True)}
         self._needed = {match[1] for match in named if match}
 
-    def draft(self, record: TableRecord, number: int) -> Draft | None:
+    def read(self, record: TableRecord, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
 
         Raises:
@@ -127,27 +125,46 @@ class Drafter:
         def value(expression: Expression | None) -> Any:
             return None if expression is None else expression(data, names)
 
+        def each(expressions: Sequence[Expression]) -> list[Any]:
+            return [expression(data, names) for expression in expressions]
+
         wanted = value(self._answer) if self._answer else label if self._by is None else None
-        choices, answer = self._alternatives(data, names, None if self._is_missing(wanted) else wanted)
-        values = [entry for each in self._accepted for entry in as_list(value(each)) if not self._is_missing(entry)]
-        images = [part for expression in self._images for part in _pictures(expression(data, names))]
-        chat, turns = _turns(value(self._messages))
-        if self._guessed and not (choices.texts or turns):
-            self._check_one_value(answer)
-        messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
-        question = _joined(value(self._context), value(self._question))
-        if not (question or messages):
+        answer = None if self._is_missing(wanted) else wanted
+        choices = self._alternatives(TableRecord(record.where, data, names), answer, each(self._distractors))
+        accepted = [entry for cell in each(self._accepted) for entry in as_list(cell) if not self._is_missing(entry)]
+        question = value(self._question)
+        chat = value(self._messages)
+        if chat is None and _is_chat(question):
+            chat, question = question, None
+        messages, pictures, turns = read_chat(chat)
+        text = _joined([*each(self._context), question])
+        if not (text or messages):
             present = sorted(map(str, data))[:12]
-            raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
+            place = self.mapping.question or self.mapping.messages
+            asked = (
+                f"no question at {place!r}"
+                if place
+                else "no field has the name of a question; give --set question=FIELD"
+            )
+            raise DatasetError(f"{asked}; it has {present}")
         _check_media(data)
-        category = tuple(filter(None, (as_text(value(each)) for each in self._category)))
-        meta = {key: kept for key, each in self._meta.items() if (kept := value(each)) is not None}
+        meta = {key: kept for key, expression in self._meta.items() if (kept := value(expression)) is not None}
         if lacking := self._needed - meta.keys():
             raise DatasetError(f"it has no value for {min(lacking)} in meta")
-        pictures = images + pictures
         return Draft(
-            *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns),
-            as_text(value(self._unit)),
+            where=record.where,
+            number=number,
+            name=name,
+            question=text,
+            choices=choices,
+            answer=answer,
+            accepted=accepted,
+            images=[part for cell in each(self._images) for part in _pictures(cell)] + pictures,
+            category=tuple(filter(None, map(as_text, each(self._category)))),
+            meta=meta,
+            unit=as_text(value(self._unit)),
+            messages=messages,
+            turns=turns,
         )
 
     def _label(self, record: TableRecord, name: str, number: int) -> Any:
@@ -159,42 +176,25 @@ class Drafter:
             raise DatasetError(f"the second file has no record {key!r:.60}")
         return label
 
-    def _check_one_value(self, answer: Any) -> None:
-        """Refuse a guessed answer that is a list of texts, or an object that no grader compares."""
-        name = self.mapping.answer or "$label"
-        parts = answer if isinstance(answer, list) else [answer]
-        if len(parts) > 1 and any(isinstance(part, str) for part in parts):
-            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
-        if not self.mapping.grader and any(isinstance(part, Mapping) and not holds_answer(part) for part in parts):
-            raise DatasetError(
-                f"its answer is {answer!r:.80}, which no grader compares; give --set grader=judge, or "
-                f"grader=python:module:function that compares it, or the part to compare as --set answer={name}.KEY"
-            )
-
     def _is_missing(self, value: Any) -> bool:
         """Return whether a value is none, or a text that the mapping says stands for none."""
         return is_missing(value) or as_text(value) in (self.mapping.missing or ())
 
-    def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
-        if self._choices is not None:
-            choices = self._choices(TableRecord("", data, names))
-            if not choices.texts:
-                cells = [cell for each in self._columns if not is_missing(cell := each(data, names))]
-                if written := next((text for text in map(as_text, cells) if not may_be_missing(text)), ""):
-                    raise DatasetError(f"its choices {written!r:.80} cannot be read")
-            if choices.right == frozenset(range(len(choices.texts))):
-                return Choices(()), answer  # all are accepted answers
-            if choices.right is None and self.mapping.counted == "auto" and _marks(answer, len(choices.texts)):
-                choices = choices._replace(right=frozenset(n for n, mark in enumerate(answer) if mark), either=False)
-            return self._whole(choices), answer
-        if not self._distractors:
-            return Choices(()), answer
-        return self._beside(answer, [expression(data, names) for expression in self._distractors]), answer
+    def _alternatives(self, record: TableRecord, answer: Any, distractors: Sequence[Any]) -> Choices:
+        if self._choices is None:
+            return self._beside(answer, distractors) if distractors else Choices(())
+        choices = self._choices(record)
+        if not choices.texts:
+            cells = [as_text(parse_expression(text)(record.data, record.names)) for text in self.mapping.choices]
+            if written := next((cell for cell in cells if cell and cell != "[]"), ""):
+                raise DatasetError(f"its choices {written!r:.80} cannot be read")
+        if choices.right == frozenset(range(len(choices.texts))):
+            return Choices(())  # all are accepted answers
+        return self._whole(choices)
 
     def _beside(self, answer: Any, distractors: Sequence[Any]) -> Choices:
         """Return the right alternative and the wrong ones, which may stand in one text."""
-        values = as_list(answer)
-        right = as_text(values[0]) if values else ""
+        right = as_text(next(iter(as_list(answer)), ""))
         wrong: list[str] = []
         for cells in map(as_list, distractors):
             in_one_text = len(distractors) == 1 and len(cells) == 1 and isinstance(cells[0], str)
@@ -212,15 +212,10 @@ class Drafter:
             raise DatasetError(f"choice {choices.texts.index('') + 1} of {len(choices.texts)} has no value")
         if len(choices.texts) == 1:
             raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
+        unsure = [text for text in choices.texts if may_be_missing(text) and text != "None"]
+        if unsure and self.mapping.missing is None:
+            raise DatasetError(f"the choice {unsure[0]!r} may stand for no value: {how_to_tell(unsure[0])}")
         return choices
-
-
-def _turns(chat: Any) -> tuple[Any, list[str]]:
-    """Return a chat, or the first of several prompts, and the prompts of further turns."""
-    prompts = literal(chat)
-    if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
-        return prompts[0], prompts[1:]
-    return chat, []
 
 
 def _check_media(data: Mapping[str, Any]) -> None:
@@ -230,17 +225,7 @@ def _check_media(data: Mapping[str, Any]) -> None:
             raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
 
 
-def _marks(answer: Any, count: int) -> bool:
-    """Return whether an answer is a mark for each of so many choices, such as ``[0, 1, 0, 0]``.
-
-    Two marks may also be the numbers of both choices, and are none.
-    """
-    return (
-        isinstance(answer, list) and len(answer) == count > 2 and all(mark in (0, 1) for mark in answer) and any(answer)
-    )
-
-
-def _joined(*parts: Any) -> str:
+def _joined(parts: Sequence[Any]) -> str:
     texts = [
         "\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part)
         for part in parts
@@ -253,39 +238,60 @@ def _pictures(value: Any) -> list[Any]:
     value = literal(value)
     if isinstance(value, list):
         return list(value)
-    return [] if value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value))) else [value]
+    blank = value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value)))
+    return [] if blank else [value]
 
 
-def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
-    """Return the messages of a chat as role and text, and the images in them.
+def _is_chat(value: Any) -> bool:
+    """Return whether a value is a chat: messages of role and content, or these in a list of one."""
+    if not isinstance(value, list) or not value:
+        return False
+    if len(value) == 1 and isinstance(value[0], list):
+        return _is_chat(value[0])
+    return all(isinstance(part, Mapping) and part.keys() & {"content", "value"} for part in value)
 
-    A last message of the assistant is the expected answer, and no part of the question.
+
+def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
+    """Return the messages of a chat as role and text, the images in them, and further turns of the user.
+
+    Last messages of the assistant are expected answers, and no part of the question.
+
+    Args:
+        value: A text, a list of the texts that a user writes one after the other, or messages.
+
+    Raises:
+        DatasetError: It is of another form.
     """
     value = literal(value)
+    if value is None:
+        return [], [], []
     if isinstance(value, str):
-        return [{"role": "user", "content": value}], []
+        return [{"role": "user", "content": value}], [], []
     if not isinstance(value, list) or not value:
         raise DatasetError(f"the chat is {value!r:.80}, expected messages of role and content")
-    messages: list[dict[str, str]] = []
-    pictures: list[Any] = []
-    for part in value:
-        if isinstance(part, str):
-            part = {"role": "user", "content": part}
-        if not isinstance(part, Mapping):
-            raise DatasetError(f"a message of the chat is {part!r:.80}, expected role and content")
-        role = _ROLES.get(str(part.get("role", part.get("from", "user"))).lower())
-        if role is None:
-            raise DatasetError(f"a message has the role {part.get('role')!r:.40}; tools cannot be asked in a bank")
-        text, images = _content(part.get("content", part.get("value")))
-        pictures += images
-        # a system message that plays an example, as OpenAI evals name it
-        played = {"example_user": "user", "example_assistant": "assistant"}.get(str(part.get("name", "")), role)
-        messages.append({"role": played, "content": text})
-    while messages and messages[-1]["role"] == "assistant":
-        messages.pop()
-    if not messages:
+    if len(value) == 1 and isinstance(value[0], list):
+        return read_chat(value[0])
+    if len(value) > 1 and all(isinstance(part, str) for part in value):
+        return [{"role": "user", "content": value[0]}], [], value[1:]
+    read = [_message(part) for part in value]
+    while read and read[-1][0]["role"] == "assistant":
+        read.pop()
+    if not read:
         raise DatasetError("the chat has no message of the user")
-    return messages, pictures
+    return [message for message, _ in read], [image for _, images in read for image in images], []
+
+
+def _message(part: Any) -> tuple[dict[str, str], list[Any]]:
+    """Return role and text of a message, and its images."""
+    if isinstance(part, str):
+        return {"role": "user", "content": part}, []
+    if not isinstance(part, Mapping):
+        raise DatasetError(f"a message of the chat is {part!r:.80}, expected role and content")
+    role = _ROLES.get(str(part.get("role", part.get("from", "user"))).lower())
+    if role is None:
+        raise DatasetError(f"a message has the role {part.get('role')!r:.40}; tools cannot be asked in a bank")
+    text, images = _content(part.get("content", part.get("value")))
+    return {"role": _PLAYED.get(str(part.get("name", "")), role), "content": text}, images
 
 
 def _content(content: Any) -> tuple[str, list[Any]]:
