@@ -173,8 +173,8 @@ class Presentation:
 
     @property
     def _lists_choices(self) -> bool:
-        """Whether choices come after a prompt that lacks them, since neither likelihoods nor a template have them."""
-        return self.likelihood is None and "choices" not in parse_template(self.template).fields
+        """Whether choices come after a prompt that lacks them; likelihoods and templates say otherwise."""
+        return self.likelihood is None and self.template == PLAIN
 
     def _written(self, item: Item) -> Item:
         """Return the item with its prompt in the template."""

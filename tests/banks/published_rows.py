@@ -86,7 +86,7 @@ PUBLISHED: dict[str, Published] = {
         },
         "substance 100",
         ("yes",),
-        "exact",
+        "yesno",
         3,
     ),
     "aqua_rat": Published(
@@ -529,7 +529,7 @@ PUBLISHED: dict[str, Published] = {
         ],
         "It rained 0 days",
         ("entailment",),
-        "exact",
+        "choice",
         2,
     ),
     "anli": Published(
@@ -860,7 +860,7 @@ PUBLISHED: dict[str, Published] = {
         ),
         "He said 0",
         ("neutral",),
-        "exact",
+        "yesno",
         3,
     ),
     "helm_like": Published(

@@ -11,6 +11,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.choice import choice_of
+from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.text import counted
 
 #: Graders whose right answers follow from the item's answer.
@@ -91,7 +92,7 @@ def _wrong(item: Item, others: Sequence[str]) -> Iterator[str]:
         letters = _LETTERS[: len(item.choices) or _LISTED]
         yield from [letter for n, letter in enumerate(letters) if (n,) not in right][:1]
     elif item.grader == "yesno":
-        yield "no" if item.answer == "yes" else "yes"
+        yield "no" if truth_of(item.answer) == "yes" else "yes"
     elif item.grader != "json":
         yield from [other for other in others if not _may_be_equal(item, other)]
 

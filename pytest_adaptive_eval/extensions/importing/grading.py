@@ -14,6 +14,7 @@ from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, f
 from pytest_adaptive_eval.items.graders.kinds.words import normal_words
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
+from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.mappings import ItemMapping
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[ '\u2009\u202f]\d{3})+|\d+(?:\.\d+)?|\.\d+)"
@@ -56,9 +57,8 @@ _CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentimen
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
-#: Share of the answers that are of one kind, and
-#: records from which letters, or one answer to everything, are no answers.
-_KIND, _LETTERS_FROM, _SAME_FROM = 0.9, 3, 10
+#: Share of the answers that are of one kind; records from which letters, codes, or one answer to all are no answers.
+_KIND, _LETTERS_FROM, _CODES_FROM, _SAME_FROM = 0.9, 3, 5, 10
 #: Share of the answers that are -1 from which it may hide an answer.
 _HIDDEN_SHARE = 0.05
 #: Words of an answer above which no grader compares texts well; labels that a prompt can list; parts in any order.
@@ -108,12 +108,14 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
 
 def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     kind, grader = mapping.answer_kind, mapping.grader
-    if isinstance(value, dict) and not grader:
+    parts = as_list(value)
+    if has_end(value):
+        return [as_text(value)]
+    if not grader and any(isinstance(part, dict) for part in parts):
         raise DatasetError(
             f"its answer is an object, {value!r:.80}, which no grader compares; give --set "
-            f"answer={mapping.answer}.KEY, or --set grader=judge"
+            f"answer={mapping.answer or '$label'}.KEY, or --set grader=judge"
         )
-    parts = as_list(value)
     if kind == "any":
         return flat_texts(parts)
     if kind == "all":
@@ -140,6 +142,11 @@ def _without_solution(text: str) -> str:
     ended = next((end for find in (_tail, boxed, _bracketed) if (end := find(text))), text)
     plain = _TEXT_COMMAND.fullmatch(ended.strip("$ "))
     return plain[1].strip() if plain else ended
+
+
+def has_end(answer: Any) -> bool:
+    """Return whether an answer is a solution that marks its end."""
+    return isinstance(answer, str) and bool(_tail(answer) or boxed(answer) or _bracketed(answer))
 
 
 def _tail(text: str) -> str:
@@ -221,6 +228,11 @@ class GraderChoice:
         self._lettered = len(keys) >= _LETTERS_FROM and letters >= _KIND * len(keys)
         words = [text for text in firsts if _is_label(text) and not (self._lettered and _LETTER.fullmatch(text))]
         self._labels = _labels_of(words, len(firsts))
+        truths = {truth_of(label) for label in self._labels}
+        short = min(map(len, self._labels), default=0) == 1  # a letter that stands for no choice
+        self._grader_of_labels = "exact" if short else "choice"
+        if len(truths) == len(self._labels) and None not in truths:
+            self._grader_of_labels = "yesno"
         self._truths = any({word.strip(" .").casefold() for word in words} <= pair for pair in _TRUTHS)
         self._problem = "" if given else self._found_problem(firsts, [key.question for key in keys])
 
@@ -233,7 +245,9 @@ class GraderChoice:
                 f"the answers of {name!r} are all {firsts[0]!r:.60}, as where they are hidden; give --set answer="
                 "FIELD, or --set grader=NAME to keep them"
             )
-        coded = kinds == {"0", "1"} or (_CODED.fullmatch(name) and len(firsts) >= 3 * len(kinds) > 3)
+        coded = (kinds == {"0", "1"} and len(firsts) >= _CODES_FROM) or (
+            _CODED.fullmatch(name) and len(firsts) >= 3 * len(kinds) > 3
+        )
         if coded and all(map(_CODE.fullmatch, kinds)):
             listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
             return (
@@ -282,10 +296,10 @@ class GraderChoice:
         word = yes_or_no(key.value)
         if word and len(answers) == 1 and (isinstance(key.value, bool) or self._truths):
             return Graded("yesno", (word,), ("yes", "no"))
-        if first in self._labels and len(answers) == 1:
-            return Graded("choice", answers, self._labels)
         if letters := self._letters(key):
             return Graded("choice", (letters,))
+        if first in self._labels and len(answers) == 1:
+            return Graded(self._grader_of_labels, answers, self._labels)
         if _COMMA.fullmatch(first):
             raise DatasetError(
                 f"the answer {first!r:.40} may have a decimal comma, or be two numbers; write it with a point, or give "
@@ -345,7 +359,7 @@ def _is_label(text: str) -> bool:
 def _labels_of(words: Sequence[str], count: int) -> tuple[str, ...]:
     """Return the labels of a data set whose answers are a small set of texts; none for other answers."""
     kinds = Counter(words)
-    few = 2 <= len(kinds) <= _LABELS and min(map(len, kinds)) > 1 and len(words) >= _EACH_LABEL * len(kinds)
+    few = 2 <= len(kinds) <= _LABELS and len(words) >= _EACH_LABEL * len(kinds)
     return tuple(sorted(kinds)) if few and len(words) >= _KIND * count else ()
 
 

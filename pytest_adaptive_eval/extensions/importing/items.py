@@ -17,10 +17,11 @@ from pytest_adaptive_eval.extensions.importing.grading import (
     GraderChoice,
     Key,
     accepted_texts,
+    has_end,
     together,
     ungraded,
 )
-from pytest_adaptive_eval.extensions.importing.keys import find_convention, named
+from pytest_adaptive_eval.extensions.importing.keys import are_marks, find_convention, named
 from pytest_adaptive_eval.extensions.importing.reading import Draft
 from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, may_be_missing
 from pytest_adaptive_eval.items.grading import JUDGE
@@ -92,9 +93,6 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, pre
     """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
 
     The drafts are taken out of their lists, since a million of them take as much memory as their items.
-
-    Raises:
-        DatasetError: No convention fits the answers.
     """
     built = Built()
     check = KeyCheck()
@@ -141,7 +139,6 @@ def _questions(
 ) -> list[tuple[_Question, ItemMapping]]:
     """Return the questions of all drafts; add drafts whose answers no convention fits to those refused."""
     questions: list[tuple[_Question, ItemMapping]] = []
-    errors: list[DatasetError] = []
     for drafts, mapping in forms:
         by_file: dict[str, list[Draft]] = {}
         for draft in drafts:
@@ -154,10 +151,7 @@ def _questions(
                 try:
                     questions += [(question, mapping) for question in read(part, mapping, built)]
                 except DatasetError as error:
-                    errors.append(error)
                     built.refused += [(draft.where, str(error)) for draft in part]
-    if errors and not questions:
-        raise errors[0]
     return questions
 
 
@@ -212,7 +206,8 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         word = as_text(answer)
         none = "no answer" if _hides(answer) else f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
-    if choices.right is None and len(right) > 1 and not mapping.answer_kind:
+    told = choices.right is not None or mapping.answer_kind or are_marks(as_list(answer), len(choices.texts))
+    if len(right) > 1 and not told:
         raise DatasetError(
             f"the answer {answer!r:.60} names {len(right)} choices; give --set answer_kind=all where these are right "
             "together, or any where each of them is"
@@ -249,8 +244,11 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, shuffl
 def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
     """Return the questions without choices, each with the grader of its own answer."""
     keys: list[tuple[Draft, Key]] = []
+    solved = 2 * sum(has_end(draft.answer) for draft in drafts) > len(drafts)
     for draft in drafts:
         try:
+            if solved and not (has_end(draft.answer) or mapping.grader):
+                raise DatasetError("its answer has no end behind #### or in a box, as most have")
             keys.append((draft, _key(draft, mapping)))
         except DatasetError as error:
             built.refuse(draft, error)
@@ -288,11 +286,11 @@ def _of_turns(answers: Sequence[Any], mapping: ItemMapping) -> list[str]:
 
 
 def _instruction(grader: str, labels: Names, key: Key) -> str:
+    if labels and key.answers[0] in labels and labels != ("yes", "no"):
+        return f"Answer with one of: {', '.join(labels)}."
     if grader == "yesno" and isinstance(key.value, str):
         truth = key.value.strip().casefold() in ("true", "false")
         return "Answer true or false." if truth else _INSTRUCTIONS["yesno"]
-    if grader == "choice" and labels:
-        return f"Answer with one of: {', '.join(labels)}."
     several = grader == "choice" and len(key.answers[0]) > 1 and not labels and re.fullmatch(r"[A-J]+", key.answers[0])
     return _INSTRUCTIONS["several" if several else grader] if grader in _INSTRUCTIONS else ""
 

@@ -79,7 +79,7 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     if whole is not None:
         return frozenset([whole])
     parts = as_list(answer)
-    if _are_marks(parts, len(choices.texts)):
+    if are_marks(parts, len(choices.texts)):
         return frozenset(n for n, mark in enumerate(parts) if mark)
     if len(parts) == 1 and isinstance(parts[0], str):
         parts = _split(parts[0].strip(), convention)
@@ -87,7 +87,7 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     return frozenset() if None in indexes else frozenset(index for index in indexes if index is not None)
 
 
-def _are_marks(parts: Sequence[Any], count: int) -> bool:
+def are_marks(parts: Sequence[Any], count: int) -> bool:
     """Return whether there is a mark for each choice; two marks may also be the numbers of both."""
     return len(parts) == count > 2 and all(mark in (0, 1) for mark in parts) and any(parts)
 

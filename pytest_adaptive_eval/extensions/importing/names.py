@@ -97,6 +97,12 @@ INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
 WITHIN_ANSWER = ("text", "value", "answer", "label")
+#: Names of answers that may also be what a model replied.
+REPLIES = ("response", "output", "outputs", "completion")
+#: Names of fields that say of each record whether its answer is right, or whether it has one.
+FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
+#: Names of texts that ask nothing by themselves.
+PLAIN = _words("sentence statement claim text content title premise hypothesis sentence1 text1")
 #: Words of fields that a question may need.
 _NEEDED = frozenset(
     _words("""
@@ -112,9 +118,10 @@ _ABOUT = frozenset(
     _words("""
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
-    difficulty level category subject topic type canary is has includes
+    difficulty level category subject topic type canary
     """)
 )
+_NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
 
 def normal(key: str) -> str:
@@ -125,7 +132,7 @@ def normal(key: str) -> str:
 def is_needed(key: str) -> bool:
     """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
     words = _words_of(key)
-    return bool(words & _NEEDED) and not words & (_ABOUT - {"id", "idx", "index", "source"})
+    return bool(words & _NEEDED) and not words & _NOT_NEEDED
 
 
 def is_about(key: str) -> bool:

@@ -24,6 +24,9 @@ _INNER, _MOST = 12, 400
 _LONG, _LONGER = 3, 6
 #: Share of the questions that contain a field, from which they do not need it.
 _CONTAINED = 0.9
+#: Records with as many different texts each, from which these may be choices.
+_ALIKE = 10
+_FLAG_WORDS = {"0", "1", "true", "false"}
 
 
 class Unused(NamedTuple):
@@ -207,7 +210,11 @@ def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer, with another one where records lack it; the last message of a chat."""
     if mapping.accepted or _are_marked(fields, mapping):
         return ""
-    found = _inner(fields, fields.first("answer"))
+    first = fields.first("answer")
+    named = [text for text, path in fields.paths.items() if normal(path[-1]) in NAMES["answer"]]
+    if normal(first) in names.REPLIES and not all(normal(text) in names.REPLIES for text in named):
+        return ""  # the answers are hidden, and a model's reply is there
+    found = _inner(fields, first)
     count = len(fields.values(found)) if found else 0
     for other in fields.named(NAMES["answer"]) if 0 < count < len(fields.records) else ():
         if len(fields.values(f"{as_path(found)} || {as_path(other)}")) == len(fields.records):
@@ -235,10 +242,18 @@ def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the fields whose entries are accepted answers."""
     if mapping.choices or mapping.distractors:
         return ()
-    found = list(fields.named(NAMES["accepted"]))
+    found = [text for text in fields.named(NAMES["accepted"]) if not _may_be_choices(fields.values(text))]
     spellings = [text for text in found if names.SPELLINGS.search(normal(text))]
     taken = found[:1] if not mapping.answer else []
     return tuple(_inner(fields, text) for text in dict.fromkeys([*taken, *spellings]))
+
+
+def _may_be_choices(values: Sequence[Any]) -> bool:
+    """Return whether values are lists of three to five different texts each, as choices are."""
+    lists = [value for value in map(literal, values) if isinstance(value, list)]
+    counts = {len(value) for value in lists}
+    different = all(len(set(map(as_text, value))) == len(value) for value in lists)
+    return len(lists) >= _ALIKE and len(lists) == len(values) and len(counts) == 1 and counts <= {3, 4, 5} and different
 
 
 def _inner(fields: _Fields, text: str) -> str:
@@ -311,7 +326,7 @@ _ASKED = ("answer", "accepted")
 def is_complete(mapping: ItemMapping) -> bool:
     """Return whether a mapping names question and answer, and needs no proposal."""
     asked = mapping.question or mapping.messages
-    return bool(asked and (mapping.answer or mapping.accepted or mapping.grader or mapping.choices))
+    return bool(asked and (mapping.answer or mapping.accepted or mapping.grader))
 
 
 def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str] = ()) -> list[Unused]:
@@ -340,6 +355,8 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
 
 def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     """Return whether a question may need a field: by its name, or as a text of several words."""
+    if names.FLAGS.fullmatch(normal(name)) and {as_text(value).lower() for value in values} <= _FLAG_WORDS:
+        return True
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if names.is_needed(name) and not named_apart:
         return True

@@ -137,16 +137,10 @@ class RecordReader:
         if chat is None and _is_chat(question):
             chat, question = question, None
         messages, pictures, turns = read_chat(chat)
-        text = _joined([*each(self._context), question])
-        if not (text or messages):
+        if not (_joined([question]) or messages):
             present = sorted(map(str, data))[:12]
-            place = self.mapping.question or self.mapping.messages
-            asked = (
-                f"no question at {place!r}"
-                if place
-                else "no field has the name of a question; give --set question=FIELD"
-            )
-            raise DatasetError(f"{asked}; it has {present}")
+            raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
+        text = _joined([*each(self._context), question])
         _check_media(data)
         meta = {key: kept for key, expression in self._meta.items() if (kept := value(expression)) is not None}
         if lacking := self._needed - meta.keys():

@@ -122,10 +122,14 @@ def _confirm(imported: Imported, options: argparse.Namespace) -> None:
     Raises:
         DatasetError: It is not accepted, or something about it is open.
     """
+    from pytest_adaptive_eval.text import clean_terminal, counted, wrap
+
     open_points = list(_open_points(imported, partial=options.partial))
+    say(["", *(line for point in open_points for line in wrap(clean_terminal(point), width(), "  ", first="- "))])
     if open_points:
-        lines = "\n".join(f"- {point}" for point in open_points)
-        raise DatasetError(f"nothing was written: the mapping is a proposal, and this is open:\n{lines}")
+        raise DatasetError(
+            f"nothing was written: the mapping is a proposal, and {counted(len(open_points), 'point')} about it is open"
+        )
     if options.yes and options.output is not None:
         return
     if options.output is not None and sys.stdin.isatty() and sys.stdout.isatty():
@@ -150,12 +154,28 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
                 f"questions may need {field.name!r}, and do not use it: give --set context={name}, --set "
                 f"question='{{..}} {{{name}}}', or --set ignore={name} where they are whole without it"
             )
+    if not _says_what_is_asked(imported):
+        yield (
+            f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
+            "'QUESTION {..}', or --set instruction=SENTENCE"
+        )
     if imported.refused and not partial:
         count, reason, places = imported.reasons()[0]
         yield (
             f"{len(imported.refused)} of {imported.read} records are refused, {count} because {reason} ({places}): "
             "change the mapping, or go on without them by --partial"
         )
+
+
+def _says_what_is_asked(imported: Imported) -> bool:
+    """Return whether plain texts with yes, no or numbers as answers ask something."""
+    from pytest_adaptive_eval.extensions.importing.names import PLAIN, normal
+
+    mapping, items = imported.parts[0].mapping, imported.items
+    told = mapping.context or mapping.instruction or normal(mapping.question.partition("}")[0]) not in PLAIN
+    return bool(told) or 2 * sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items) > len(
+        items
+    )
 
 
 #: Items that a data set of one split gives as examples, and the share of its items that they are at most.
