@@ -926,14 +926,6 @@ PUBLISHED: dict[str, Published] = {
         "exact_match",
         0,
     ),
-    "headerless_pairs": Published(
-        "made.tsv",
-        "How many eggs are there in all?\t1,218\nHow many hens are there in all?\t17\n",
-        "How many eggs",
-        ("1,218",),
-        "numeric",
-        0,
-    ),
     "columns": Published(
         "made.json",
         {"question": ["Who is tall?", "Who is small?"], "answer": ["Ann", "Bo"]},

@@ -46,26 +46,12 @@ def each(row: Any) -> list[Any]:
     return [row(n) for n in range(COUNT)]
 
 
-def block(n: int, answer: str, lead: str = ".") -> str:
-    listed = "\n".join(f"{name}{lead}{text}" for name, text in zip("ABCD", options(n), strict=True))
-    return f"A. Smith knows case {n}.\n{question(n)}\n{listed}\n{answer}\n"
-
-
 PLAIN = each(lambda n: {"question": question(n), "options": options(n), "answer": letter(n)})
 #: Texts of files by name of the form, with the file's name.
 CHOICES: dict[str, tuple[str, str]] = {
     "JSON lines called a text": ("test.txt", lines(PLAIN)),
     "JSON lines without an ending": ("questions", lines(PLAIN)),
     "JSON called a text": ("test.txt", json.dumps(PLAIN, indent=1)),
-    "blocks of lines": ("test.txt", "\n".join(f"{letter(n).lower()}\n{block(n, '')}" for n in range(COUNT))),
-    "blocks that lack the points here and there": (
-        "test.txt",
-        "\n".join(f"{letter(n).lower()}\n{block(n, '', ['.', ' ', '? '][n % 3])}" for n in range(COUNT)),
-    ),
-    "blocks that end with the answer": (
-        "test.txt",
-        "\n".join(block(n, f"ANSWER: {letter(n)}", ") ") for n in range(COUNT)),
-    ),
     "columns 1 to 4": (
         "test.csv",
         "id,question,1,2,3,4,answer\n"
@@ -96,10 +82,6 @@ CHOICES: dict[str, tuple[str, str]] = {
     "a chat in a list": (
         "chat.jsonl",
         lines(each(lambda n: {"question": [[{"role": "user", "content": question(n)}]], "ground_truth": right(n)})),
-    ),
-    "questions and answers in lines": (
-        "faq.txt",
-        "\n".join(f"Q: {question(n)}\nA: {right(n)}\n" for n in range(COUNT)),
     ),
     "rows as the hub's server gives them": (
         "rows.json",
@@ -159,13 +141,36 @@ def test_a_workbook_is_imported(tmp_path: Path) -> None:
     assert [item.answer for item in imported(tmp_path / "quiz.xlsx").items] == each(letter)
 
 
-def test_a_block_of_another_form_is_refused(tmp_path: Path) -> None:
-    texts = each(lambda n: f"{letter(n)}\n{block(n, '')}")
-    texts[3] = texts[3].replace("C.", "and so on\nC.")
-    (tmp_path / "test.txt").write_text("\n".join(texts), encoding="utf-8")
-    found = imported(tmp_path / "test.txt")
-    assert len(found.items) == COUNT - 1
-    assert found.refused[0][1] == "its lines are no question, options from A on, and an answer"
+def test_the_columns_of_a_table_without_a_header_are_named(tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text(
+        "".join(f"{question(n)},{','.join(options(n))},{letter(n)}\n" for n in range(COUNT))
+    )
+    header = ("question", *"ABCD", "answer")
+    mapping = ItemMapping(header=header, question="question", choices=tuple("ABCD"), answer="answer")
+    found = import_items(str(tmp_path / "test.csv"), ImportSettings(mapping))
+    assert [item.answer for item in found.items] == each(letter)
+
+
+def test_lists_side_by_side_and_splits_in_one_file_are_named(tmp_path: Path) -> None:
+    rows = [
+        {"article": f"Story {n}.", "questions": [question(n)], "options": [options(n)], "answers": [letter(n)]}
+        for n in range(COUNT)
+    ]
+    (tmp_path / "race.jsonl").write_text(lines(rows))
+    mapping = ItemMapping(
+        rows="questions,options,answers",
+        context=("article",),
+        question="questions",
+        choices=("options",),
+        answer="answers",
+    )
+    found = import_items(str(tmp_path / "race.jsonl"), ImportSettings(mapping))
+    assert [item.answer for item in found.items] == each(letter)
+    assert found.items[1].prompt.startswith("Story 1.\n\nWhich word")
+    (tmp_path / "quiz.json").write_text(json.dumps({"train": PLAIN, "test": PLAIN[:3]}))
+    with pytest.raises(DatasetError, match=r"it has the splits train, test; give --set rows=train"):
+        imported(tmp_path / "quiz.json")
+    assert len(import_items(str(tmp_path / "quiz.json"), ImportSettings(ItemMapping(rows="test"))).items) == 3
 
 
 def test_records_that_name_a_rule_in_another_file_are_joined_by_its_id(
