@@ -43,8 +43,8 @@ class TableRecord(NamedTuple):
         where: File and line, row or key, for messages.
         data: Fields; plain ones of objects around it are included where it has none of that name. A value that is not
             an object is under ``value``.
-        names: ``key``, ``value``, ``parent``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused``
-            is the reason why an importer cannot use the record.
+        names: ``key``, ``value``, ``parent``, ``outer`` (the entry that encloses the record), ``file``, ``folder``,
+            ``set`` and ``line``, for expressions; ``refused`` is the reason why an importer cannot use the record.
     """
 
     where: str
@@ -272,12 +272,10 @@ def rows_of_columns(data: Any) -> list[dict[str, Any]]:
         return []
     columns: list[Any] = list(data.values())
     if all(isinstance(column, dict) and column and next(iter(column)).isdecimal() for column in columns):
-        if any(list(column) != list(columns[0]) for column in columns):
-            return []
-        columns = [list(column.values()) for column in columns]
-    if not all(isinstance(column, list) for column in columns) or len(set(map(len, columns))) > 1:
-        return []
-    if any(isinstance(entry, dict) for column in columns for entry in column[:1]):
+        keys = [list(column) for column in columns]
+        columns = [list(column.values()) for column in columns] if keys.count(keys[0]) == len(keys) else [None]
+    are_lists = all(isinstance(column, list) and not _objects(column) for column in columns)
+    if not are_lists or len(set(map(len, columns))) > 1:
         return []
     return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
@@ -291,7 +289,7 @@ def _found_rows(parsed: Any, path: Path) -> str:
         raise ResponsesError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
     if _is_question(parsed):
         return ""
-    lists = {key: value for key, value in parsed.items() if isinstance(value, list) and _objects(value)}
+    lists = {key: value for key, value in parsed.items() if _objects(value)}
     splits = [name for name in lists if name in SPLITS.split("|")]
     if len(splits) > 1:
         there = ", ".join(splits)
@@ -304,8 +302,8 @@ def _found_rows(parsed: Any, path: Path) -> str:
     return f'"{key}"' if re.search(r"[^\w-]", key) else key
 
 
-def _objects(value: Sequence[Any]) -> bool:
-    return bool(value) and isinstance(value[0], dict)
+def _objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _is_question(data: Mapping[str, Any]) -> bool:
@@ -320,11 +318,11 @@ _QUESTION_KEYS = frozenset(
 
 def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
     """Yield the records at a place in a record, with the plain fields of what is around them."""
-    steps = re.findall(r'"[^"]+"|\[\*\]|,|[^.\[\]",]+', rows)
+    steps = re.findall(r'"[^"]+"|\[\*\]|\[\d+\]|,|[^.\[\]",]+', rows)
     if rows and "".join(steps) != rows.replace(".", ""):
-        raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*] and *, joined by points")
+        raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*], [0] and *, joined by points")
     # after a name, the records are the entries of what stands there
-    open_end = bool(rows) and steps[-1] not in ("*", "[*]")
+    open_end = bool(rows) and steps[-1][-1] not in "*]"
     value = record.names["value"]
     if "," in steps:
         yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
@@ -346,59 +344,75 @@ def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRec
 
 
 def _descend(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
-    if not steps:
-        is_entry = isinstance(value, Mapping) and _is_question(value)
-        if open_end and isinstance(value, list | Mapping) and not is_entry:  # the entries of what was named
-            wild = "[*]" if isinstance(value, list) else "*"
-            yield from _descend(record, value, [wild], open_end=False)
-        else:
-            fields = value if isinstance(value, Mapping) else {"value": value}
-            yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
-        return
+    """Yield the records at the end of steps from a value."""
+    if steps and steps[0] in ("[*]", "*"):
+        yield from _each_entry(record, value, steps, open_end=open_end)
+    elif steps:
+        if (found := _part(record, value, steps[0])) is not None:
+            yield from _descend(*found, steps[1:], open_end=open_end)
+    elif open_end and isinstance(value, list | Mapping) and not (isinstance(value, Mapping) and _is_question(value)):
+        # the entries of what was named
+        yield from _descend(record, value, ["[*]" if isinstance(value, list) else "*"], open_end=False)
+    else:
+        fields = value if isinstance(value, Mapping) else {"value": value}
+        yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
+
+
+def _each_entry(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
+    """Yield the records within each entry of a list, or of an object with its keys."""
     step, rest = steps[0], steps[1:]
     if step == "*" and isinstance(value, list):
         step, rest = "[*]", steps
-    if step in ("[*]", "*"):
-        kind = list if step == "[*]" else Mapping
-        if not isinstance(value, kind):
-            word = "a list" if kind is list else "an object"
-            raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
-        entries = enumerate(value, 1) if isinstance(value, list) else value.items()
-        for number, (key, entry) in enumerate(entries, 1):
-            if step == "*" and rest[:1] == ["[*]"] and not isinstance(entry, list):
-                continue
-            place = f"record {number}" if isinstance(value, list) else f"key {key!r:.60}"
-            names = {**record.names, "line": number, "key": record.names["key"] if isinstance(value, list) else key}
-            inner = record._replace(where=f"{record.where}, {place}", names=names)
-            # a list of lists has its records in these
-            yield from _descend(
-                inner,
-                entry,
-                rest,
-                open_end=open_end or (not rest and isinstance(value, list) and isinstance(entry, list)),
-            )
-        return
+    only_lists = step == "*" and rest[:1] == ["[*]"]
+    for number, (place, key, entry) in enumerate(_entries(record, value, step), 1):
+        if only_lists and not isinstance(entry, list):
+            continue
+        names = {**record.names, "line": number, "key": key}
+        if rest:
+            names["outer"] = entry
+        inner = record._replace(where=f"{record.where}, {place}", names=names)
+        # a list of lists has its records in these
+        lists = not rest and step == "[*]" and isinstance(entry, list)
+        yield from _descend(inner, entry, rest, open_end=open_end or lists)
+
+
+def _entries(record: TableRecord, value: Any, step: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield place, key and value of each entry of a list, or of an object."""
+    if step == "[*]" and isinstance(value, list):
+        yield from ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
+    elif step == "*" and isinstance(value, Mapping):
+        yield from ((f"key {key!r:.60}", key, entry) for key, entry in value.items())
+    else:
+        word = "a list" if step == "[*]" else "an object"
+        raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
+
+
+def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any] | None:
+    """Return the part of a value with a name or a number, and the record with the plain fields around it.
+
+    None stands for an optional part of one of several records.
+    """
+    if step[0] == "[" and isinstance(value, list):
+        number = int(step[1:-1])
+        return (record, value[number]) if number < len(value) else None
     name = step.strip('"')
-    if not isinstance(value, Mapping) or not isinstance(value.get(name), list | Mapping) or not value[name]:
-        if record.data or (isinstance(value, Mapping) and value.get(name) == []):
-            return  # an optional list of one of the records
-        keys = ", ".join(map(repr, list(value)[:8])) if isinstance(value, Mapping) else type(value).__name__
-        raise ResponsesError(
-            f"{record.where}: nothing at rows {name!r:.80}; expected a list or an object; it has {keys}"
-        )
-    outer = {
-        key: entry for key, entry in value.items() if key != name and not (isinstance(entry, list) and len(entry) > 50)
-    }
-    yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest, open_end=open_end)
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(inner, list | Mapping) and inner:
+        around = {key: entry for key, entry in value.items() if key != name and not _is_long(entry)}
+        return record._replace(data={**record.data, **around}), inner
+    if record.data or inner == []:
+        return None
+    keys = ", ".join(map(repr, list(value)[:8])) if isinstance(value, Mapping) else type(value).__name__
+    raise ResponsesError(f"{record.where}: nothing at rows {name!r:.80}; expected a list or an object; it has {keys}")
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 50
 
 
 def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows: bool) -> Iterator[TableRecord]:
     """Yield the rows of a table; an empty cell is missing."""
-    if not separator and suffix_of(path) == ".csv":
-        first = next(read_lines(path), "")
-        separator = "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
-    elif suffix_of(path) == ".tsv":
-        separator = "\t"
+    separator = separator or _separator(path)
     names = list(header)
     for line, cells in read_rows(path, separator):
         where = f"{path}, line {line}"
@@ -412,6 +426,14 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
             raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
         data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
         yield TableRecord(where, data, {"line": line, "key": "", "value": data})
+
+
+def _separator(path: Path) -> str:
+    """Return what separates the cells of a table, as its name or its first line says; empty for a workbook."""
+    if suffix_of(path) != ".csv":
+        return "\t" if suffix_of(path) == ".tsv" else ""
+    first = next(read_lines(path), "")
+    return "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:

@@ -208,7 +208,7 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     shown = capsys.readouterr().out
     assert '| {"name": "area0"}\n' in shown
     assert f"| {question(0)}\n" in shown
-    assert """answer: '[{"area0": {"base": [0, ""]}}]' (by the grader judge)""" in shown
+    assert """answer: '{"area0": {"base": [0, ""]}}' (by the grader judge)""" in shown
 
 
 def test_a_context_comes_before_the_messages_of_a_chat(tmp_path: Path) -> None:

@@ -66,18 +66,24 @@ class KeyCheck:
 
 def _check(item: Item, others: Sequence[str]) -> None:
     key = _as_json(item, item.answer) if item.grader == "json" else item.answer
-    expected = [(f"Answer: {key}", 1.0), (key, 1.0), *((wrong, 0.0) for wrong in _wrong(item, others))]
-    for text, right in expected:
-        try:
-            score = item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
-        except (BankError, Unscored) as error:
-            raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
-        if score != right and not (item.grader == "f1" and not right and score < 1):
-            name = "its expected answer" if right else "a wrong answer"
-            raise DatasetError(
-                f"its grader {item.grader} gives {name}, {text!r:.60}, {score:g} where {right:g} is right; name "
-                "another grader (--set grader=NAME)"
-            )
+    for text in (f"Answer: {key}", key):
+        if (score := _score(item, text)) != 1:
+            raise _misgraded(item, f"its expected answer, {text!r:.60}, {score:g} where 1 is right")
+    for text in _wrong(item, others):
+        if (score := _score(item, text)) == 1 or (score > 0 and item.grader != "f1"):
+            raise _misgraded(item, f"a wrong answer, {text!r:.60}, {score:g} where 0 is right")
+
+
+def _misgraded(item: Item, problem: str) -> DatasetError:
+    return DatasetError(f"its grader {item.grader} gives {problem}; name another grader (--set grader=NAME)")
+
+
+def _score(item: Item, text: str) -> float:
+    """Return the score of an answer, to the last turn of an item with several."""
+    try:
+        return item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
+    except (BankError, Unscored) as error:
+        raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
 
 
 def _as_json(item: Item, answer: str) -> str:
@@ -86,15 +92,16 @@ def _as_json(item: Item, answer: str) -> str:
 
 def _wrong(item: Item, others: Sequence[str]) -> Iterator[str]:
     """Yield answers that are wrong: nonsense, another choice, and the keys of other items."""
-    yield _as_json(item, _NONSENSE) if item.grader == "json" else _NONSENSE
     if item.grader == "choice":
         right = [choice_of(answer, item.choices) for answer in item.answers]
         letters = _LETTERS[: len(item.choices) or _LISTED]
         yield from [letter for n, letter in enumerate(letters) if (n,) not in right][:1]
     elif item.grader == "yesno":
         yield "no" if truth_of(item.answer) == "yes" else "yes"
-    elif item.grader != "json":
-        yield from [other for other in others if not _may_be_equal(item, other)]
+    elif item.grader == "json":
+        yield _as_json(item, _NONSENSE)
+    else:
+        yield from [_NONSENSE, *(other for other in others if not _may_be_equal(item, other))]
 
 
 def _may_be_equal(item: Item, other: str) -> bool:

@@ -59,6 +59,8 @@ _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
 #: Share of the answers that are of one kind; records from which letters, codes, or one answer to all are no answers.
 _KIND, _LETTERS_FROM, _CODES_FROM, _SAME_FROM = 0.9, 3, 5, 10
+#: Signs that may hide an answer.
+_DASHES = ("-", "--", "–", "—", "?", "_")
 #: Share of the answers that are -1 from which it may hide an answer.
 _HIDDEN_SHARE = 0.05
 #: Words of an answer above which no grader compares texts well; labels that a prompt can list; parts in any order.
@@ -107,28 +109,34 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
 
 
 def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
-    kind, grader = mapping.answer_kind, mapping.grader
-    parts = as_list(value)
-    if has_end(value):
-        return [as_text(value)]
-    if not grader and any(isinstance(part, dict) for part in parts):
-        raise DatasetError(
-            f"its answer is an object, {value!r:.80}, which no grader compares; give --set "
-            f"answer={mapping.answer or '$label'}.KEY, or --set grader=judge"
-        )
+    """Return the accepted texts of an answer, as its mapping says how several parts are read."""
+    parts, kind = as_list(value), mapping.answer_kind
     if kind == "any":
         return flat_texts(parts)
     if kind == "all":
         return _in_any_order(flat_texts(parts))
-    if isinstance(value, list) and len(parts) == 1 and not isinstance(parts[0], list | dict):
+    if has_end(value) or not parts:
+        return [as_text(value)] if parts else []
+    if not mapping.grader and any(isinstance(part, dict) for part in parts):
+        raise DatasetError(
+            f"its answer is an object, {value!r:.80}, which no grader compares; give --set "
+            f"answer={mapping.answer or '$label'}.KEY, or --set grader=judge"
+        )
+    if isinstance(value, list) and len(parts) == 1:
         return flat_texts(parts)
-    written = isinstance(value, list) and not (ungraded(grader) or grader in ("literal", "json"))
-    if kind != "list" and len(parts) > 0 and (written or (not grader and isinstance(literal(value), list))):
+    if kind != "list" and _is_open(value, mapping.grader):
         raise DatasetError(
             f"its answer is a list, {value!r:.80}; give --set answer_kind=any where each entry is right, all where "
             "all are wanted in any order, or list where they are wanted in this order"
         )
-    return [as_text(value)] if parts else []
+    return [as_text(value)]
+
+
+def _is_open(value: Any, grader: str) -> bool:
+    """Return whether an answer is a list, or a text that holds one, of which the grader does not say how it is read."""
+    if isinstance(value, list):
+        return not (ungraded(grader) or grader in ("literal", "json"))
+    return not grader and isinstance(literal(value), list)
 
 
 def _in_any_order(parts: Sequence[str]) -> list[str]:
@@ -222,47 +230,14 @@ class GraderChoice:
     def __init__(self, keys: Sequence[Key], given: str, name: str, *, told: bool) -> None:
         self._given, self._name, self._told = given, name, told
         firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
-        self._hides = firsts.count("-1") > max(2, _HIDDEN_SHARE * len(firsts))
-        self._hides &= not any(text.startswith(("-", "−")) and text != "-1" for text in firsts)
+        self._hides = _may_hide(firsts)
         letters = sum(bool(_LETTER.fullmatch(text)) for text in firsts)
         self._lettered = len(keys) >= _LETTERS_FROM and letters >= _KIND * len(keys)
         words = [text for text in firsts if _is_label(text) and not (self._lettered and _LETTER.fullmatch(text))]
         self._labels = _labels_of(words, len(firsts))
-        truths = {truth_of(label) for label in self._labels}
-        short = min(map(len, self._labels), default=0) == 1  # a letter that stands for no choice
-        self._grader_of_labels = "exact" if short else "choice"
-        if len(truths) == len(self._labels) and None not in truths:
-            self._grader_of_labels = "yesno"
+        self._grader_of_labels = _grader_of_labels(self._labels)
         self._truths = any({word.strip(" .").casefold() for word in words} <= pair for pair in _TRUTHS)
-        self._problem = "" if given else self._found_problem(firsts, [key.question for key in keys])
-
-    def _found_problem(self, firsts: Sequence[str], questions: Sequence[str]) -> str:
-        """Return why no answer of the data set can be graded; empty if there is no reason."""
-        kinds = set(firsts)
-        name = self._name
-        if len(kinds) == 1 and len(firsts) >= _SAME_FROM:
-            return (
-                f"the answers of {name!r} are all {firsts[0]!r:.60}, as where they are hidden; give --set answer="
-                "FIELD, or --set grader=NAME to keep them"
-            )
-        coded = (kinds == {"0", "1"} and len(firsts) >= _CODES_FROM) or (
-            _CODED.fullmatch(name) and len(firsts) >= 3 * len(kinds) > 3
-        )
-        if coded and all(map(_CODE.fullmatch, kinds)):
-            listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
-            return (
-                f'the numbers in {name!r} may stand for {len(kinds)} classes; give --set choices="{listed}" and '
-                f"--set counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
-            )
-        words = [_count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
-        sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
-        if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
-            return (
-                f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name "
-                "a grader (--set grader=f1, contains, judge or python:module:function), or another field (--set "
-                "answer=FIELD)"
-            )
-        return ""
+        self._problem = "" if given else _problem_of(firsts, [key.question for key in keys], name)
 
     def grade(self, key: Key) -> Graded:
         """Return how a question is graded.
@@ -278,9 +253,9 @@ class GraderChoice:
 
     def _check_present(self, key: Key) -> None:
         """Refuse an answer that may stand for no value."""
-        word = next((text for text in key.answers if may_be_missing(text) or not re.search(r"\w|\W{3}", text)), "")
-        word = word or ("-1" if self._hides and key.answers[0] == "-1" else "")
-        if word and (may_be_missing(word) or word in ("-1", "-", "--", "–", "—", "?", "_")):
+        words = [text for text in key.answers if may_be_missing(text) or text in _DASHES]
+        word = words[0] if words else "-1" if self._hides and key.answers[0] == "-1" else ""
+        if word:
             raise DatasetError(f"the answer {word!r} may stand for no value: {how_to_tell(word)}")
 
     def _by_given(self, key: Key) -> Graded:
@@ -337,6 +312,46 @@ class GraderChoice:
                 "answer_kind=letters, or --set grader=exact"
             )
         return ""
+
+
+def _may_hide(firsts: Sequence[str]) -> bool:
+    """Return whether -1 may hide answers: it is common, and no other answer is negative."""
+    others = any(text.startswith(("-", "−")) and text != "-1" for text in firsts)
+    return not others and firsts.count("-1") > max(2, _HIDDEN_SHARE * len(firsts))
+
+
+def _problem_of(firsts: Sequence[str], questions: Sequence[str], name: str) -> str:
+    """Return why no answer of a data set can be graded; empty if there is no reason."""
+    kinds = set(firsts)
+    if len(kinds) == 1 and len(firsts) >= _SAME_FROM:
+        return (
+            f"the answers of {name!r} are all {firsts[0]!r:.60}, as where they are hidden; give --set answer=FIELD, or "
+            "--set grader=NAME to keep them"
+        )
+    coded = kinds == {"0", "1"} and len(firsts) >= _CODES_FROM
+    coded = coded or (bool(_CODED.fullmatch(name)) and len(firsts) >= 3 * len(kinds) > 3)
+    if coded and all(map(_CODE.fullmatch, kinds)):
+        listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
+        return (
+            f'the numbers in {name!r} may stand for {len(kinds)} classes; give --set choices="{listed}" and --set '
+            f"counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
+        )
+    words = [_count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
+    sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
+    if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
+        return (
+            f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name a "
+            "grader (--set grader=f1, contains, judge or python:module:function), or another field (--set answer=FIELD)"
+        )
+    return ""
+
+
+def _grader_of_labels(labels: Sequence[str]) -> str:
+    """Return the grader for labels: of truth values, of letters that stand for no choice, or of choices."""
+    truths = {truth_of(label) for label in labels}
+    if len(truths) == len(labels) and None not in truths:
+        return "yesno"
+    return "exact" if min(map(len, labels), default=0) == 1 else "choice"
 
 
 def together(answers: Sequence[str]) -> Graded:

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.check import KeyCheck
 from pytest_adaptive_eval.extensions.importing.grading import (
+    Graded,
     GraderChoice,
     Key,
     accepted_texts,
@@ -45,6 +46,7 @@ _INSTRUCTIONS = {
 _NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
 _ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_FIRST = frozenset({0})
 Names = tuple[str, ...]
 
 
@@ -157,35 +159,63 @@ def _questions(
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
     """Return the questions with choices, whose answers name choices in one way."""
-    unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
-    rows = [(answer, choices) for answer, choices in unmarked if not _hides(answer)]
-    convention = mapping.counted
-    if convention == "auto":
-        convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"  # type: ignore[assignment]
+    convention = _convention(drafts, mapping)
     answered: list[tuple[Draft, frozenset[int]]] = []
     for draft in drafts:
         try:
             answered.append((draft, _right_choices(draft, convention, mapping)))
         except DatasetError as error:
             built.refuse(draft, error)
-    first = answered[0][1] if answered else frozenset()
-    same = len(answered) >= _ALWAYS_SAME and all(right == first for _, right in answered)
-    if same and mapping.counted == "auto" and convention != "text" and unmarked:
+    place = _only_place(answered)
+    if place is not None and mapping.counted == "auto" and convention != "text" and not _are_marked(drafts):
         raise DatasetError(
             f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
             f"are hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
         )
-    if same and first == {0} and not mapping.distractors:
+    if place == _FIRST and not mapping.distractors:
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
-    shuffled = bool(mapping.distractors) or (same and first == {0})
+    if mapping.distractors or place == _FIRST:
+        answered = [(_shuffled(draft), right) for draft, right in answered if _can_be_shuffled(draft, built)]
+        answered = [(draft, frozenset(draft.order.index(n) for n in right)) for draft, right in answered]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in answered)
-    questions: list[_Question] = []
-    for draft, right in answered:
-        if shuffled and any(map(_NAMES_OTHERS.search, draft.choices.texts)):
-            built.refuse(draft, "a choice names others by letter, and they are shuffled")
-        else:
-            questions.append(_chosen(draft, right, mapping, shuffled=shuffled, several=several))
-    return questions
+    return [_chosen(draft, right, mapping, several=several) for draft, right in answered]
+
+
+def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
+    """Return how answers name choices, by the questions whose choices do not mark the right one."""
+    if mapping.counted != "auto":
+        return mapping.counted
+    unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
+    rows = [(answer, choices) for answer, choices in unmarked if not _hides(answer)]
+    return find_convention(rows, mapping.answer or "labels") if rows else "letter"
+
+
+def _are_marked(drafts: Sequence[Draft]) -> bool:
+    return all(draft.choices.right is not None for draft in drafts)
+
+
+def _only_place(answered: Sequence[tuple[Draft, frozenset[int]]]) -> frozenset[int] | None:
+    """Return the place of the right choice where it is the same in all of ten or more questions."""
+    places = {right for _, right in answered}
+    return next(iter(places)) if len(places) == 1 and len(answered) >= _ALWAYS_SAME else None
+
+
+def _can_be_shuffled(draft: Draft, built: Built) -> bool:
+    """Return whether no choice names others by letter; refuse a draft with such a choice."""
+    names_others = any(map(_NAMES_OTHERS.search, draft.choices.texts))
+    if names_others:
+        built.refuse(draft, "a choice names others by letter, and they are shuffled")
+    return not names_others
+
+
+def _shuffled(draft: Draft) -> Draft:
+    """Return a draft with its choices in an order by question and choices alone; "none of the above" comes last."""
+    texts = draft.choices.texts
+    digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
+    order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
+    draft.order = order
+    draft.choices = draft.choices._replace(texts=tuple(texts[n] for n in order))
+    return draft
 
 
 def _hides(answer: Any) -> bool:
@@ -220,16 +250,11 @@ def _is_either(draft: Draft, mapping: ItemMapping) -> bool:
     return mapping.answer_kind == "any" or (draft.choices.right is not None and draft.choices.either)
 
 
-def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, shuffled: bool, several: bool) -> _Question:
+def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, several: bool) -> _Question:
     """Return a question with choices: its answer is a letter, of several right ones each or all together."""
-    texts = draft.choices.texts
-    order = list(range(len(texts)))
-    if shuffled:  # by question and choices alone; choices such as "none of the above" come last
-        digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
-        order.sort(key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
-    letters = sorted(_LETTERS[order.index(n)] for n in right if order.index(n) < len(_LETTERS))
+    choices = draft.choices.texts
+    letters = sorted(_LETTERS[n] for n in right if n < len(_LETTERS))
     answers = tuple(letters) if _is_either(draft, mapping) else ("".join(letters),)
-    choices = tuple(texts[n] for n in order)
     bare_letters = all(text.strip("(). ") == letter for text, letter in zip(choices, _LETTERS, strict=False))
     # a question may list its choices itself, each behind its letter
     shown = all(
@@ -261,7 +286,7 @@ def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built
         except DatasetError as error:
             built.refuse(draft, error)
             continue
-        instruction = _instruction(graded.grader, graded.choices, key)
+        instruction = _instruction(graded, key)
         questions.append(_Question(draft, graded.grader, graded.answers, graded.choices, False, instruction))
     return questions
 
@@ -285,14 +310,15 @@ def _of_turns(answers: Sequence[Any], mapping: ItemMapping) -> list[str]:
     return [text] if text else []
 
 
-def _instruction(grader: str, labels: Names, key: Key) -> str:
-    if labels and key.answers[0] in labels and labels != ("yes", "no"):
+def _instruction(graded: Graded, key: Key) -> str:
+    """Return the sentence after a question without choices."""
+    labels, first = graded.choices, graded.answers[0] if graded.answers else ""
+    if first in labels and labels != ("yes", "no"):
         return f"Answer with one of: {', '.join(labels)}."
-    if grader == "yesno" and isinstance(key.value, str):
-        truth = key.value.strip().casefold() in ("true", "false")
-        return "Answer true or false." if truth else _INSTRUCTIONS["yesno"]
-    several = grader == "choice" and len(key.answers[0]) > 1 and not labels and re.fullmatch(r"[A-J]+", key.answers[0])
-    return _INSTRUCTIONS["several" if several else grader] if grader in _INSTRUCTIONS else ""
+    if graded.grader == "yesno" and str(key.value).strip().casefold() in ("true", "false"):
+        return "Answer true or false." if isinstance(key.value, str) else _INSTRUCTIONS["yesno"]
+    several = graded.grader == "choice" and len(first) > 1
+    return _INSTRUCTIONS.get("several" if several else graded.grader, "")
 
 
 def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> Item:

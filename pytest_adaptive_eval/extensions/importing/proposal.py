@@ -180,13 +180,12 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     if names.INDEX.search(normal(fields.first("answer"))) and any(fields.named(("answers",))):
         return ("answers",)
     groups: dict[str, dict[str, str]] = {}
-    for text, path in fields.paths.items():
-        match = names.COLUMNS.fullmatch(path[0])
-        if match and len(path) == 1 and text not in fields.used:
-            kind = "#" if match[2].isdigit() else ""
-            groups.setdefault(f"{normal(match[1])}{kind}", {})[match[2].upper()] = text
-    runs = [_run(members) for members in groups.values()]
-    longest = max(runs, key=len, default=())
+    for text, (name, *inner) in fields.paths.items():
+        match = names.COLUMNS.fullmatch(name) if not inner and text not in fields.used else None
+        if match:
+            group = f"{normal(match[1])}{'#' if match[2].isdigit() else ''}"
+            groups.setdefault(group, {})[match[2].upper()] = text
+    longest = max(map(_run, groups.values()), key=len, default=())
     return longest if len(longest) > 1 else ()
 
 
@@ -207,23 +206,29 @@ def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
-    """Return the field of the answer, with another one where records lack it; the last message of a chat."""
+    """Return the field of the answer, with another one where records lack it; or the last message of a chat."""
     if mapping.accepted or _are_marked(fields, mapping):
         return ""
     first = fields.first("answer")
-    named = [text for text, path in fields.paths.items() if normal(path[-1]) in NAMES["answer"]]
-    if normal(first) in names.REPLIES and not all(normal(text) in names.REPLIES for text in named):
+    if not first:
+        return _last_message(fields, mapping)
+    named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
+    if normal(first) in names.REPLIES and not named <= set(names.REPLIES):
         return ""  # the answers are hidden, and a model's reply is there
-    found = _inner(fields, first)
-    count = len(fields.values(found)) if found else 0
-    for other in fields.named(NAMES["answer"]) if 0 < count < len(fields.records) else ():
-        if len(fields.values(f"{as_path(found)} || {as_path(other)}")) == len(fields.records):
-            return f"{as_path(found)} || {as_path(other)}"
-    chats = fields.values(mapping.messages) if mapping.messages and not found else []
-    if chats and all(isinstance(chat, list) and _is_reply(chat[-1]) for chat in chats):
-        key = "content" if "content" in chats[0][-1] else "value"
-        return f"{as_path(mapping.messages)}[-1].{key}"
+    found, count = _inner(fields, first), len(fields.records)
+    for other in fields.named(NAMES["answer"]) if len(fields.values(found)) < count else ():
+        both = f"{as_path(found)} || {as_path(other)}"
+        if len(fields.values(both)) == count:
+            return both
     return found
+
+
+def _last_message(fields: _Fields, mapping: ItemMapping) -> str:
+    """Return the expression of the assistant's message that ends each chat; empty if there is none."""
+    chats = fields.values(mapping.messages) if mapping.messages else []
+    if not chats or not all(isinstance(chat, list) and _is_reply(chat[-1]) for chat in chats):
+        return ""
+    return f"{as_path(mapping.messages)}[-1].{'content' if 'content' in chats[0][-1] else 'value'}"
 
 
 def _is_reply(message: Any) -> bool:
@@ -333,24 +338,24 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     """Return the fields that a mapping does not use, those that questions may need first."""
     used = used_fields(mapping) | set(ignore)
     fields = _Fields(records, used)
-    expressions = [text for text in (*mapping.context, mapping.question, mapping.messages) if text]
-    read = [parse_expression(text) for text in expressions]
+    read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
     asked = [" ".join(as_text(each(record.data, record.names)) for each in read) for record in records]
-    found = []
-    for text, path in fields.paths.items():
-        if len(path) > 1 or text in used or path[0] in used:
-            continue
-        cells = [record.data.get(path[0]) for record in records]
-        filled = [
-            (as_text(cell), question) for cell, question in zip(cells, asked, strict=True) if not is_missing(cell)
-        ]
-        if not filled:
-            continue
-        contained = sum(cell in question for cell, question in filled) >= _CONTAINED * len(filled)
-        constant = len(filled) == len(records) > 1 and len({cell for cell, _ in filled}) == 1
-        needed = not contained and _may_be_needed(path[0], fields.values(text))
-        found.append(Unused(path[0], needed, filled[0][0], constant))
+    whole = [path[0] for text, path in fields.paths.items() if len(path) == 1 and not {text, path[0]} & used]
+    found = [unused for name in whole if (unused := _unused(name, records, asked)) is not None]
     return sorted(found, key=lambda field: (not field.needed, not field.constant))
+
+
+def _unused(name: str, records: Sequence[TableRecord], asked: Sequence[str]) -> Unused | None:
+    """Return what is known about a field that no question uses; None where it has no value."""
+    cells = [record.data.get(name) for record in records]
+    filled = [(cell, question) for cell, question in zip(cells, asked, strict=True) if not is_missing(cell)]
+    if not filled:
+        return None
+    values, texts = [cell for cell, _ in filled], [as_text(cell) for cell, _ in filled]
+    contained = sum(text in question for text, (_, question) in zip(texts, filled, strict=True))
+    needed = contained < _CONTAINED * len(filled) and _may_be_needed(name, values)
+    constant = len(filled) == len(records) > 1 and len(set(texts)) == 1
+    return Unused(name, needed, texts[0], constant)
 
 
 def _may_be_needed(name: str, values: Sequence[Any]) -> bool:

@@ -37,6 +37,7 @@ class Draft:
     Args:
         answer: As the data set writes it; None if it gives none.
         turns: Further prompts of the user, each asked after the answer to the one before.
+        order: Where each choice stood before they were shuffled; empty if they were not.
     """
 
     where: str
@@ -52,6 +53,7 @@ class Draft:
     unit: str
     messages: list[dict[str, str]] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
+    order: Sequence[int] = ()
 
     @property
     def text(self) -> str:
@@ -113,14 +115,13 @@ class RecordReader:
         Raises:
             DatasetError: The record has no question, or alternatives that cannot be read.
         """
-        data, names = record.data, record.names
-        if "refused" in names:
-            raise DatasetError(str(names["refused"]))
-        if self._where is not None and not self._where(data, names):
+        if "refused" in record.names:
+            raise DatasetError(str(record.names["refused"]))
+        if self._where is not None and not self._where(record.data, record.names):
             return None
-        name = "" if self._id is None else as_text(self._id(data, names))
+        name = "" if self._id is None else as_text(self._id(record.data, record.names))
         label = self._label(record, name, number)
-        names = {**names, "label": label, "number": number}
+        data, names = record.data, {**record.names, "label": label, "number": number}
 
         def value(expression: Expression | None) -> Any:
             return None if expression is None else expression(data, names)
@@ -130,36 +131,37 @@ class RecordReader:
 
         wanted = value(self._answer) if self._answer else label if self._by is None else None
         answer = None if self._is_missing(wanted) else wanted
-        choices = self._alternatives(TableRecord(record.where, data, names), answer, each(self._distractors))
-        accepted = [entry for cell in each(self._accepted) for entry in as_list(cell) if not self._is_missing(entry)]
-        question = value(self._question)
-        chat = value(self._messages)
+        question, chat = value(self._question), value(self._messages)
         if chat is None and _is_chat(question):
             chat, question = question, None
         messages, pictures, turns = read_chat(chat)
         if not (_joined([question]) or messages):
             present = sorted(map(str, data))[:12]
             raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
-        text = _joined([*each(self._context), question])
         _check_media(data)
-        meta = {key: kept for key, expression in self._meta.items() if (kept := value(expression)) is not None}
-        if lacking := self._needed - meta.keys():
-            raise DatasetError(f"it has no value for {min(lacking)} in meta")
         return Draft(
             where=record.where,
             number=number,
             name=name,
-            question=text,
-            choices=choices,
+            question=_joined([*each(self._context), question]),
+            choices=self._alternatives(TableRecord(record.where, data, names), answer, each(self._distractors)),
             answer=answer,
-            accepted=accepted,
+            accepted=[part for cell in each(self._accepted) for part in as_list(cell) if not self._is_missing(part)],
             images=[part for cell in each(self._images) for part in _pictures(cell)] + pictures,
             category=tuple(filter(None, map(as_text, each(self._category)))),
-            meta=meta,
+            meta=self._kept(data, names),
             unit=as_text(value(self._unit)),
             messages=messages,
             turns=turns,
         )
+
+    def _kept(self, data: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the further fields of a record."""
+        values = {key: expression(data, names) for key, expression in self._meta.items()}
+        meta = {key: value for key, value in values.items() if value is not None}
+        if lacking := self._needed - meta.keys():
+            raise DatasetError(f"it has no value for {min(lacking)} in meta")
+        return meta
 
     def _label(self, record: TableRecord, name: str, number: int) -> Any:
         """Return the answer in the second file, by the record's id or position; None without one."""
@@ -257,15 +259,15 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
         DatasetError: It is of another form.
     """
     value = literal(value)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
     if value is None:
         return [], [], []
     if isinstance(value, str):
-        return [{"role": "user", "content": value}], [], []
+        value = [value]
     if not isinstance(value, list) or not value:
         raise DatasetError(f"the chat is {value!r:.80}, expected messages of role and content")
-    if len(value) == 1 and isinstance(value[0], list):
-        return read_chat(value[0])
-    if len(value) > 1 and all(isinstance(part, str) for part in value):
+    if all(isinstance(part, str) for part in value):
         return [{"role": "user", "content": value[0]}], [], value[1:]
     read = [_message(part) for part in value]
     while read and read[-1][0]["role"] == "assistant":

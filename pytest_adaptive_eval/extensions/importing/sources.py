@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -88,11 +87,15 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     if split:
         chosen = _of_split(fitting, split, source)
     if not chosen:
-        problem = f"no data file matches {pattern!r}" if pattern else "no data file"
-        pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
-        also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
-        raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
+        raise _no_files(source, pattern)
     return chosen, [path for path in files if path not in chosen]
+
+
+def _no_files(folder: Path, pattern: str) -> DatasetError:
+    problem = f"no data file matches {pattern!r}" if pattern else "no data file"
+    pickled = [path.name for path in folder.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
+    also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
+    return DatasetError(f"{folder}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
 
 
 def _of_first_splits(files: Sequence[Path]) -> list[Path]:
@@ -145,17 +148,21 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
 def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
     """Return labels by their id where each row has one and another field, else by position."""
     shared = set.intersection(*(set(row) if isinstance(row, dict) else set() for row in rows)) if rows else set()
-    names = next((name for name in rows[0] if name in shared and _ID.fullmatch(name)), None) if shared else None
-    if names is None:
-        return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
-    repeated = next((name for name, count in Counter(as_text(row[names]) for row in rows).items() if count > 1), None)
-    if repeated is not None:
-        raise DatasetError(f"the labels name {names} {repeated!r:.60} more than once; keep one of each")
-    rest = [{key: value for key, value in row.items() if key != names} for row in rows]
-    return {
-        as_text(row[names]): next(iter(other.values())) if len(other) == 1 else other
-        for row, other in zip(rows, rest, strict=True)
-    }
+    names = [name for name in rows[0] if name in shared and _ID.fullmatch(name)] if shared else []
+    if not names:
+        return [_only_value(row) for row in rows]
+    labels: dict[str, Any] = {}
+    for row in rows:
+        name = as_text(row[names[0]])
+        if name in labels:
+            raise DatasetError(f"the labels name {names[0]} {name!r:.60} more than once; keep one of each")
+        labels[name] = _only_value({key: value for key, value in row.items() if key != names[0]})
+    return labels
+
+
+def _only_value(row: Any) -> Any:
+    """Return the value of an object with one field; other values as they are."""
+    return next(iter(row.values())) if isinstance(row, dict) and len(row) == 1 else row
 
 
 def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 _LONGEST = 200_000
 _TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence")
 _LABEL_KEYS = ("label", "key", "id", "letter", "name", "option", "identifier")
-_RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score", "label")
+_RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
 #: Texts that tables hold where there is no value.  Each may as well be a text.
 _MISSING_WORDS = frozenset(["nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"])
 #: Words before the letter or number of a choice.
@@ -128,13 +128,13 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
     texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
     if texts is not None:
         return _of_lists(texts, lists)
-    scores = list(value.values())
+    entries = list(value.values())
     lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
-    if value and not lettered and all(isinstance(score, int | float) for score in scores):
-        best = max(scores)
-        right = frozenset(n for n, score in enumerate(scores) if score == best and best > 0)
+    if not lettered and all(isinstance(entry, int | float) for entry in entries):
+        best = max(entries, default=0)
+        right = frozenset(n for n, score in enumerate(entries) if score == best > 0)
         return Choices(tuple(map(str, value)), (), right)
-    return Choices(tuple(map(as_text, scores)), tuple(PREFIX.sub("", str(key)) for key in value))
+    return Choices(tuple(map(as_text, entries)), tuple(PREFIX.sub("", str(key)) for key in value))
 
 
 def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
@@ -150,19 +150,24 @@ def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choic
 
 def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
     """Return the choices of a list of objects with a text each, and a label or a mark of the right ones."""
-    if all(isinstance(entry.get("output"), Mapping) and isinstance(entry.get("tags"), list) for entry in value):
-        tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])  # references of HELM
-        return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
+    if all(isinstance(entry.get("output"), Mapping) and "tags" in entry for entry in value):
+        return _of_references(value)
     text = _key_of_all(value, _TEXT_KEYS, str | int | float)
     if not text:
         return Choices(())
-    right = _key_of_all(value, [key for key in _RIGHT_KEYS if key != text], bool | int)
-    label = _key_of_all(value, [key for key in _LABEL_KEYS if key not in (text, right)], str | int)
-    marked = frozenset(n for n, entry in enumerate(value) if entry[right] in (True, 1)) if right else None
-    if right == "label" and not all(isinstance(entry[right], bool) for entry in value):
-        label, marked = right, None
-    labels = tuple(as_text(entry[label]) for entry in value) if label else ()
-    return Choices(tuple(as_text(entry[text]) for entry in value), labels, marked, either=False)
+    texts = tuple(as_text(entry[text]) for entry in value)
+    marked = _key_of_all(value, [key for key in _RIGHT_KEYS if key != text], bool | int)
+    marked = marked or _key_of_all(value, ("label",), bool)
+    labelled = _key_of_all(value, [key for key in _LABEL_KEYS if key not in (text, marked)], str | int)
+    labels = tuple(as_text(entry[labelled]) for entry in value) if labelled else ()
+    right = frozenset(n for n, entry in enumerate(value) if entry[marked] == 1) if marked else None
+    return Choices(texts, labels, right, either=False)
+
+
+def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
+    """Return the choices of HELM's references, of which those with the tag ``correct`` are right."""
+    tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])
+    return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
 
 
 def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: type | UnionType) -> str:
@@ -172,13 +177,13 @@ def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: t
 
 def _without_leads(texts: tuple[str, ...]) -> Choices:
     """Return texts without the letters or numbers that lead all of them in order, which become labels."""
-    leads = [_LEAD.match(text) for text in texts]
-    names = [lead[1] if lead else "" for lead in leads]
-    if len(texts) < 2 or names[0] not in ("A", "a", "1", "0"):
+    leads = [match for match in map(_LEAD.match, texts) if match]
+    names = [lead[1] for lead in leads]
+    first = names[0] if names else ""
+    if len(texts) < 2 or first not in ("A", "a", "1", "0") or names != [_after(first, n) for n in range(len(texts))]:
         return Choices(texts)
-    rest = tuple(text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True) if lead)
-    in_order = names == [_after(names[0], n) for n in range(len(texts))]
-    return Choices(rest, tuple(names)) if in_order and all(rest) else Choices(texts)
+    rest = tuple(text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True))
+    return Choices(rest, tuple(names)) if all(rest) else Choices(texts)
 
 
 def _after(first: str, n: int) -> str:
