@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import permutations
 from statistics import median
 from typing import Any, NamedTuple
@@ -328,14 +328,8 @@ def _problem_of(firsts: Sequence[str], questions: Sequence[str], name: str) -> s
             f"the answers of {name!r} are all {firsts[0]!r:.60}, as where they are hidden; give --set answer=FIELD, or "
             "--set grader=NAME to keep them"
         )
-    coded = kinds == {"0", "1"} and len(firsts) >= _CODES_FROM
-    coded = coded or (bool(_CODED.fullmatch(name)) and len(firsts) >= 3 * len(kinds) > 3)
-    if coded and all(map(_CODE.fullmatch, kinds)):
-        listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
-        return (
-            f'the numbers in {name!r} may stand for {len(kinds)} classes; give --set choices="{listed}" and --set '
-            f"counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
-        )
+    if all(map(_CODE.fullmatch, kinds)):
+        return _problem_of_codes(kinds, len(firsts), name)
     words = [_count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
     sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
     if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
@@ -344,6 +338,18 @@ def _problem_of(firsts: Sequence[str], questions: Sequence[str], name: str) -> s
             "grader (--set grader=f1, contains, judge or python:module:function), or another field (--set answer=FIELD)"
         )
     return ""
+
+
+def _problem_of_codes(kinds: Collection[str], count: int, name: str) -> str:
+    """Return that small numbers may stand for classes, by the name of their field or since they are 0 and 1."""
+    flags = set(kinds) == {"0", "1"} and count >= _CODES_FROM
+    if not (flags or (_CODED.fullmatch(name) and count >= 3 * len(kinds) > 3)):
+        return ""
+    listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
+    return (
+        f'the numbers in {name!r} may stand for {len(kinds)} classes; give --set choices="{listed}" and --set '
+        f"counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
+    )
 
 
 def _grader_of_labels(labels: Sequence[str]) -> str:

@@ -160,14 +160,10 @@ def _questions(
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
     """Return the questions with choices, whose answers name choices in one way."""
     convention = _convention(drafts, mapping)
-    answered: list[tuple[Draft, frozenset[int]]] = []
-    for draft in drafts:
-        try:
-            answered.append((draft, _right_choices(draft, convention, mapping)))
-        except DatasetError as error:
-            built.refuse(draft, error)
+    answered = list(_answered(drafts, convention, mapping, built))
     place = _only_place(answered)
-    if place is not None and mapping.counted == "auto" and convention != "text" and not _are_marked(drafts):
+    hidden = place is not None and mapping.counted == "auto" and convention != "text"
+    if hidden and not _are_marked(drafts):
         raise DatasetError(
             f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
             f"are hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
@@ -179,6 +175,17 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
         answered = [(draft, frozenset(draft.order.index(n) for n in right)) for draft, right in answered]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in answered)
     return [_chosen(draft, right, mapping, several=several) for draft, right in answered]
+
+
+def _answered(
+    drafts: Sequence[Draft], convention: str, mapping: ItemMapping, built: Built
+) -> Iterator[tuple[Draft, frozenset[int]]]:
+    """Yield drafts with the indexes of their right choices; refuse those without."""
+    for draft in drafts:
+        try:
+            yield draft, _right_choices(draft, convention, mapping)
+        except DatasetError as error:
+            built.refuse(draft, error)
 
 
 def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:

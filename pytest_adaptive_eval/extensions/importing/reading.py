@@ -136,8 +136,7 @@ class RecordReader:
             chat, question = question, None
         messages, pictures, turns = read_chat(chat)
         if not (_joined([question]) or messages):
-            present = sorted(map(str, data))[:12]
-            raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
+            raise self._no_question(data)
         _check_media(data)
         return Draft(
             where=record.where,
@@ -154,6 +153,10 @@ class RecordReader:
             messages=messages,
             turns=turns,
         )
+
+    def _no_question(self, data: Mapping[str, Any]) -> DatasetError:
+        place, present = self.mapping.question or self.mapping.messages, sorted(map(str, data))[:12]
+        return DatasetError(f"no question at {place!r}; it has {present}")
 
     def _kept(self, data: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
         """Return the further fields of a record."""
@@ -269,12 +272,17 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
         raise DatasetError(f"the chat is {value!r:.80}, expected messages of role and content")
     if all(isinstance(part, str) for part in value):
         return [{"role": "user", "content": value[0]}], [], value[1:]
-    read = [_message(part) for part in value]
+    return *_read_messages(value), []
+
+
+def _read_messages(parts: Sequence[Any]) -> tuple[list[dict[str, str]], list[Any]]:
+    """Return the messages up to the last one of the user, and their images."""
+    read = [_message(part) for part in parts]
     while read and read[-1][0]["role"] == "assistant":
         read.pop()
     if not read:
         raise DatasetError("the chat has no message of the user")
-    return [message for message, _ in read], [image for _, images in read for image in images], []
+    return [message for message, _ in read], [image for _, images in read for image in images]
 
 
 def _message(part: Any) -> tuple[dict[str, str], list[Any]]:
