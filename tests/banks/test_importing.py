@@ -100,19 +100,6 @@ def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
     assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
 
 
-def test_a_question_that_is_repeated_with_another_answer_is_noted(tmp_path):
-    rows = [{"question": f"Capital of country {n}?", "answer": f"City {n}"} for n in range(6)]
-    assert not any("repeated" in note for note in imported(write(tmp_path, "a.jsonl", [*rows, rows[2]])).notes)
-    found = imported(write(tmp_path, "b.jsonl", [*rows, {**rows[2], "answer": "Rome"}]))
-    assert found.notes[-1] == (
-        f"1 question repeated with another answer, such as {found.items[2].id!r} and {found.items[6].id!r}: "
-        "one of the answers is wrong"
-    )
-    chosen = [{"question": "Which is true?", "choices": [f"p{n}", f"q{n}", f"r{n}"], "answer": n % 3} for n in range(9)]
-    notes = imported(write(tmp_path, "c.jsonl", chosen), bare=True, counted="0").notes
-    assert not any("repeated" in note for note in notes)  # the prompts do not show the choices
-
-
 @pytest.mark.parametrize("mark", [int, float, bool])
 def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
     marks = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]]

@@ -164,11 +164,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path, settings: ImportSetting
         refused + built.refused,
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
     )
-    first: dict[str, str] = {}
-    for where, reason in refused:
-        first.setdefault(file_of(where), reason)
-    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in built.files]
-    notes += [*built.notes, *empty]
+    notes += built.notes
     return Imported(built.items, refused, notes, parts, dict(datasets[0].facts), folder, proposed, unused)
 
 

@@ -29,7 +29,6 @@ from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
 from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.text import counted
 
 #: Records from which a right choice at always the same place is a habit of the data set, or its answers are hidden.
 _ALWAYS_SAME = 10
@@ -52,10 +51,9 @@ Names = tuple[str, ...]
 
 @dataclass(slots=True)
 class Built:
-    """Items of an import and their files, with place and reason of each refused record."""
+    """Items of an import, with place and reason of each refused record."""
 
     items: list[Item] = field(default_factory=list)
-    files: set[str] = field(default_factory=set)
     refused: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -108,32 +106,15 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, pre
             item = _item(question, mapping, root, ids)
             check.check(item)
             built.items.append(item)
-            built.files.add(file_of(question.draft.where))
         except (BankError, DatasetError) as error:
             built.refuse(question.draft, re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error)))
-    built.notes += [*check.notes(), *_contradictions(built.items)]
+    built.notes += check.notes()
     return built
 
 
 def file_of(where: str) -> str:
     """Return the file of a place."""
     return re.split(r", (?:line|row|record|key) ", where)[0]
-
-
-def _contradictions(items: Sequence[Item]) -> Iterator[str]:
-    """Yield a note on questions that come twice, with different answers."""
-    first: dict[int, int] = {}
-    found = []
-    for n, item in enumerate(items):
-        asked = hash((item.prompt, repr(item.messages), item.turns, item.images, item.choices))
-        earlier = items[first.setdefault(asked, n)]
-        if earlier.answers != item.answers:
-            found.append((earlier.id, item.id))
-    if found:
-        yield (
-            f"{counted(len(found), 'question')} repeated with another answer, such as {found[0][0]!r} and "
-            f"{found[0][1]!r}: one of the answers is wrong"
-        )
 
 
 def _questions(
@@ -171,8 +152,7 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     if place == _FIRST and not mapping.distractors:
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
     if mapping.distractors or place == _FIRST:
-        answered = [(_shuffled(draft), right) for draft, right in answered if _can_be_shuffled(draft, built)]
-        answered = [(draft, frozenset(draft.order.index(n) for n in right)) for draft, right in answered]
+        answered = [_shuffled(draft, right) for draft, right in answered if _can_be_shuffled(draft, built)]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in answered)
     return [_chosen(draft, right, mapping, several=several) for draft, right in answered]
 
@@ -215,14 +195,16 @@ def _can_be_shuffled(draft: Draft, built: Built) -> bool:
     return not names_others
 
 
-def _shuffled(draft: Draft) -> Draft:
-    """Return a draft with its choices in an order by question and choices alone; "none of the above" comes last."""
+def _shuffled(draft: Draft, right: frozenset[int]) -> tuple[Draft, frozenset[int]]:
+    """Return a draft with its choices in an order by question and choices alone, and where the right ones are.
+
+    Choices such as "none of the above" come last.
+    """
     texts = draft.choices.texts
     digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
     order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
-    draft.order = order
     draft.choices = draft.choices._replace(texts=tuple(texts[n] for n in order))
-    return draft
+    return draft, frozenset(map(order.index, right))
 
 
 def _hides(answer: Any) -> bool:

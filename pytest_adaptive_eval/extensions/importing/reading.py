@@ -37,7 +37,6 @@ class Draft:
     Args:
         answer: As the data set writes it; None if it gives none.
         turns: Further prompts of the user, each asked after the answer to the one before.
-        order: Where each choice stood before they were shuffled; empty if they were not.
     """
 
     where: str
@@ -53,7 +52,6 @@ class Draft:
     unit: str
     messages: list[dict[str, str]] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
-    order: Sequence[int] = ()
 
     @property
     def text(self) -> str:
@@ -115,9 +113,7 @@ class RecordReader:
         Raises:
             DatasetError: The record has no question, or alternatives that cannot be read.
         """
-        if "refused" in record.names:
-            raise DatasetError(str(record.names["refused"]))
-        if self._where is not None and not self._where(record.data, record.names):
+        if not self._counts(record):
             return None
         name = "" if self._id is None else as_text(self._id(record.data, record.names))
         label = self._label(record, name, number)
@@ -153,6 +149,12 @@ class RecordReader:
             messages=messages,
             turns=turns,
         )
+
+    def _counts(self, record: TableRecord) -> bool:
+        """Return whether the mapping counts a record; refuse one that an importer cannot use."""
+        if "refused" in record.names:
+            raise DatasetError(str(record.names["refused"]))
+        return self._where is None or bool(self._where(record.data, record.names))
 
     def _no_question(self, data: Mapping[str, Any]) -> DatasetError:
         place, present = self.mapping.question or self.mapping.messages, sorted(map(str, data))[:12]

@@ -155,13 +155,16 @@ def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
     text = _key_of_all(value, _TEXT_KEYS, str | int | float)
     if not text:
         return Choices(())
-    texts = tuple(as_text(entry[text]) for entry in value)
     marked = _key_of_all(value, [key for key in _RIGHT_KEYS if key != text], bool | int)
     marked = marked or _key_of_all(value, ("label",), bool)
     labelled = _key_of_all(value, [key for key in _LABEL_KEYS if key not in (text, marked)], str | int)
-    labels = tuple(as_text(entry[labelled]) for entry in value) if labelled else ()
+    labels = _column(value, labelled) if labelled else ()
     right = frozenset(n for n, entry in enumerate(value) if entry[marked] == 1) if marked else None
-    return Choices(texts, labels, right, either=False)
+    return Choices(_column(value, text), labels, right, either=False)
+
+
+def _column(value: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
+    return tuple(as_text(entry[key]) for entry in value)
 
 
 def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
