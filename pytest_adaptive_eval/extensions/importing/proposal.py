@@ -266,7 +266,8 @@ def _inner(fields: _Fields, text: str) -> str:
     values = fields.values(text) if text else []
     first = literal(values[0]) if values else None
     inner = first[0] if isinstance(first, list) and first else first
-    key = next((name for name in names.WITHIN_ANSWER if isinstance(inner, Mapping) and name in inner), "")
+    keys = {normal(str(name)): name for name in inner} if isinstance(inner, Mapping) else {}
+    key = next((keys[name] for name in names.WITHIN_ANSWER if name in keys), "")
     step = "[*]" if isinstance(first, list) else ""
     return f"{as_path(text)}{step}.{key}" if key else text
 
