@@ -209,6 +209,8 @@ class Presentation:
         answer = example.answer
         if example.choices:
             answer = CANDIDATES[self.candidates](example.choices)[example.choices.index(answer)]
+        if self._asked(example) != example.prompt:
+            answer = f"\n{answer}"  # after the list of choices
         between = "" if question[-1:].isspace() or answer.startswith("\n") else self.delimiter
         return f"{question}{between}{answer}{SEPARATOR}"
 

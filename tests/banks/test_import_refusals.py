@@ -499,13 +499,13 @@ def test_a_field_that_questions_may_need_stops_the_import_until_it_is_used_or_ig
         assert main([*command, *options]) == 4
         assert f"questions may need '{field}'" in " ".join(capsys.readouterr().out.split())
         assert not bank.exists()
-    for options in (
+    for given in (
         f"meta={field}",
         f"ignore={field}",
         f"question={{question}} {{{field}}}",
         f"context=context,{field}",
     ):
-        assert main([*command, "--set", options]) == 0
+        assert main([*command, "--set", given]) == 0
     contained = [{**row, "question": f"{row['question']} {row[field]}"} for row in rows]
     assert not any(unused.needed for unused in imported(tmp_path, contained).unused)
 
