@@ -151,6 +151,19 @@ def test_the_columns_of_a_table_without_a_header_are_named(tmp_path: Path) -> No
     assert [item.answer for item in found.items] == each(letter)
 
 
+def test_questions_within_a_list_of_a_record_have_what_encloses_them(tmp_path: Path) -> None:
+    rows = [
+        [[f"Story {n}."], [{"question": question(n), "options": options(n), "answer": letter(n)}], n] for n in range(9)
+    ]
+    (tmp_path / "talks.json").write_text(json.dumps(rows))
+    mapping = ItemMapping(
+        rows="[*][1][*]", context=("$outer[0]",), question="question", choices=("options",), answer="answer"
+    )
+    found = import_items(str(tmp_path / "talks.json"), ImportSettings(mapping))
+    assert [item.answer for item in found.items] == [letter(n) for n in range(9)]
+    assert found.items[2].prompt.startswith("Story 2.\n\nWhich word")
+
+
 def test_lists_side_by_side_and_splits_in_one_file_are_named(tmp_path: Path) -> None:
     rows = [
         {"article": f"Story {n}.", "questions": [question(n)], "options": [options(n)], "answers": [letter(n)]}

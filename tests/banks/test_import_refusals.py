@@ -425,7 +425,7 @@ ANSWER_KINDS = {
     "any": (["Ann", "Bo"], {"Answer: Ann": 1, "Answer: Bo": 1, "Answer: Al": 0}),
     "all": (["Ann", "Bo"], {"Answer: Ann, Bo": 1, "Answer: Bo, Ann": 1, "Answer: Ann": 0}),
     "list": (["Ann", "Bo"], {"Answer: ['Ann', 'Bo']": 1, "Answer: ['Bo', 'Ann']": 0, "Answer: Ann": 0}),
-    "letters": ("A, C", {"The answers are A and C.": 1, "AC": 1, "A": 0, "A, B, C": 0}),
+    "letters": (["A", "C"], {"The answers are A and C.": 1, "AC": 1, "A": 0, "A, B, C": 0}),
 }
 
 

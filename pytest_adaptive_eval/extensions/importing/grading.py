@@ -115,6 +115,8 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
         return flat_texts(parts)
     if kind == "all":
         return _in_any_order(flat_texts(parts))
+    if kind == "letters":
+        return [", ".join(flat_texts(parts))]
     if has_end(value) or not parts:
         return [as_text(value)] if parts else []
     if not mapping.grader and any(isinstance(part, dict) for part in parts):

@@ -22,7 +22,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
         problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim clue
         riddle hypothesis instruction instructions task text content title userprompt frage pregunta pertanyaan qtext
-        startphrase
+        startphrase utterance
         """
     ),
     "context": _words(

@@ -127,9 +127,8 @@ def _confirm(imported: Imported, options: argparse.Namespace) -> None:
     open_points = list(_open_points(imported, partial=options.partial))
     say(["", *(line for point in open_points for line in wrap(clean_terminal(point), width(), "  ", first="- "))])
     if open_points:
-        raise DatasetError(
-            f"nothing was written: the mapping is a proposal, and {counted(len(open_points), 'point')} about it is open"
-        )
+        count = counted(len(open_points), "open point")
+        raise DatasetError(f"nothing was written: the mapping is a proposal with {count}")
     if options.yes and options.output is not None:
         return
     if options.output is not None and sys.stdin.isatty() and sys.stdout.isatty():
