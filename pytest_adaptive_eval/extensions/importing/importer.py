@@ -147,12 +147,11 @@ def _imported(datasets: Sequence[Dataset], folder: Path, settings: ImportSetting
     unused: list[Unused] = []
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     for dataset in datasets:
-        sample: Sequence[TableRecord] = _sample(dataset)
         if proposed:
-            dataset, mapping, sample = _proposed(dataset, sample)
-            unused += unused_fields(sample, mapping, settings.ignore)
+            dataset, mapping, left_out = _proposed(dataset, settings)
+            unused += left_out
         else:
-            mapping = named_apart(sample, dataset.mapping)
+            mapping = named_apart(_sample(dataset), dataset.mapping)
         number = sum(len(drafts) for drafts, _ in groups) + len(refused)
         drafts, without = _drafts(dataset, mapping, number, store)
         parts.append(DatasetPart(dataset.files, mapping))
@@ -168,15 +167,16 @@ def _imported(datasets: Sequence[Dataset], folder: Path, settings: ImportSetting
     return Imported(built.items, refused, notes, parts, dict(datasets[0].facts), folder, proposed, unused)
 
 
-def _proposed(dataset: Dataset, sample: Sequence[TableRecord]) -> tuple[Dataset, ItemMapping, Sequence[TableRecord]]:
-    """Return a data set at the records that have questions, its whole mapping, and its first records."""
-    given = dataset.mapping
+def _proposed(dataset: Dataset, settings: ImportSettings) -> tuple[Dataset, ItemMapping, list[Unused]]:
+    """Return a data set at the records that have questions, its whole mapping, and fields that no question uses."""
+    given, sample = dataset.mapping, _sample(dataset)
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
     if rows:
         dataset = dataset.at_rows(rows)
         sample = _sample(dataset)
     labelled = dataset.labels is not None and not dataset.labels_by
-    return dataset, propose(sample, dataset.mapping, labelled=labelled), sample
+    mapping = propose(sample, dataset.mapping, labelled=labelled)
+    return dataset, mapping, unused_fields(sample, mapping, settings.ignore)
 
 
 def _sample(dataset: Dataset) -> list[TableRecord]:

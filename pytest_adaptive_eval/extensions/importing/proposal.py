@@ -26,6 +26,8 @@ _LONG, _LONGER = 3, 6
 _CONTAINED = 0.9
 #: Records with as many different texts each, from which these may be choices.
 _ALIKE = 10
+#: Characters of a value that are compared and shown.
+_BEGIN = 4000
 _FLAG_WORDS = {"0", "1", "true", "false"}
 
 
@@ -340,10 +342,15 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     used = used_fields(mapping) | set(ignore)
     fields = _Fields(records, used)
     read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
-    asked = [" ".join(as_text(each(record.data, record.names)) for each in read) for record in records]
+    asked = [" ".join(_begin(each(record.data, record.names)) for each in read) for record in records]
     whole = [path[0] for text, path in fields.paths.items() if len(path) == 1 and not {text, path[0]} & used]
     found = [unused for name in whole if (unused := _unused(name, records, asked)) is not None]
     return sorted(found, key=lambda field: (not field.needed, not field.constant))
+
+
+def _begin(value: Any) -> str:
+    """Return the begin of a value's text; values may be whole books."""
+    return as_text(value)[:_BEGIN]
 
 
 def _unused(name: str, records: Sequence[TableRecord], asked: Sequence[str]) -> Unused | None:
@@ -352,7 +359,7 @@ def _unused(name: str, records: Sequence[TableRecord], asked: Sequence[str]) -> 
     filled = [(cell, question) for cell, question in zip(cells, asked, strict=True) if not is_missing(cell)]
     if not filled:
         return None
-    values, texts = [cell for cell, _ in filled], [as_text(cell) for cell, _ in filled]
+    values, texts = [cell for cell, _ in filled], [_begin(cell) for cell, _ in filled]
     contained = sum(text in question for text, (_, question) in zip(texts, filled, strict=True))
     needed = contained < _CONTAINED * len(filled) and _may_be_needed(name, values)
     constant = len(filled) == len(records) > 1 and len(set(texts)) == 1
@@ -368,6 +375,6 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
         return True
     if names.is_about(name) and not named_apart:
         return False
-    texts = [as_text(value) for value in values if isinstance(value, str | list | Mapping)]
+    texts = [_begin(value) for value in values if isinstance(value, str | list | Mapping)]
     words = [len(text.split()) + sum(ord(letter) >= 0x2E80 for letter in text) // 2 for text in texts]
     return bool(words) and median(words) >= (_LONGER if named_apart else _LONG)
