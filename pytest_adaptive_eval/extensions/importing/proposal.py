@@ -111,8 +111,8 @@ def used_fields(mapping: ItemMapping) -> set[str]:
     found: set[str] = set()
     for value in mapping.given().values():
         for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str):
-                found |= {text, text.partition(".")[0].partition("[")[0], *re.findall(r"[\w$]+", text)}
+            for expression in re.findall(r"\{([^{}]*)\}", str(text)) or [str(text)]:
+                found |= {expression, expression.partition(".")[0], *re.findall(r"[\w$]+", expression)}
     return found
 
 

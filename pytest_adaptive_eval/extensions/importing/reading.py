@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
+from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.grading import how_to_tell
@@ -25,6 +25,10 @@ from pytest_adaptive_eval.mappings import ItemMapping
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
+#: Keys of a mapping with one expression, and with several; and a further field under a name of its own.
+_SINGLE = ("where", "id", "unit", "question", "messages", "answer")
+_SEVERAL = ("context", "distractors", "accepted", "images", "category")
+_NAMED = re.compile(r"(\w+)=(?!=)(.*)", re.DOTALL)
 _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
 #: Names of system messages that play an example, as in OpenAI evals.
 _PLAYED = {"example_user": "user", "example_assistant": "assistant"}
@@ -87,25 +91,15 @@ class RecordReader:
     def __init__(
         self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = (), labels_by: str = ""
     ) -> None:
-        def one(name: str) -> Expression | None:
-            text = getattr(mapping, name)
-            return parse_expression(text, name) if text else None
-
-        def several(name: str) -> list[Expression]:
-            return [parse_expression(text, name) for text in getattr(mapping, name)]
-
-        self.mapping, self._labels = mapping, labels
-        self._by = parse_expression(labels_by, "labels_by") if labels_by else None
-        self._where, self._id, self._unit = one("where"), one("id"), one("unit")
-        self._question, self._messages, self._answer = one("question"), one("messages"), one("answer")
+        single = {name: getattr(mapping, name) for name in _SINGLE} | {"labels_by": labels_by}
+        self._single = {name: parse_expression(text, name) for name, text in single.items() if text}
+        self._several = {name: [parse_expression(text, name) for text in getattr(mapping, name)] for name in _SEVERAL}
         self._choices = choices_of(mapping.choices) if mapping.choices else None
-        self._context, self._distractors = several("context"), several("distractors")
-        self._accepted, self._images, self._category = several("accepted"), several("images"), several("category")
-        named = [re.match(r"(\w+)=(?!=)", text) for text in mapping.meta]
-        texts = [text[match.end() :] if match else text for text, match in zip(mapping.meta, named, strict=True)]
-        keys = [match[1] if match else text for text, match in zip(mapping.meta, named, strict=True)]
-        self._meta = {key: parse_expression(text, "meta") for key, text in zip(keys, texts, strict=True)}
+        self.mapping, self._labels = mapping, labels
+        named = [_NAMED.match(text) for text in mapping.meta]
         self._needed = {match[1] for match in named if match}
+        parts = [match.groups() if match else (text, text) for text, match in zip(mapping.meta, named, strict=True)]
+        self._meta = {key: parse_expression(text, "meta") for key, text in parts}
 
     def read(self, record: TableRecord, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
@@ -115,54 +109,59 @@ class RecordReader:
         """
         if not self._counts(record):
             return None
-        name = "" if self._id is None else as_text(self._id(record.data, record.names))
+        name = as_text(self._value("id", record))
         label = self._label(record, name, number)
-        data, names = record.data, {**record.names, "label": label, "number": number}
+        record = record._replace(names={**record.names, "label": label, "number": number})
 
-        def value(expression: Expression | None) -> Any:
-            return None if expression is None else expression(data, names)
+        def value(name: str) -> Any:
+            return self._value(name, record)
 
-        def each(expressions: Sequence[Expression]) -> list[Any]:
-            return [expression(data, names) for expression in expressions]
+        def each(name: str) -> list[Any]:
+            return [expression(record.data, record.names) for expression in self._several[name]]
 
-        wanted = value(self._answer) if self._answer else label if self._by is None else None
+        wanted = label if not self.mapping.answer and "labels_by" not in self._single else value("answer")
         answer = None if self._is_missing(wanted) else wanted
-        question, chat = value(self._question), value(self._messages)
+        question, chat = value("question"), value("messages")
         if chat is None and _is_chat(question):
             chat, question = question, None
         messages, pictures, turns = read_chat(chat)
         if not (_joined([question]) or messages):
-            raise self._no_question(data)
-        _check_media(data)
+            raise self._no_question(record.data)
+        _check_media(record.data)
         return Draft(
             where=record.where,
             number=number,
             name=name,
-            question=_joined([*each(self._context), question]),
-            choices=self._alternatives(TableRecord(record.where, data, names), answer, each(self._distractors)),
+            question=_joined([*each("context"), question]),
+            choices=self._alternatives(record, answer, each("distractors")),
             answer=answer,
-            accepted=[part for cell in each(self._accepted) for part in as_list(cell) if not self._is_missing(part)],
-            images=[part for cell in each(self._images) for part in _pictures(cell)] + pictures,
-            category=tuple(filter(None, map(as_text, each(self._category)))),
-            meta=self._kept(data, names),
-            unit=as_text(value(self._unit)),
+            accepted=[part for cell in each("accepted") for part in as_list(cell) if not self._is_missing(part)],
+            images=[part for cell in each("images") for part in _pictures(cell)] + pictures,
+            category=tuple(filter(None, map(as_text, each("category")))),
+            meta=self._kept(record),
+            unit=as_text(value("unit")),
             messages=messages,
             turns=turns,
         )
+
+    def _value(self, name: str, record: TableRecord) -> Any:
+        """Return the value of a key of the mapping; None where it has no expression."""
+        expression = self._single.get(name)
+        return None if expression is None else expression(record.data, record.names)
 
     def _counts(self, record: TableRecord) -> bool:
         """Return whether the mapping counts a record; refuse one that an importer cannot use."""
         if "refused" in record.names:
             raise DatasetError(str(record.names["refused"]))
-        return self._where is None or bool(self._where(record.data, record.names))
+        return "where" not in self._single or bool(self._value("where", record))
 
     def _no_question(self, data: Mapping[str, Any]) -> DatasetError:
         place, present = self.mapping.question or self.mapping.messages, sorted(map(str, data))[:12]
         return DatasetError(f"no question at {place!r}; it has {present}")
 
-    def _kept(self, data: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    def _kept(self, record: TableRecord) -> dict[str, Any]:
         """Return the further fields of a record."""
-        values = {key: expression(data, names) for key, expression in self._meta.items()}
+        values = {key: expression(record.data, record.names) for key, expression in self._meta.items()}
         meta = {key: value for key, value in values.items() if value is not None}
         if lacking := self._needed - meta.keys():
             raise DatasetError(f"it has no value for {min(lacking)} in meta")
@@ -170,10 +169,11 @@ class RecordReader:
 
     def _label(self, record: TableRecord, name: str, number: int) -> Any:
         """Return the answer in the second file, by the record's id or position; None without one."""
-        key = name if self._by is None else as_text(self._by(record.data, record.names))
+        joined = "labels_by" in self._single
+        key = as_text(self._value("labels_by", record)) if joined else name
         labels = self._labels
         label = labels.get(key) if isinstance(labels, Mapping) else next(iter(labels[number : number + 1]), None)
-        if self._by is not None and label is None:
+        if joined and label is None:
             raise DatasetError(f"the second file has no record {key!r:.60}")
         return label
 

@@ -42,7 +42,7 @@ _SEVERAL = {
 #: Settings that most imports without a preset need, which are options too.
 _COMMON = ("id", "question", "choices", "answer", "images", "grader", "split", "labels", "image_root")
 #: Characters of a shown question, and fields that no question uses.
-_SHOWN, _FIELDS = 1500, 24
+_SHOWN, _FIELDS = 8000, 24
 
 
 class ImportTable(ItemMapping, frozen=True):
@@ -298,10 +298,11 @@ def _toml(value: object) -> str:
 
 def _examples(items: list[Item]) -> Iterator[str]:
     """Yield two items as a subject and the grader get them: the first, and one in the middle."""
+    from pytest_adaptive_eval.items.presentation import with_choices
     from pytest_adaptive_eval.text import clean_terminal
 
     for index in sorted({0, len(items) // 2}) if items else ():
-        item = items[index]
+        item = with_choices(items[index])
         yield ""
         yield f"item {item.id}" + (f" [{' / '.join(item.category)}]" if item.category else "")
         texts = [item.prompt] if item.prompt else [f"{part['role']}: {part['content']}" for part in item.messages]
