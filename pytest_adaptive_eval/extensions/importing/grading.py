@@ -40,10 +40,9 @@ _SIGNS = re.compile(
 _OPERATED = re.compile(r"[\^√π∞=<>≤≥]|\d\s?[a-z](?![A-Za-z])|[a-z)]\s?[+*/−-]\s?[\da-z(]|sqrt|\d\s?pi")
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
-_LISTED = re.compile(
-    r"(?:\A|[\s(\[])[(\[]?[Aa][)\].:、．]\s*\S.*?(?:[\s(\[])[(\[]?[Bb][)\].:、．]\s*\S|\sA\s+\S.*?\sB\s+\S.*?\sC\s+\S",
-    re.DOTALL,
-)
+#: Choices that a question lists, behind letters with a mark, or behind letters alone.
+_MARKED = re.compile(r"(?:\A|[\s(\[])[(\[]?[Aa][)\].:、．]\s*\S.*?(?:[\s(\[])[(\[]?[Bb][)\].:、．]\s*\S", re.DOTALL)
+_LISTED = re.compile(rf"{_MARKED.pattern}|\sA\s+\S.*?\sB\s+\S.*?\sC\s+\S", re.DOTALL)
 #: A letter, one with the text of its choice, and several letters.
 _LETTER = re.compile(r"\(?([A-Ja-j])\)?\.?")
 _WITH_TEXT, _LETTERS = re.compile(r"[(\[]?([A-J])[)\].:]\s+\S.*", re.DOTALL), re.compile(r"[A-J]{2,10}")
@@ -288,7 +287,7 @@ class GraderChoice:
         """Return the letters of choices that a question lists and its answer names; empty for other answers."""
         text = key.answers[0].strip()
         listed = bool(_LISTED.search(key.question))
-        if listed and re.fullmatch(r"\d", text):
+        if re.fullmatch(r"\d", text) and _MARKED.search(key.question):
             raise DatasetError(
                 f"the answer is the number {text}, and the question lists choices by letters; give --set "
                 f"answer='letter({self._name})' where they count from 0, or 'letter({self._name}, `1`)', or --set "

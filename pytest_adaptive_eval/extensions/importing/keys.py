@@ -128,9 +128,9 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
 
 
 def _partly(answer: Any, choices: Choices, reader: str) -> frozenset[int]:
-    """Return the choices that an answer names; none if it names all."""
+    """Return the choices that an answer names; none if it is no list and names all."""
     found = named(answer, choices, reader)
-    return found if len(found) < len(choices.texts) else frozenset()
+    return found if len(found) < len(choices.texts) or isinstance(answer, list) else frozenset()
 
 
 def _check_equal(
