@@ -37,8 +37,10 @@ at_least = 0.5
 def import_items(benchmark: Path, count: int, folder: Path) -> list[dict[str, Any]]:
     """Write the first items of a benchmark as ``bank.jsonl`` of a project in a folder, and return them."""
     (folder / "pytest.ini").write_text("[pytest]\n")
-    imported = [sys.executable, "-m", "pytest_adaptive_eval", "import", str(benchmark.resolve()), "-o", "all.bank"]
-    subprocess.run(imported, cwd=folder, check=True, capture_output=True)
+    command = ["import", str(benchmark.resolve()), "-o", "all.bank", "--yes"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest_adaptive_eval", *command], cwd=folder, check=True, capture_output=True
+    )
     lines = (folder / "all.bank" / "items.jsonl").read_text().splitlines()[:count]
     (folder / "bank.jsonl").write_text("\n".join(lines) + "\n")
     return [json.loads(line) for line in lines]

@@ -127,7 +127,7 @@ def ask_saved(folder: Path, rows: list[dict[str, Any]]) -> str:
 
     Dataset.from_list(rows).save_to_disk(str(folder / "saved"))
     start = time.perf_counter()
-    _, making = run(folder, "adaptive-eval", "import", "saved", "--set", "instruction=", "-o", "saved.bank")
+    _, making = run(folder, "adaptive-eval", "import", "saved", "--set", "instruction=", "-o", "saved.bank", "--yes")
     gate, outcome, asking = ask(folder, "saved.bank", ROOT / "fixtures" / "checkpoints" / CHECKPOINTS[-1])
     passed = time.perf_counter() - start
     seconds = f"{making + asking:.0f}, {passed:.0f} on a clock"

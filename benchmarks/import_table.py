@@ -1,4 +1,4 @@
-"""Import every folder of published benchmarks, with its preset and by the general mapping.
+"""Import every folder of published benchmarks, with its preset and by the mapping that is proposed.
 
 ``python benchmarks/import_table.py`` prints a Markdown table of both, what was refused and why; with ``--items`` one
 item of each follows, as a subject is asked it, to be read by a person. Data: ``ADAPTIVE_EVAL_DATA`` (../shared/data).
@@ -16,6 +16,7 @@ from pathlib import Path
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
+from pytest_adaptive_eval.extensions.importing.sources import data_files, splits_of
 
 #: Preset of each folder, and the file in it where the preset is for one; folders without have no preset.
 PRESETS = {
@@ -59,17 +60,24 @@ def _reasons(imported: Imported) -> str:
     return "; ".join(f"{count}: {reason}" for count, reason, _ in imported.reasons()[:3]) or "none"
 
 
+def _first_split(folder: Path) -> str:
+    """Return the first of several splits of a folder, as a person would name it; empty if there is one."""
+    splits = splits_of(data_files(folder))
+    return splits[0] if len(splits) > 1 else ""
+
+
 def _row(folder: Path, file: str, preset: str) -> tuple[str, Imported | None]:
     """Return the cells of one import, and its result."""
     source = folder / file if file else folder
     command = f"import {source.relative_to(folder.parent)}{f' --preset {preset}' if preset else ''}"
     try:
-        with import_items(str(source), ImportSettings(partial=True), preset) as found:
+        split = "" if preset or not source.is_dir() else _first_split(source)
+        with import_items(str(source), ImportSettings(split=split), preset) as found:
             graders = ", ".join(
                 f"{count} {name}" for name, count in Counter(i.grader for i in found.items).most_common()
             )
             cells = [command, f"{len(found.items)} of {found.read}", graders, _reasons(found)]
-            cells.append("; ".join(note for note in found.notes if note.startswith("left out")) or "none")
+            cells.append(", ".join(field.name for field in found.unused if field.needed) or "none")
             return _line(cells), found
     except AdaptiveEvalError as error:
         return _line([command, "refused", "", str(error).replace(f"{folder.parent}/", ""), ""]), None
@@ -95,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     base = Path(os.environ.get("ADAPTIVE_EVAL_DATA", "../shared/data")).resolve() / "benchmarks"
     examples: list[str] = []
-    print(_line(["command", "items of records", "graders", "refused", "files left out"]))
+    print(_line(["command", "items of records", "graders", "refused", "fields to decide on"]))
     print(_line(["---"] * 5))
     for folder in sorted(path for path in base.iterdir() if path.is_dir()):
         if options.only not in ("", folder.name):

@@ -14,6 +14,9 @@ Counted = Literal["auto", "label", "letter", "text", "0", "1"]
 #: How an answer may name a choice.
 COUNTED: tuple[Counted, ...] = ("auto", "label", "letter", "text", "0", "1")
 
+#: How an answer of several parts is read; empty where answers have one part.
+AnswerKind = Literal["", "any", "all", "letters", "list"]
+
 Names = tuple[str, ...]
 
 
@@ -26,12 +29,16 @@ class ItemMapping(Table, frozen=True):
     header: Annotated[Names, described("names of the columns of a table without a header")] = ()
     where: Annotated[str, described("rows that count, such as split == 'test'")] = ""
     id: Annotated[str, described("id of an item; made distinct by content where repeated")] = ""
-    context: Annotated[str, described("text before the question, such as a passage")] = ""
+    context: Annotated[Names, described("texts before the question, such as a passage or an instruction")] = ()
     question: Annotated[str, described("question; a name, or a text with names in braces")] = ""
     messages: Annotated[str, described("chat of role and content, instead of the question")] = ""
     choices: Annotated[Names, described("alternatives: a list, an object, a text of options, or several columns")] = ()
     distractors: Annotated[Names, described("wrong alternatives, where the right one is the answer")] = ()
-    answer: Annotated[str, described("expected answer; a list is one value, all of it wanted")] = ""
+    answer: Annotated[str, described("expected answer, or what names the right choice")] = ""
+    answer_kind: Annotated[
+        AnswerKind,
+        described("how an answer of several parts is read: each is right, all in any order, in this order, or letters"),
+    ] = ""
     accepted: Annotated[Names, described("accepted answers: each entry of a list is right")] = ()
     missing: Annotated[
         Names | None, described("texts that stand for no value, such as NaN; every text is a value where empty")
@@ -43,6 +50,7 @@ class ItemMapping(Table, frozen=True):
     grader: Annotated[str, described("grader of all items")] = ""
     instruction: Annotated[str | None, described("sentence after the question; none where empty")] = None
     bare: Annotated[bool, described("leave choices and instruction out of the prompt, for likelihood scoring")] = False
+    choices_shown: Annotated[bool, described("list choices after a prompt that lacks them, when it is asked")] = True
     tolerance: Annotated[float | None, described("accepted difference of a number")] = None
     meta: Annotated[Names, described("further fields to keep under meta, or NAME=EXPRESSION")] = ()
 

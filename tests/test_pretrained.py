@@ -32,7 +32,7 @@ def test_one_model_through_three_doors(tmp_path: Path) -> None:
         (folder / name).symlink_to(MODEL / name)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTEST_ADDOPTS": ""}
     commands = (
-        ["-m", "pytest_adaptive_eval", "import", str(BENCHMARK), "-o", "benchmark.bank"],
+        ["-m", "pytest_adaptive_eval", "import", str(BENCHMARK), "-o", "benchmark.bank", "--preset", "arc"],
         ["-m", "pytest", "--adaptive-eval", "--adaptive-eval-record=record.json", "-p", "no:cacheprovider"],
     )
     for command in commands:

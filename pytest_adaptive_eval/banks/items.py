@@ -18,6 +18,7 @@ from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
 from pytest_adaptive_eval.items.item import MOST_CHARACTERS, Grader, Item, named_choice
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
+from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
 
 #: Fields of an item's JSON object and the type of each.
 ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
@@ -89,6 +90,8 @@ def parse_item(
     max_tokens = meta.get("max_tokens", 1)
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
         raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
+    if not isinstance(shown := meta.get(CHOICES_SHOWN, True), bool):
+        raise BankError(f"{where}: meta.{CHOICES_SHOWN} is {shown!r:.80}, expected true or false")
     if GONE_EXPRESSION in meta:
         raise BankError(f"{where}: meta.{GONE_EXPRESSION} is gone: write the values, and leave the key out")
     item = Item(

@@ -11,9 +11,10 @@ from pytest_adaptive_eval.banks.items import GONE_EXPRESSION, LENIENT, is_item_i
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.item import canonical_json, hash_of_content
+from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
 
 #: Keys of ``meta`` that `banks.items.parse_item` checks or acts on.
-_CHECKED = frozenset({GONE_EXPRESSION, LENIENT, "max_tokens", "textless"})
+_CHECKED = frozenset({GONE_EXPRESSION, LENIENT, CHOICES_SHOWN, "max_tokens", "textless"})
 
 
 class PlainRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):

@@ -43,8 +43,8 @@ class TableRecord(NamedTuple):
         where: File and line, row or key, for messages.
         data: Fields; plain ones of objects around it are included where it has none of that name. A value that is not
             an object is under ``value``.
-        names: ``key``, ``value``, ``parent``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused``
-            is the reason why an importer cannot use the record.
+        names: ``key``, ``value``, ``parent``, ``outer`` (the entry that encloses the record), ``file``, ``folder``,
+            ``set`` and ``line``, for expressions; ``refused`` is the reason why an importer cannot use the record.
     """
 
     where: str
@@ -152,7 +152,7 @@ def _plain_records(
     elif "\t" in start.partition("\n")[0]:
         yield from table("\t")
     else:
-        yield from _blocks(path)
+        yield from _text_lines(path)
 
 
 def _first_bytes(path: Path, count: int) -> bytes:
@@ -272,18 +272,16 @@ def rows_of_columns(data: Any) -> list[dict[str, Any]]:
         return []
     columns: list[Any] = list(data.values())
     if all(isinstance(column, dict) and column and next(iter(column)).isdecimal() for column in columns):
-        if any(list(column) != list(columns[0]) for column in columns):
-            return []
-        columns = [list(column.values()) for column in columns]
-    if not all(isinstance(column, list) for column in columns) or len(set(map(len, columns))) > 1:
-        return []
-    if any(isinstance(entry, dict) for column in columns for entry in column[:1]):
+        keys = [list(column) for column in columns]
+        columns = [list(column.values()) for column in columns] if keys.count(keys[0]) == len(keys) else [None]
+    are_lists = all(isinstance(column, list) and not _objects(column) for column in columns)
+    if not are_lists or len(set(map(len, columns))) > 1:
         return []
     return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
 def _found_rows(parsed: Any, path: Path) -> str:
-    """Return the place of the records in an object: the deepest list of objects by way of the largest, or its entries.
+    """Return the place of the records in an object: its largest list of objects, the lists of one kind, or its entries.
 
     An object with a question is one record.
     """
@@ -291,49 +289,27 @@ def _found_rows(parsed: Any, path: Path) -> str:
         raise ResponsesError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
     if _is_question(parsed):
         return ""
-    steps, (step, inner) = "", _largest(parsed)
-    while step:
-        steps += f"{'.' if steps and step != '[*]' else ''}{step}"
-        step, inner = _largest(inner)
-    return steps or "*"
+    lists = {key: value for key, value in parsed.items() if _objects(value)}
+    splits = [name for name in lists if name in SPLITS.split("|")]
+    if len(splits) > 1:
+        there = ", ".join(splits)
+        raise ResponsesError(f"{path}: it has the splits {there}; give --set rows={splits[0]}, or another one")
+    if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
+        return "*.[*]"
+    if not lists:
+        return "*"
+    key = max(lists, key=lambda name: len(lists[name]))
+    return f'"{key}"' if re.search(r"[^\w-]", key) else key
+
+
+def _objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _is_question(data: Mapping[str, Any]) -> bool:
     return not _QUESTION_KEYS.isdisjoint(re.sub(r"[^a-z]", "", str(key).lower()) for key in data)
 
 
-def _largest(here: Any) -> tuple[str, Any]:
-    """Return the step to the records within a value, and a sample of them; no step where it is itself a record."""
-    if isinstance(here, list):
-        return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
-    if not isinstance(here, dict) or _is_question(here):
-        return "", None
-    values = list(here.values())
-    # two or more objects with a key in common, by the first 50
-    if len(values) > 1 and all(isinstance(each, dict) for each in values) and set.intersection(*map(set, values[:50])):
-        return "*", values[0]
-    lists = {
-        key: value
-        for key, value in here.items()
-        if isinstance(value, list) and value and isinstance(value[0], dict) and not _LEAF.fullmatch(key)
-    }
-    if len(lists) > 1 and (splits := [name for name in SPLITS.split("|") if name in lists]):
-        return splits[0], lists[splits[0]]
-    if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
-        return "*", next(iter(lists.values()))  # the lists of one kind, by their keys
-    if lists:
-        key = max(lists, key=lambda name: len(lists[name]))
-        return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
-    # the only object with several entries in a small object
-    inner = [(key, value) for key, value in here.items() if isinstance(value, dict) and len(value) > 1]
-    return inner[0] if len(inner) == 1 and len(here) <= 3 else ("", None)
-
-
-#: Lists of objects that belong to one record.
-_LEAF = re.compile(
-    r"(?i)(answers?|choices|options|messages|conversations?|validated_answers|.*annotations?|"
-    r"references|context|input|turns|tools|plausible_answers|labels?|stats)"
-)
 #: Fields of a record that is a question.
 _QUESTION_KEYS = frozenset(
     {"question", "input", "prompt", "query", "problem", "instruction", "messages", "questiontext", "stem"}
@@ -342,11 +318,11 @@ _QUESTION_KEYS = frozenset(
 
 def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
     """Yield the records at a place in a record, with the plain fields of what is around them."""
-    steps = re.findall(r'"[^"]+"|\[\*\]|,|[^.\[\]",]+', rows)
+    steps = re.findall(r'"[^"]+"|\[\*\]|\[\d+\]|,|[^.\[\]",]+', rows)
     if rows and "".join(steps) != rows.replace(".", ""):
-        raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*] and *, joined by points")
+        raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*], [0] and *, joined by points")
     # after a name, the records are the entries of what stands there
-    open_end = bool(rows) and steps[-1] not in ("*", "[*]")
+    open_end = bool(rows) and steps[-1][-1] not in "*]"
     value = record.names["value"]
     if "," in steps:
         yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
@@ -368,65 +344,81 @@ def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRec
 
 
 def _descend(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
-    if not steps:
-        is_entry = isinstance(value, Mapping) and _is_question(value)
-        if open_end and isinstance(value, list | Mapping) and not is_entry:  # the entries of what was named
-            wild = "[*]" if isinstance(value, list) else "*"
-            yield from _descend(record, value, [wild], open_end=False)
-        else:
-            fields = value if isinstance(value, Mapping) else {"value": value}
-            yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
-        return
+    """Yield the records at the end of steps from a value."""
+    if steps and steps[0] in ("[*]", "*"):
+        yield from _each_entry(record, value, steps, open_end=open_end)
+    elif steps:
+        if (found := _part(record, value, steps[0])) is not None:
+            yield from _descend(*found, steps[1:], open_end=open_end)
+    elif open_end and isinstance(value, list | Mapping) and not (isinstance(value, Mapping) and _is_question(value)):
+        # the entries of what was named
+        yield from _descend(record, value, ["[*]" if isinstance(value, list) else "*"], open_end=False)
+    else:
+        fields = value if isinstance(value, Mapping) else {"value": value}
+        yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
+
+
+def _each_entry(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
+    """Yield the records within each entry of a list, or of an object with its keys."""
     step, rest = steps[0], steps[1:]
     if step == "*" and isinstance(value, list):
         step, rest = "[*]", steps
-    if step in ("[*]", "*"):
-        kind = list if step == "[*]" else Mapping
-        if not isinstance(value, kind):
-            word = "a list" if kind is list else "an object"
-            raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
-        entries = enumerate(value, 1) if isinstance(value, list) else value.items()
-        for number, (key, entry) in enumerate(entries, 1):
-            if step == "*" and rest[:1] == ["[*]"] and not isinstance(entry, list):
-                continue
-            place = f"record {number}" if isinstance(value, list) else f"key {key!r:.60}"
-            names = {**record.names, "line": number, "key": record.names["key"] if isinstance(value, list) else key}
-            inner = record._replace(where=f"{record.where}, {place}", names=names)
-            # a list of lists has its records in these
-            yield from _descend(
-                inner,
-                entry,
-                rest,
-                open_end=open_end or (not rest and isinstance(value, list) and isinstance(entry, list)),
-            )
-        return
+    only_lists = step == "*" and rest[:1] == ["[*]"]
+    for number, (place, key, entry) in enumerate(_entries(record, value, step), 1):
+        if only_lists and not isinstance(entry, list):
+            continue
+        names = {**record.names, "line": number, "key": key}
+        if rest:
+            names["outer"] = entry
+        inner = record._replace(where=f"{record.where}, {place}", names=names)
+        # a list of lists has its records in these
+        lists = not rest and step == "[*]" and isinstance(entry, list)
+        yield from _descend(inner, entry, rest, open_end=open_end or lists)
+
+
+def _entries(record: TableRecord, value: Any, step: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield place, key and value of each entry of a list, or of an object."""
+    if step == "[*]" and isinstance(value, list):
+        yield from ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
+    elif step == "*" and isinstance(value, Mapping):
+        yield from ((f"key {key!r:.60}", key, entry) for key, entry in value.items())
+    else:
+        word = "a list" if step == "[*]" else "an object"
+        raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
+
+
+def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any] | None:
+    """Return the part of a value with a name or a number, and the record with the plain fields around it.
+
+    None stands for an optional part of one of several records.
+    """
+    if step[0] == "[" and isinstance(value, list):
+        number = int(step[1:-1])
+        return (record, value[number]) if number < len(value) else None
     name = step.strip('"')
-    if not isinstance(value, Mapping) or not isinstance(value.get(name), list | Mapping) or not value[name]:
-        if record.data or (isinstance(value, Mapping) and value.get(name) == []):
-            return  # an optional list of one of the records
-        keys = ", ".join(map(repr, list(value)[:8])) if isinstance(value, Mapping) else type(value).__name__
-        raise ResponsesError(
-            f"{record.where}: nothing at rows {name!r:.80}; expected a list or an object; it has {keys}"
-        )
-    outer = {
-        key: entry for key, entry in value.items() if key != name and not (isinstance(entry, list) and len(entry) > 50)
-    }
-    yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest, open_end=open_end)
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(inner, list | Mapping) and inner:
+        around = {key: entry for key, entry in value.items() if key != name and not _is_long(entry)}
+        return record._replace(data={**record.data, **around}), inner
+    if record.data or inner == []:
+        return None
+    keys = ", ".join(map(repr, list(value)[:8])) if isinstance(value, Mapping) else type(value).__name__
+    raise ResponsesError(f"{record.where}: nothing at rows {name!r:.80}; expected a list or an object; it has {keys}")
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 50
 
 
 def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows: bool) -> Iterator[TableRecord]:
     """Yield the rows of a table; an empty cell is missing."""
-    if not separator and suffix_of(path) == ".csv":
-        first = next(read_lines(path), "")
-        separator = "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
-    elif suffix_of(path) == ".tsv":
-        separator = "\t"
+    separator = separator or _separator(path)
     names = list(header)
     for line, cells in read_rows(path, separator):
         where = f"{path}, line {line}"
         if len(cells) > _COLUMN_LIMIT:
             raise ResponsesError(f"{where}: {len(cells)} cells, at most {_COLUMN_LIMIT} are read; check the separator")
-        if not names and not (names := _unnamed_columns(cells)):
+        if not names:
             names = _column_names(cells, where)
             continue
         short = len(cells) < len(names) and not (short_rows and separator == "\t")
@@ -434,6 +426,14 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
             raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
         data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
         yield TableRecord(where, data, {"line": line, "key": "", "value": data})
+
+
+def _separator(path: Path) -> str:
+    """Return what separates the cells of a table, as its name or its first line says; empty for a workbook."""
+    if suffix_of(path) != ".csv":
+        return "\t" if suffix_of(path) == ".tsv" else ""
+    first = next(read_lines(path), "")
+    return "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:
@@ -444,113 +444,11 @@ def _column_names(cells: list[str], where: str) -> list[str]:
     return names
 
 
-_HEADER_WORDS = re.compile(
-    r"(?i)(.*(question|prompt|answer|input|target|label|image|option|choice|text|query|problem|category|solution|sentence|"
-    r"premise|hypothesis|index|split|source|subject|goal|context|passage|output|ideal|hint|gold|type|level|task|url|body|name).*|"
-    r"[a-j]|id|.*_id|key|no|equation)"
-)
-_NUMBER = re.compile(r"-?[\d.,]+")
-
-
-def _unnamed_columns(cells: Sequence[str]) -> list[str]:
-    """Return the names of the columns of a table without a header, by its first row; none if that is a header.
-
-    A row that ends with the letter of a choice is one of MMLU's, and a sentence with one more cell is a question with
-    its answer. Numbers head no column.
-    """
-    filled = [cell.strip() for cell in cells if cell.strip()]
-    named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
-    counts = [cell for cell in filled if cell.isdecimal()]
-    # options in columns 1 to 5
-    counted = len(counts) > 1 and counts in ([*map(str, range(n, n + len(counts)))] for n in (0, 1))
-    few_named = (named + len(counts) * counted) * 2 < len(filled)
-    letters = [chr(ord("A") + number) for number in range(len(cells) - 2)]
-    if few_named and 2 <= len(letters) <= 10 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
-        return ["question", *letters, "answer"]
-    # more than four words, or characters of a script that has no spaces for as many
-    sentence = len(cells[0].split()) > 4 or sum(ord(letter) >= 0x2E80 for letter in cells[0]) > 8
-    if named < 2 and len(cells) == 2 and sentence:
-        return ["question", "answer"]
-    numbered = any(map(_NUMBER.fullmatch, filled)) or len(set(filled)) < len(filled)
-    if (few_named and numbered) or any(len(cell) > 200 for cell in filled):
-        return [f"column {number}" for number in range(1, len(cells) + 1)]
-    return []
-
-
-#: A line of an option; published texts leave the point out here and there.
-_OPTION = re.compile(r"\s*[(\[]?([A-Ja-j])(?:\s?[)\].:、．?？]|\s)\s*(\S.*)")
-_KEY_LINE = re.compile(
-    r"(?i)\s*(?:(?:correct |right )?answer|ans|key|答案|正确答案)\s*[:：]\s*(\S.*)|\s*\(?([A-Ja-j])\)?[.)]?\s*"
-)
-
-
-def _blocks(path: Path) -> Iterator[TableRecord]:
-    """Yield the records of a text: blocks of lines with a question, options from A on, and a line with the answer.
-
-    A text without options is a record per line, with the line as its value.
-    """
-    lines = [line.rstrip("\n\r") for line in io.StringIO(read_bounded(path).decode("utf-8-sig", "replace"))]
-    labels = [match[1].casefold() for line in lines if (match := _LABELLED.match(line))]
-    if len(labels) == sum(map(bool, map(str.strip, lines))) and 1 < len(set(labels)) <= len(labels) // 2:
-        yield from _labelled_lines(path, lines)
-        return
-    options = [match[1] for line in lines if (match := _OPTION.match(line))]
-    if options.count("A") + options.count("a") < 2:
-        for number, line in enumerate(lines, 1):
-            yield TableRecord(f"{path}, line {number}", {"value": line}, {"line": number, "key": "", "value": line})
-        return
-    block: list[str] = []
-    for number, line in enumerate([*lines, ""], 1):
-        if line.strip():
-            block.append(line.strip())
-        elif block:
-            first = number - len(block)
-            data = _block(block)
-            refused = {} if data else {"refused": "its lines are no question, options from A on, and an answer"}
-            names = {"line": first, "key": "", "value": "\n".join(block), **refused}
-            yield TableRecord(f"{path}, line {first}", data or {"question": "\n".join(block)}, names)
-            block = []
-
-
-def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[TableRecord]:
-    """Yield the records of lines such as ``Q: ..`` and ``A: ..``; the first label begins each."""
-    words = {"q": "question", "a": "answer", "c": "context"}
-    data: dict[str, Any] = {}
-    start = 1
-    for number, line in enumerate([*lines, ""], 1):
-        match = _LABELLED.match(line)
-        label = words.get(match[1].casefold(), match[1].casefold()) if match else ""
-        if data and (label == next(iter(data)) or number > len(lines)):
-            yield TableRecord(f"{path}, line {start}", data, {"line": start, "key": "", "value": data})
-            data = {}
-        if match:
-            start = start if data else number
-            data[label] = match[2].strip()
-
-
-def _block(lines: Sequence[str]) -> dict[str, Any]:
-    """Return question, options and answer in lines; empty where they are not in this form.
-
-    The options are the last lines, but for one with the answer, from the last line of the letter A on.
-    """
-    keyed = {n: match for n, line in enumerate(lines) if (match := _KEY_LINE.fullmatch(line))}
-    if len(keyed) != 1:
-        return {}
-    ((at, key),) = keyed.items()
-    rest = [line for n, line in enumerate(lines) if n != at]
-    matches = [_OPTION.match(line) for line in rest]
-    start = max((n for n, match in enumerate(matches) if match and match[1] in "Aa"), default=0)
-    options = [match for match in matches[start:] if match]
-    letters = [chr(ord("A") + n) for n in range(len(rest) - start)]
-    if start < 1 or len(letters) < 2 or [match[1].upper() for match in options] != letters:
-        return {}
-    *context, question = rest[:start]
-    about = {"context": "\n".join(context)} if context else {}
-    answer = (key[1] or key[2]).strip()
-    return {**about, "question": question, "options": [match[2].strip() for match in options], "answer": answer}
-
-
-_LABELLED = re.compile(r"([A-Za-z][\w ]{0,20}):\s+(\S.*)")
+def _text_lines(path: Path) -> Iterator[TableRecord]:
+    """Yield a record per line of a text, with the line as its value."""
+    for number, line in enumerate(read_lines(path), 1):
+        value = line.rstrip("\r\n")
+        yield TableRecord(f"{path}, line {number}", {"value": value}, {"line": number, "key": "", "value": value})
 
 
 @contextlib.contextmanager

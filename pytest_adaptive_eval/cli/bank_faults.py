@@ -51,6 +51,14 @@ def warnings(bank: ItemBank) -> Iterator[str]:
             f"{counted(len(shown), 'prompt')} with the expected answer of 'contains' in it, such as {shown[0]!r}: "
             "use 'choice' with choices, or 'exact_match'"
         )
+    compared = [
+        item.id for item in bank.items if item.grader == "exact" and any(_names_kind(item, key) for key in item.answers)
+    ]
+    if compared:
+        yield (
+            f"{counted(len(compared), 'key')} of the grader 'exact' that are letters, yes or no, numbers or choices, "
+            f"such as that of {compared[0]!r}: use 'choice', 'yesno' or 'numeric', which read whole answers"
+        )
     first: dict[tuple[object, ...], str] = {}
     repeated = []
     for item in bank.items:
@@ -62,6 +70,20 @@ def warnings(bank: ItemBank) -> Iterator[str]:
         yield f"{counted(len(repeated), 'question')} that another item asks already, such as {pair}"
     if bank.report.get("trusted") is False:
         yield "the calibration failed its checks, and the bank was written by force"
+
+
+def _names_kind(item: Item, key: str) -> bool:
+    """Return whether a key is a letter, yes or no, a number, or one of the choices."""
+    from pytest_adaptive_eval.items.reading.numbers import is_lone_number
+    from pytest_adaptive_eval.items.reading.truth import truth_of
+
+    text = key.strip()
+    return (
+        text in item.choices
+        or (len(text) == 1 and text.isalpha())
+        or truth_of(text) is not None
+        or is_lone_number(text)
+    )
 
 
 def _accepts_own_key(item: Item) -> bool:

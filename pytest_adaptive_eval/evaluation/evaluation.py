@@ -369,7 +369,7 @@ class _Assembly(NamedTuple):
 
         presentation = presentation_of(self.spec.table, read)
         if presentation is None or bank.report.get("textless"):
-            return bank
+            return presented(bank, None)
         try:
             for item in bank.items:
                 presentation.check(item)

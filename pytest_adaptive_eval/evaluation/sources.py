@@ -164,11 +164,11 @@ def _part(bank: ItemBank, interview: EvaluationRecord) -> ItemBank:
         from pytest_adaptive_eval.items.modalities import asked_in_formats
 
         bank = asked_in_formats(bank, interview.bank.formats)
-    if interview.bank.presentation is not None:
-        try:
-            bank = presented(bank, Presentation.from_json(interview.bank.presentation.to_json()))
-        except (KeyError, TypeError, ValueError) as error:
-            raise BankError(
-                f"{interview.name}: the recorded presentation is damaged ({error!r}); restore the record"
-            ) from None
-    return bank
+    if interview.bank.presentation is None:
+        return presented(bank, None)
+    try:
+        return presented(bank, Presentation.from_json(interview.bank.presentation.to_json()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BankError(
+            f"{interview.name}: the recorded presentation is damaged ({error!r}); restore the record"
+        ) from None

@@ -36,6 +36,19 @@ class Computed(Sequence[Any]):
         return [self._make(n) for n in position] if isinstance(index, slice) else self._make(position)
 
 
+class Mapped(Computed):
+    """Elements of a lazily read sequence, each changed by a function that keeps their texts."""
+
+    def __init__(self, whole: Sequence[Any], change: Callable[[Any], Any]) -> None:
+        super().__init__(len(whole), lambda n: change(whole[n]))
+        self._whole = whole
+
+    def places_naming(self, names: Iterable[str]) -> Iterator[int]:
+        """Yield the places of elements that may have a text; see `items.item.items_naming`."""
+        find = getattr(self._whole, "places_naming", None)
+        return iter(range(len(self))) if find is None else find(names)
+
+
 class _Selection(Computed):
     """Selected elements of a lazily read sequence."""
 

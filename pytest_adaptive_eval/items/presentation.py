@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.bank import Computed, ItemBank
+from pytest_adaptive_eval.items.bank import Computed, ItemBank, Mapped
 from pytest_adaptive_eval.items.item import Item, named_choice
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, TEXT_SCORINGS, ChoiceLikelihood, letters
 
@@ -22,6 +22,8 @@ FIELDS, ENDS = ("prompt", "choices", "examples"), MappingProxyType({"answer": "t
 PLAIN = "{examples}{prompt}"
 #: Ends of prompts that ask for a line with the answer, or for a letter.
 _LINE, _LETTER = re.compile(r"`Answer: <\w+>`\.\s*\Z"), re.compile(r"Answer with the letters? of .*\Z")
+#: Key of an item's ``meta`` that says whether its choices are listed after a prompt that lacks them.
+CHOICES_SHOWN = "choices_shown"
 #: Key of a bank's report with the presentation.
 REPORT_KEY = "presentation"
 #: Stands between an example and what follows it.
@@ -74,6 +76,38 @@ def parse_template(template: str) -> Template:
     return Template(text, fields, before[len(text) :], ENDS[ends[0]])
 
 
+def with_choices(item: Item) -> Item:
+    """Return an item whose question lists its choices: after a prompt that does not hold the text of each."""
+    if not item.choices or item.grader == "yesno" or item.likelihood is not None:
+        return item
+    content = item.messages[-1].get("content") if item.messages else ""
+    texts = [item.prompt, *item.turns, *(str(message.get("content")) for message in item.messages)]
+    asked = " ".join(" ".join(texts).casefold().split())
+    if not asked or item.meta.get(CHOICES_SHOWN) is False or all(_is_within(choice, asked) for choice in item.choices):
+        return item
+    listed = f"\n\n{_listed(item.choices)}"
+    if item.turns:
+        return replace(item, turns=(*item.turns[:-1], item.turns[-1] + listed))
+    if not item.messages:
+        return replace(item, prompt=item.prompt + listed)
+    whole = (
+        content + listed if isinstance(content, str) else [*(content or ()), {"type": "text", "text": listed.strip()}]
+    )
+    return replace(item, messages=(*item.messages[:-1], {**item.messages[-1], "content": whole}))
+
+
+def _is_within(choice: str, asked: str) -> bool:
+    """Return whether a text has a choice as words of their own."""
+    text = " ".join(choice.casefold().split())
+    before = r"(?<!\w)" if text[:1].isascii() and text[:1].isalnum() else ""
+    after = r"(?!\w)" if text[-1:].isascii() and text[-1:].isalnum() else ""
+    return re.search(f"{before}{re.escape(text)}{after}", asked) is not None
+
+
+def _listed(choices: Sequence[str]) -> str:
+    return "\n".join(f"{letter}. {choice}" for letter, choice in zip(letters(choices), choices, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """An answered item."""
@@ -121,6 +155,8 @@ class Presentation:
 
     def present(self, item: Item) -> Item:
         """Return the item as it is asked; raise BankError if it lacks the prompt or choices of the template."""
+        if self._lists_choices:
+            item = with_choices(item)
         item = self._written(item)
         if self.system:
             item = self._instructed(item)
@@ -134,6 +170,11 @@ class Presentation:
         if presented.continuations and presented.custom is None and not any(map(presented.grade, presented.choices)):
             raise BankError(f"item {item.id!r}: none of its choices is graded as right; correct its answer")
 
+    @property
+    def _lists_choices(self) -> bool:
+        """Whether choices come after a prompt that lacks them; likelihoods and templates say otherwise."""
+        return self.likelihood is None and self.template == PLAIN
+
     def _written(self, item: Item) -> Item:
         """Return the item with its prompt in the template."""
         if self.template == PLAIN and not self.examples:
@@ -143,7 +184,7 @@ class Presentation:
             raise BankError(
                 f"item {item.id!r} has {content}, which no template can hold: ask it without template and examples"
             )
-        examples = [example for example in self.examples if example.prompt != item.prompt]
+        examples = [example for example in self.examples if self._asked(example) != item.prompt]
         before = "".join(self._example(example) for example in examples)
         return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
 
@@ -156,16 +197,23 @@ class Presentation:
         said = item.messages or ({"role": "user", "content": item.prompt},)
         return replace(item, prompt="", messages=({"role": "system", "content": self.system}, *said))
 
+    def _asked(self, example: Example) -> str:
+        """Return the prompt of an example, with its choices where those of items are listed."""
+        asked = Item("example", example.prompt, choices=example.choices)
+        return with_choices(asked).prompt if self._lists_choices else example.prompt
+
     def _example(self, example: Example) -> str:
-        question = self._filled("of an example", example.prompt, example.choices, "")
+        question = self._filled("of an example", self._asked(example), example.choices, "")
         answer = example.answer
         if example.choices:
             answer = CANDIDATES[self.candidates](example.choices)[example.choices.index(answer)]
+        if self._asked(example) != example.prompt:
+            answer = f"\n{answer}"  # after the list of choices
         between = "" if question[-1:].isspace() or answer.startswith("\n") else self.delimiter
         return f"{question}{between}{answer}{SEPARATOR}"
 
     def _filled(self, name: str, prompt: str, choices: Sequence[str], examples: str) -> str:
-        listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(letters(choices), choices, strict=True))
+        listed = _listed(choices)
         if not listed and "choices" in parse_template(self.template).fields:
             raise BankError(
                 f"item {name!r} has no choices, and the template has the field {{choices}}: remove it there"
@@ -197,11 +245,16 @@ class Presentation:
         )
 
 
-def presented(bank: ItemBank, presentation: Presentation) -> ItemBank:
-    """Return the bank as its items are asked, with a content hash of its own.
+def presented(bank: ItemBank, presentation: Presentation | None) -> ItemBank:
+    """Return the bank as its items are asked, by a presentation with a content hash of its own.
 
-    The parameters still describe the items as calibrated; errors of replayed interviews do not hold for the new form.
+    Without a presentation, choices that a prompt lacks are listed after it. The parameters still describe the items as
+    calibrated; errors of replayed interviews do not hold for the new form.
     """
+    if bank.report.get("textless"):
+        return bank
+    if presentation is None:
+        return replace(bank, items=Mapped(bank.items, with_choices))
     written = presentation.to_json()
     hashed = json.dumps([bank.content_hash, written], sort_keys=True)
     return replace(

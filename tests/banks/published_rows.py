@@ -86,7 +86,7 @@ PUBLISHED: dict[str, Published] = {
         },
         "substance 100",
         ("yes",),
-        "exact",
+        "yesno",
         3,
     ),
     "aqua_rat": Published(
@@ -529,7 +529,7 @@ PUBLISHED: dict[str, Published] = {
         ],
         "It rained 0 days",
         ("entailment",),
-        "exact",
+        "choice",
         2,
     ),
     "anli": Published(
@@ -860,7 +860,7 @@ PUBLISHED: dict[str, Published] = {
         ),
         "He said 0",
         ("neutral",),
-        "exact",
+        "yesno",
         3,
     ),
     "helm_like": Published(
@@ -924,14 +924,6 @@ PUBLISHED: dict[str, Published] = {
         "Who is tall",
         ("Ann",),
         "exact_match",
-        0,
-    ),
-    "headerless_pairs": Published(
-        "made.tsv",
-        "How many eggs are there in all?\t1,218\nHow many hens are there in all?\t17\n",
-        "How many eggs",
-        ("1,218",),
-        "numeric",
         0,
     ),
     "columns": Published(

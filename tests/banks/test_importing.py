@@ -1,4 +1,4 @@
-"""Import of published data sets: guessed mappings, ids, images and presets."""
+"""Import of published data sets: proposed mappings, ids, images and presets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 import types
@@ -45,6 +46,11 @@ def imported(path, preset="", settings=None, **mapping):
         return found
 
 
+def reason(found):
+    """The commonest reason of a refusal."""
+    return found.reasons()[0][1]
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_form_is_understood_without_options(name, tmp_path):
     form = PUBLISHED[name]
@@ -67,7 +73,7 @@ def test_a_published_form_is_understood_without_options(name, tmp_path):
         assert (item.grader, item.answers) == (form.grader, tuple(form.answers))
 
 
-def test_options_win_over_guesses(tmp_path):
+def test_options_win_over_names(tmp_path):
     rows = [{"question": "Who?", "prompt": "Who is tall?", "answer": "Ann", "target": "Bo", "kind": "x"}] * 2
     item = imported(write(tmp_path, "a.jsonl", rows), question="prompt", answer="target", category=("kind",)).items[0]
     assert item.prompt.startswith("Who is tall?")
@@ -77,10 +83,8 @@ def test_options_win_over_guesses(tmp_path):
 def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
     rows = [{"doc": {"text": f"film {n} was {'good' if n % 2 else 'bad'}"}, "label": n % 2} for n in range(6)]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(
-        DatasetError, match=r"stand for 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0"
-    ):
-        imported(path)
+    why = reason(imported(path, question="doc.text", answer="label"))
+    assert re.search(r"stand for 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0", why)
     options = {"question": "Review: {doc.text}", "choices": split_list("'negative','positive'"), "counted": "0"}
     items = imported(path, **options).items
     assert items[1].prompt == (
@@ -92,34 +96,8 @@ def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
 def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
     rows = [{"question": f"Which, {n}?", "options": ["p", "q", "r", "s"], "answer": 1 + n % 2} for n in range(6)]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match="--set counted=0 or 1"):
-        imported(path)
+    assert "--set counted=0 or 1" in reason(imported(path))
     assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
-
-
-def test_two_fields_of_answers_that_differ_in_few_records_are_refused(tmp_path):
-    rows = [{"question": f"{n} + {n}?", "answer": 2 * n, "ground_truth": 2 * n + (n == 4)} for n in range(12)]
-    path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(
-        DatasetError, match=r"'answer' and 'ground_truth' differ in 1 of 12 records, such as '8' and '9'"
-    ):
-        imported(path)
-    assert imported(path, answer="ground_truth").items[4].answer == "9"
-    same = [{**row, "ground_truth": row["answer"], "output": row["ground_truth"]} for row in rows]  # a model's reply
-    assert imported(write(tmp_path, "b.jsonl", same)).items[4].answer == "8"
-
-
-def test_a_question_that_is_repeated_with_another_answer_is_noted(tmp_path):
-    rows = [{"question": f"Capital of country {n}?", "answer": f"City {n}"} for n in range(6)]
-    assert not any("repeated" in note for note in imported(write(tmp_path, "a.jsonl", [*rows, rows[2]])).notes)
-    found = imported(write(tmp_path, "b.jsonl", [*rows, {**rows[2], "answer": "Rome"}]))
-    assert found.notes[-1] == (
-        f"1 question repeated with another answer, such as {found.items[2].id!r} and {found.items[6].id!r}: "
-        "one of the answers is wrong"
-    )
-    chosen = [{"question": "Which is true?", "choices": [f"p{n}", f"q{n}", f"r{n}"], "answer": n % 3} for n in range(9)]
-    notes = imported(write(tmp_path, "c.jsonl", chosen), bare=True, counted="0").notes
-    assert not any("repeated" in note for note in notes)  # the prompts do not show the choices
 
 
 @pytest.mark.parametrize("mark", [int, float, bool])
@@ -131,8 +109,7 @@ def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
     ]
     assert [item.answer for item in imported(write(tmp_path, "a.jsonl", rows)).items] == ["B", "A", "CD"]
     two = [{"question": f"Which, {n}?", "choices": ["p", "q"], "label": [n % 2, 1 - n % 2]} for n in range(6)]
-    with pytest.raises(DatasetError):  # marks, or the numbers of both choices
-        imported(write(tmp_path, "b.jsonl", two))
+    assert imported(write(tmp_path, "b.jsonl", two)).items == []  # marks, or the numbers of both choices
 
 
 def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_are_the_same(tmp_path):
@@ -141,8 +118,7 @@ def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_a
         {"question": "0+1?", "options": ["3", "2", "1", "0"], "answer": "1"},
     ]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match=r"by text or by numbers from 0.*--set counted=text or 0"):
-        imported(path)
+    assert re.search(r"by text or by numbers from 0.*--set counted=text or 0", reason(imported(path)))
     assert [item.answer for item in imported(path, counted="text").items] == ["B", "C"]
     rows.append({"question": "0+0?", "answer": "0"})
     same = [{**row, "options": ["0", "1", "2", "3"]} for row in rows]
@@ -187,22 +163,27 @@ def test_a_changed_data_set_has_another_hash(tmp_path):
     assert imported(path).facts["files"] != before
 
 
-def test_a_folder_of_several_forms_has_a_mapping_for_each(tmp_path):
+def test_a_folder_of_several_splits_names_them_and_asks_for_one(tmp_path):
     write(tmp_path, "LICENSE", "MIT License\n\nCopyright")
-    write(tmp_path, "one_test.csv", "question,A,B,answer\nOne is?,x,y,A\nTwo is?,x,y,B\n")
-    write(
-        tmp_path, "two_test.jsonl", [{"problem": "1+1", "solution": "#### 2"}, {"problem": "1+2", "solution": "#### 3"}]
-    )
-    write(tmp_path, "one_dev.csv", "question,A,B,answer\nSix is?,x,y,A\n")
-    write(tmp_path, "other.json", {"version": 1, "names": ["a"]})
-    found = imported(tmp_path)
-    assert [part.files for part in found.parts] == [("one_test.csv",), ("two_test.jsonl",)]
-    assert [(item.grader, item.category) for item in found.items] == [("choice", ("one",))] * 2 + [
-        ("numeric", ("two",))
-    ] * 2
+    for split in ("test", "dev"):
+        write(tmp_path, f"one_{split}.csv", f"question,A,B,answer\nOne in {split}?,x,y,A\nTwo is?,x,y,B\n")
+    with pytest.raises(DatasetError, match="it has the splits test, dev; give --set split=test"):
+        imported(tmp_path)
+    found = imported(tmp_path, settings=ImportSettings(split="dev"))
+    assert found.items[0].prompt.startswith("One in dev?")
     assert found.facts["licence"] == "MIT"
-    assert any("one_dev.csv" in note for note in found.notes)
-    assert any("other.json" in note for note in found.notes)
+
+
+def test_several_files_are_read_as_one_data_set(tmp_path, capsys):
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli import main
+
+    parts = [write(tmp_path, f"part-{n}.jsonl", [{"question": f"{n} + 1?", "answer": n + 1}] * 2) for n in range(3)]
+    command = ["import", *map(str, parts), "-o", str(tmp_path / "sums.bank")]
+    assert main([*command, "--yes"]) == 0
+    bank = read_bank(tmp_path / "sums.bank")
+    assert [item.answer for item in bank.items] == ["1", "1", "2", "2", "3", "3"]
+    assert list(bank.report["source"]["files"]) == ["part-0.jsonl", "part-1.jsonl", "part-2.jsonl"]
 
 
 def test_images_are_found_beside_the_data_and_copied_once(tmp_path):
@@ -264,27 +245,45 @@ def test_more_than_half_refused_needs_partial(tmp_path, capsys):
         {"question": f"Who {n}?", "options": ["p", "q"], "answer": letter} for n, letter in enumerate(["A", "", "", ""])
     ]
     path = write(tmp_path, "a.jsonl", rows)
-    out = str(tmp_path / "a.bank")
-    assert main(["import", str(path), "-o", out]) == 4
+    given = ["--question", "question", "--answer", "answer", "--choices", "options"]
+    command = ["import", str(path), "-o", str(tmp_path / "a.bank"), *given]
+    assert main(command) == 4
     assert "3 of 4 records are refused (3: no answer)" in capsys.readouterr().err
-    assert main(["import", str(path), "-o", out, "--partial"]) == 0
-    assert main(["import", str(path), "-o", out, "--partial"]) == 4
+    assert main([*command, "--partial"]) == 0
+    assert main([*command, "--partial"]) == 4
     assert "replace" in capsys.readouterr().err
 
 
-def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
+def test_a_proposal_is_shown_and_written_when_it_is_accepted(tmp_path, capsys, monkeypatch):
+    from pytest_adaptive_eval.cli import main
+
+    rows = [{"question": f"Who {n}?", "options": ["p", "q"], "answer": "AB"[n % 2], "note": "x"} for n in range(5)]
+    path, bank = write(tmp_path, "sums_test.jsonl", rows), tmp_path / "a.bank"
+    for options in ([], ["--yes"], ["-o", str(bank)]):
+        assert main(["import", str(path), *options]) == 4
+        shown = capsys.readouterr()
+        assert shown.out.count("item sums-") == 2
+        assert "proposed mapping of" in shown.out
+        assert "  answer = 'answer'\n" in shown.out
+        assert "  note = 'x' # always the same\n" in shown.out
+        assert "nothing was written: the mapping is a proposal. Accept it with -o NAME.bank --yes" in shown.err
+    assert not bank.exists()
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    for said, code in (("n", 4), ("y", 0)):
+        monkeypatch.setattr("builtins.input", lambda _, said=said: said)
+        assert main(["import", str(path), "-o", str(bank)]) == code
+        assert bank.exists() is (code == 0)
+
+
+def test_a_mapping_in_a_file_writes_a_bank(tmp_path):
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.cli import main
 
     rows = [{"question": f"Who {n}?", "options": ["p", "q"], "answer": "AB"[n % 2]} for n in range(5)]
     path = write(tmp_path, "sums_test.jsonl", rows)
-    assert main(["import", str(path), "--check", "--set", "licence=MIT"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.count("item sums-") == 3
-    assert "answer = 'answer'  # guessed: its name" in shown
-    assert not list(tmp_path.glob("*.bank"))
-    toml = write(tmp_path, "map.toml", 'question = "question"\ninstruction = "Letter?"\n')
-    settings = ["--config", str(toml), "--set", "licence=MIT"]
+    lines = ['question = "question"', 'choices = ["options"]', 'answer = "answer"', 'instruction = "Letter?"']
+    settings = ["--config", str(write(tmp_path, "map.toml", "\n".join(lines))), "--set", "licence=MIT"]
     assert main(["import", str(path), "-o", str(tmp_path / "a.bank"), *settings]) == 0
     bank = read_bank(tmp_path / "a.bank")
     assert (len(bank), bank.calibrated, bank.model) == (5, False, "none")
@@ -294,17 +293,77 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
     assert list(source["files"]) == ["sums_test.jsonl"]
 
 
+UNUSUAL = [
+    "ask",
+    "asked",
+    "wonder",
+    "aufgabe",
+    "fragestellung",
+    "enigma",
+    "kysymys",
+    "domanda",
+    "kerdes",
+    "otazka",
+    "spørsmål",
+    "fråga",
+    "soru",
+    "مسألة",
+    "题干",
+    "问题描述",
+    "質問文",
+    "질문",
+    "vopros",
+    "вопрос",
+    "ερώτηση",
+    "sual",
+    "pitanje",
+    "klausimas",
+    "jautajums",
+    "pytanie",
+    "cwestiwn",
+    "galdera",
+    "spurning",
+    "tanong",
+    "swali",
+    "umbuzo",
+    "utterance_in",
+    "brief",
+    "mission",
+    "puzzle_body",
+    "item_stem_text",
+    "what_is_asked",
+    "u_turn_1",
+    "field_7",
+]
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_a_question_under_an_unusual_name_is_shown_as_unused_and_never_dropped(name, tmp_path, capsys):
+    from pytest_adaptive_eval.cli import main
+
+    passage = [f"The harbour of town {n} froze in winter." for n in range(12)]
+    rows = [{"passage": text, name: f"When did town {n} freeze?", "answer": "winter"} for n, text in enumerate(passage)]
+    rows = [{**row, "answer": f"winter {n}"} for n, row in enumerate(rows)]
+    path, bank = write(tmp_path, "a.jsonl", rows), tmp_path / "a.bank"
+    assert main(["import", str(path), "-o", str(bank), "--yes"]) == 4
+    shown = capsys.readouterr()
+    assert f"  {name} = 'When did town 0 freeze?' # may belong to the question" in shown.out
+    assert "give --set question=FIELD" in shown.out
+    assert not bank.exists()
+    assert main(["import", str(path), "-o", str(bank), "--yes", "--set", f'question="{name}"']) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["import"], "name a file or folder"),
-        (["import", "{data}"], "-o NAME.bank is needed"),
+        (["import", "{data}", "--yes"], "the mapping is a proposal. Accept it with -o NAME.bank --yes"),
         (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
-        (["import", "{data}", "--check", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
-        (["import", "nothing.jsonl", "--check"], "nothing at"),
-        (["import", "{data}", "--check", "--set", "question=a.["], "question 'a.["),
+        (["import", "{data}", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
+        (["import", "nothing.jsonl"], "nothing at"),
+        (["import", "{data}", "--set", "question=a.["], "expression 'a.["),
         (
-            ["import", "{data}", "--check", "--set", "question=missing", "--set", "answer=answer"],
+            ["import", "{data}", "--set", "question=missing", "--set", "answer=answer"],
             "no question at 'missing'",
         ),
     ],
@@ -520,10 +579,11 @@ def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_pa
         assert [(item.prompt.partition("?")[0], item.answer) for item in shots] == [("train 0", "0"), ("train 1", "1")]
         assert len(read_bank(bank)) == 3
         examples.unlink()
-    assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "d.bank")]) == 0
+    given = ["--set", "split=test", "--yes"]
+    assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "d.bank"), *given]) == 0
     assert "2 examples of the split train" in capsys.readouterr().out
     assert main(["import", str(tmp_path), "--set", "split=dev", "-o", str(tmp_path / "c.bank")]) == 4
-    assert "no file of the split 'dev'; the names of its files tell test, train" in capsys.readouterr().err
+    assert "no file of the split 'dev'; the names of its files have test, train" in capsys.readouterr().err
 
 
 def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that_the_prompt_asks_for(tmp_path, capsys):
@@ -533,7 +593,7 @@ def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that
 
     rows = [{"id": f"q{n}", "question": f"What is {n} + 3?", "answer": n + 3} for n in range(40)]
     data, examples, bank = write(tmp_path, "quiz.json", rows), tmp_path / "shots.jsonl", tmp_path / "quiz.bank"
-    assert main(["import", str(data), "--examples", str(examples), "-o", str(bank)]) == 0
+    assert main(["import", str(data), "--examples", str(examples), "-o", str(bank), "--yes"]) == 0
     assert "4 examples that the bank does not have" in capsys.readouterr().out
     shots, items = read_bank(examples).items, read_bank(bank).items
     assert (len(shots), len(items), {item.id for item in shots} & {item.id for item in items}) == (4, 36, set())
@@ -542,7 +602,9 @@ def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that
     (tmp_path / "twin").mkdir()
     for split in ("test", "train"):
         write(tmp_path / "twin", f"{split}.json", rows[:20] if split == "test" else rows[18:22])
-    assert main(["import", str(tmp_path / "twin"), "--examples", str(examples), "-o", str(tmp_path / "t.bank")]) == 0
+    given = ["--set", "split=test", "--yes"]
+    command = ["import", str(tmp_path / "twin"), "--examples", str(examples), "-o", str(tmp_path / "t.bank")]
+    assert main([*command, *given]) == 0
     assert [item.id for item in read_bank(examples).items] == ["q20", "q21"]
 
 
@@ -560,7 +622,7 @@ def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tm
     mapping = ItemMapping(
         question="task", grader="code", meta=("function=name", "calls=calls(tests, name)"), instruction=""
     )
-    found = imported(write(tmp_path, "own.jsonl", rows), settings=ImportSettings(mapping, partial=True))
+    found = imported(write(tmp_path, "own.jsonl", rows), settings=ImportSettings(mapping))
     assert [item.meta["function"] for item in found.items] == ["f"] * 4
     assert found.items[0].meta["calls"][1] == {"arguments": "[2]", "expected": "2"}
     assert [why for _, why in found.refused] == [
@@ -593,7 +655,7 @@ def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_g
         ("judge", "What is 1 + 3?", ("Double it.",)),
     ]
     assert [item.answer for item in items[:2]] == ["", "4\n\n[turn 2] 8"]
-    options = ["--partial", "--set", "grader=numeric", "-o", str(tmp_path / "coded.bank")]
+    options = ["--partial", "--yes", "--set", "grader=numeric", "-o", str(tmp_path / "coded.bank")]
     assert main(["import", str(data), *options]) == 0
     first = read_bank(tmp_path / "coded.bank").items[0]
     assert (first.id, first.answers, first.prompt) == ("1", ("8",), "What is 1 + 3?")

@@ -110,7 +110,7 @@ def test_exported_folder_is_read_by_datasets(run, tmp_path, monkeypatch):
 
 def test_exported_items_carry_the_licence_of_their_source(run, tmp_path):
     (tmp_path / "q.csv").write_text("question,answer\nWhat is 1 + 1?,2\nWhat is 2 + 2?,4\n")
-    run("import", "q.csv", "-o", "q.bank", "--set", "licence=CC-BY-4.0", "--set", "source=made up | <b>")
+    run("import", "q.csv", "-o", "q.bank", "--yes", "--set", "licence=CC-BY-4.0", "--set", "source=made up | <b>")
     _, out, _ = run("bank", "export", "q.bank", "-o", "shared")
     text = (tmp_path / "shared" / "README.md").read_text()
     assert "license: cc-by-4.0\n" in text

@@ -140,7 +140,7 @@ def test_source_and_licence_of_an_imported_bank_stay_when_it_is_calibrated(run, 
     rows = [{"id": f"hash{n}", "question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
     Path("data").mkdir()
     Path("data/sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run("import", "data/sums.jsonl", "-o", "own.bank", "--set", "licence=CC-BY-4.0")[0] == 0
+    assert run("import", "data/sums.jsonl", "-o", "own.bank", "--yes", "--set", "licence=CC-BY-4.0")[0] == 0
     known = read_bank("own.bank").report["source"]
     command = ("calibrate", "results", "--items", "own.bank", "--ids", "sums:", "-o", "fit.bank", "--force")
     assert run(*command, "--policy", "none", "--model", "1pl")[0] in (0, 1)

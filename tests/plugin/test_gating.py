@@ -628,7 +628,8 @@ def test_a_selection_by_the_marker_takes_gates_along(project: Any) -> None:
 
 
 def test_a_threshold_below_guessing_is_asked_until_the_subject_is_told_from_a_guesser(lab: Any) -> None:
-    items = [{**item, "choices": ["right", "wrong", "none", "all"], "grader": "exact"} for item in lab.items(200)]
+    choices = {"choices": ["right", "wrong", "none", "all"], "meta": {"choices_shown": False}}
+    items = [{**item, **choices, "grader": "exact"} for item in lab.items(200)]
     (lab.path / "toy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     lab.toy(tenths=4)
     (lab.path / "adaptive-eval.toml").write_text(

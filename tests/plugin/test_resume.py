@@ -81,7 +81,8 @@ def test_a_finished_run_is_not_reused(project: Any) -> None:
 
 
 def test_answers_that_cannot_be_read_are_asked_anew(project: Any) -> None:
-    items = [{**item, "grader": "choice", "answer": "A", "choices": ["right", "left"]} for item in project.items()]
+    choices = {"choices": ["right", "left"], "meta": {"choices_shown": False}}
+    items = [{**item, **choices, "grader": "choice", "answer": "A"} for item in project.items()]
     (project.path / "toy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     project.toy(fault="return 'I would rather not say'")
     result = project.run()

@@ -18,9 +18,10 @@ class ImportSettings:
     """Choices of the user.
 
     Args:
-        mapping: Fields that the user named; the others are an importer's own, or guessed.
+        mapping: Fields that the user named; the others are an importer's own, or proposed.
         labels_by: Expression of the id in the second file; that of the item when empty.
-        partial: Whether a data set counts if more than half of its records are refused.
+        ignore: Fields that the questions do not need.
+        paths: Further files, read with the first one.
     """
 
     mapping: ItemMapping = field(default_factory=ItemMapping)
@@ -29,27 +30,26 @@ class ImportSettings:
     labels_by: str = ""
     image_root: Path | None = None
     split: str = ""
-    partial: bool = False
+    ignore: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Records of one form: an opened data set, or its files with the same fields.
+    """Records that one mapping reads.
 
     Args:
         name: Begin of ids of records without one.
         records: Return a new iterator over the records, or over the first ones of each file.
         bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
-        folder: Folder of the files, in which others may hold what the records refer to.
         facts: Source, licence and hashes of the files, as JSON data.
-        files: Names of the files, where a data set has several forms.
+        files: Names of the files, where a data set has several mappings.
     """
 
     name: str
     records: Callable[[int | None], Iterator[TableRecord]]
     mapping: ItemMapping
     bases: tuple[Path, ...] = ()
-    folder: Path | None = None
     labels: Path | None = None
     labels_by: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -64,16 +64,6 @@ class Dataset:
 
         return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
 
-    def without(self, reason: Callable[[TableRecord], str]) -> Dataset:
-        """Return the data set with the records refused for which there is a reason."""
-
-        def records(limit: int | None = None) -> Iterator[TableRecord]:
-            for record in self.records(limit):
-                why = reason(record)
-                yield record._replace(names={**record.names, "refused": why}) if why else record
-
-        return replace(self, records=records)
-
 
 @dataclass(frozen=True, slots=True)
 class Importer:
@@ -81,10 +71,11 @@ class Importer:
 
     Args:
         name: Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
-        open: Open a source by the user's settings, as a data set for each form of its files. Raises `DatasetError`.
+        open: Open a source by the user's settings, as a data set for each mapping. Raises `DatasetError`.
         ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
         few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
         by_source: Whether the source names a data set of a tool, instead of a file or folder.
+        proposes: Whether its mapping is completed by the names of fields and confirmed by a person.
     """
 
     name: str
@@ -93,3 +84,4 @@ class Importer:
     ask: str = "generation"
     few_shot: str = ""
     by_source: bool = False
+    proposes: bool = False

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -16,26 +16,28 @@ from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
-from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
-from pytest_adaptive_eval.extensions.importing.guess import (
+from pytest_adaptive_eval.extensions.importing.items import build_items, file_of
+from pytest_adaptive_eval.extensions.importing.proposal import (
     SAMPLE,
-    guess_mapping,
+    Unused,
+    is_complete,
+    named_apart,
     nested_rows,
-    unaskable,
+    propose,
     unused_fields,
 )
-from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
+from pytest_adaptive_eval.extensions.importing.reading import Draft, RecordReader
+from pytest_adaptive_eval.extensions.importing.sources import open_source, read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
-from pytest_adaptive_eval.typed_tables import find_named, replaced
+from pytest_adaptive_eval.typed_tables import find_named
 
 #: Presets and loaders of tools by name.
 IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importers", Importer)
 
 
-#: Characters of all questions of a data set, which are kept in memory, and of the records of a guess.
+#: Characters of all questions of a data set, which are kept in memory, and of the records that are looked at.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
 #: Places of refused records that are listed for each reason.
 _SHOWN = 5
@@ -43,18 +45,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class DatasetPart:
-    """The records of one form, and how they were read.
-
-    Args:
-        files: Names of the files; empty if all files have the same form.
-        given, mapping: What the user and the importer named, and all of it with what was guessed.
-        reasons: Why each field was guessed that was not given.
-    """
+    """The records that one mapping read; `files` is empty if it read all."""
 
     files: tuple[str, ...]
-    given: ItemMapping
     mapping: ItemMapping
-    reasons: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -63,7 +57,8 @@ class Imported:
 
     Args:
         facts: Source, licence, hashes of the files and the mapping, for the bank's report.
-        unused: Fields that the questions may need, and that a guessed mapping does not use.
+        proposed: Whether the mapping follows from names, and a person has to confirm it.
+        unused: Fields that no question uses, those that questions may need first.
     """
 
     items: list[Item]
@@ -71,8 +66,9 @@ class Imported:
     notes: list[str]
     parts: list[DatasetPart]
     facts: dict[str, Any]
-    unused: list[str]
     folder: Path
+    proposed: bool = False
+    unused: list[Unused] = field(default_factory=list)
 
     @property
     def read(self) -> int:
@@ -106,29 +102,27 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-        importer: Name of a preset, or a TOML file with one; empty for the general mapping, and for a tool's.
+        importer: Name of a preset, or a TOML file with one. Without it, and without a mapping of question and answer,
+            the mapping is proposed from the names of fields.
 
     Raises:
         ConfigError: An unknown preset, or a malformed expression.
-        DatasetError: The data set cannot be read, or its fields are not understood; the message names the option to
-            give.
+        DatasetError: The data set cannot be read; the message names the option to give.
     """
     settings = settings or ImportSettings()
     prefix, mark, rest = source.partition(":")
+    proposed = False
     if importer:
-        if importer.endswith(".toml"):
-            from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import read_preset
-
-            datasets = read_preset(Path(importer)).open(source, settings)
-        else:
-            datasets = find_named("the preset", importer, IMPORTERS).open(source, settings)
+        datasets = _preset(importer).open(source, settings)
     elif mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
         datasets = IMPORTERS[prefix].open(rest, settings)
+        proposed = IMPORTERS[prefix].proposes and not is_complete(settings.mapping)
     else:
-        datasets = open_files(source, settings)
+        datasets = [open_source(source, settings, first=False).dataset(ItemMapping())]
+        proposed = not is_complete(settings.mapping)
     folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-import-"))
     try:
-        imported = _imported(datasets, folder)
+        imported = _imported(datasets, folder, settings, proposed=proposed)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -136,81 +130,57 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
     return imported
 
 
-def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
-    """Import each form of a data set; a form that is not understood is left out where another is."""
+def _preset(name: str) -> Importer:
+    if not name.endswith(".toml"):
+        return find_named("the preset", name, IMPORTERS)
+    from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import read_preset
+
+    return read_preset(Path(name))
+
+
+def _imported(datasets: Sequence[Dataset], folder: Path, settings: ImportSettings, *, proposed: bool) -> Imported:
+    """Import the records of each mapping."""
     notes = [note for dataset in datasets for note in dataset.notes]
     parts: list[DatasetPart] = []
     groups: list[tuple[list[Draft], ItemMapping]] = []
     refused: list[tuple[str, str]] = []
-    unused: list[str] = []
-    number = 0
+    unused: list[Unused] = []
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     for dataset in datasets:
-        try:
-            dataset, mapping, reasons, unread = _mapped(dataset, several=len(datasets) > 1)
-            guessed = "answer" in reasons or (dataset.labels is not None and not mapping.answer)
-            drafts, without = _drafts(dataset, mapping, number, store, guessed=guessed)
-        except DatasetError as error:
-            if len(datasets) == 1:
-                raise
-            notes.append(f"left out: {', '.join(dataset.files[:4])}: {error}")
-            continue
-        number += len(drafts) + len(without)
-        parts.append(DatasetPart(dataset.files, dataset.mapping, mapping, reasons))
-        unused += unread
+        if proposed:
+            dataset, mapping, left_out = _proposed(dataset, settings)
+            unused += left_out
+        else:
+            mapping = named_apart(_sample(dataset), dataset.mapping)
+        number = sum(len(drafts) for drafts, _ in groups) + len(refused)
+        drafts, without = _drafts(dataset, mapping, number, store)
+        parts.append(DatasetPart(dataset.files, mapping))
         groups.append((drafts, mapping))
         refused += without
-    if not parts:
-        raise DatasetError("; ".join(notes[-3:]))
     built = build_items(groups, str(folder), datasets[0].name)
     # line 2 comes before line 10
     refused = sorted(
         refused + built.refused,
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
     )
-    first: dict[str, str] = {}
-    for where, reason in refused:
-        first.setdefault(file_of(where), reason)
-    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in built.files]
-    notes += [*built.notes, *empty]
-    facts = dict(datasets[0].facts)
-    return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
+    notes += built.notes
+    return Imported(built.items, refused, notes, parts, dict(datasets[0].facts), folder, proposed, unused)
 
 
-def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapping[str, str], list[str]]:
-    """Return one form with its whole mapping, the reasons of guesses, and fields that questions may need and lack.
-
-    Files are categories where there are several forms and no other category. Questions may be in a list within each
-    record.
-    """
-    sample = _sample(dataset)
-    given = dataset.mapping
+def _proposed(dataset: Dataset, settings: ImportSettings) -> tuple[Dataset, ItemMapping, list[Unused]]:
+    """Return a data set at the records that have questions, its whole mapping, and fields that no question uses."""
+    given, sample = dataset.mapping, _sample(dataset)
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
-    if rows and not any(isinstance(record.data.get(key), str) for record in sample for key in ("question", "prompt")):
+    if rows:
         dataset = dataset.at_rows(rows)
         sample = _sample(dataset)
-    try:
-        guess = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None and not dataset.labels_by)
-    except DatasetError as error:
-        beside = "" if dataset.labels or "no answer" not in str(error) else label_files(dataset.folder)
-        raise DatasetError(f"{error}{beside}") from None
-    mapping, reasons = guess.mapping, dict(guess.reasons)
-    if rows := dataset.mapping.rows[: 0 if given.rows else None]:
-        reasons["rows"] = "each record has a list of questions"
-    unread: list[str] = []
-    if not (given.question or given.messages):
-        unread = unused_fields(sample, mapping)
-        if not mapping.images and (reason := unaskable(sample)):
-            dataset = dataset.without(reason)
-        if dataset.labels is None and dataset.folder is not None:
-            check_references(sample, mapping, dataset.folder)
-    if several and not mapping.category:
-        mapping = replaced(mapping, category=("$set",))
-    return dataset, mapping, reasons, unread
+    labelled = dataset.labels is not None and not dataset.labels_by
+    mapping = propose(sample, dataset.mapping, labelled=labelled)
+    return dataset, mapping, unused_fields(sample, mapping, settings.ignore)
 
 
 def _sample(dataset: Dataset) -> list[TableRecord]:
-    """Return the first records of each file of a form."""
+    """Return the first records of each file of a data set."""
     sample: list[TableRecord] = []
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
@@ -252,18 +222,18 @@ def check_refused(imported: Imported, source: str) -> None:
 
 
 def _drafts(
-    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, *, guessed: bool
+    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
 ) -> tuple[list[Draft], list[tuple[str, str]]]:
     """Return the drafts of all records, with stored images, and place and reason for records without one."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
-    drafter = Drafter(mapping, labels, dataset.labels_by, guessed=guessed)
+    reader = RecordReader(mapping, labels, dataset.labels_by)
     drafts: list[Draft] = []
     refused: list[tuple[str, str]] = []
     count = size = 0
     for record in dataset.records(None):
         count += 1
         try:
-            draft = drafter.draft(record, count - 1)
+            draft = reader.read(record, count - 1)
             if draft is not None:
                 draft.images = [store.add(image) for image in draft.images]
         except (BankError, DatasetError) as error:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.errors import ConfigError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.opening import open_files
+from pytest_adaptive_eval.extensions.importing.sources import open_source
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import Table, read_table
@@ -24,8 +24,7 @@ class PresetTable(Table, frozen=True):
     """A published benchmark, in ``presets.toml`` or in a file of one's own.
 
     Args:
-        forms: Mappings, or their names, for each form in which it is published; the first that fits the first records
-            is used, and fields that it leaves out are guessed.
+        forms: Mappings, or their names, for each form in which it is published; the first that fits a file is used.
         files: Files of a folder that count.
         labels_beside: Whether the answers are in ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``.
     """
@@ -45,25 +44,27 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
     mappings = [read_table(ItemMapping, table, f"{where}: {name}") for table in tables]
 
     def opened(source: str, settings: ImportSettings) -> list[Dataset]:
-        beside = about.labels_beside and not settings.split
-        labels = settings.labels or (_labels_beside(Path(source)) if beside else None)
-        of_mappings = [open_files(source, settings, about.files, mapping, name) for mapping in mappings]
-        datasets: list[Dataset] = []
-        notes: list[str] = []
-        for forms in zip_longest(*of_mappings):  # mappings may group the files in different ways
-            readings = list(filter(None, forms))
-            fitting = next(filter(_fits, readings), None)
-            if fitting is None:
-                notes.append(f"left out: {', '.join(readings[0].files[:4])}: its fields are none of those of {name}")
-                continue
-            facts = {**fitting.facts, "ask": about.ask, "few_shot": about.few_shot}
-            datasets.append(replace(fitting, labels=labels, facts=facts))
-        if not datasets:
+        labels = settings.labels
+        if about.labels_beside and not (labels or settings.split):
+            labels = _labels_beside(Path(source))
+        opened = open_source(source, replace(settings, labels=labels), about.files)
+        fitting: dict[int, list[Path]] = {}
+        others: list[str] = []
+        for file in opened.files:
+            numbers = (n for n, mapping in enumerate(mappings) if _fits(opened.dataset(mapping, [file])))
+            if (number := next(numbers, None)) is None:
+                others.append(file.name)
+            else:
+                fitting.setdefault(number, []).append(file)
+        if not fitting:
             raise DatasetError(
                 f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
                 "the fields"
             )
-        return [replace(datasets[0], notes=(*datasets[0].notes, *notes)), *datasets[1:]]
+        facts = {**opened.facts, "ask": about.ask, "few_shot": about.few_shot}
+        notes = (f"left out: {', '.join(others[:4])}: the fields are none of those of {name}",) if others else ()
+        opened = replace(opened, facts=facts, notes=(*opened.notes, *notes))
+        return [opened.dataset(mappings[number], files, name) for number, files in fitting.items()]
 
     return Importer(name, about.summary or name, opened, about.ask, about.few_shot)
 

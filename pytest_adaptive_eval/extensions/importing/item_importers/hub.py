@@ -61,11 +61,7 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
         "licence": str(loaded.info.license or ""),
         "files": {"fingerprint": str(loaded._fingerprint)},
     }
-    return [
-        Dataset(
-            name.rpartition("/")[2], records, settings.mapping, (), None, settings.labels, settings.labels_by, facts
-        )
-    ]
+    return [Dataset(name.rpartition("/")[2], records, settings.mapping, (), settings.labels, settings.labels_by, facts)]
 
 
 REGISTERED = (
@@ -74,5 +70,6 @@ REGISTERED = (
         "a data set of the hub: hf:OWNER/NAME:CONFIGURATION:SPLIT, with the extra datasets",
         open_hub,
         by_source=True,
+        proposes=True,
     ),
 )

@@ -11,7 +11,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.opening import merged
+from pytest_adaptive_eval.extensions.importing.sources import merged
 from pytest_adaptive_eval.mappings import ItemMapping
 
 #: Grader for each scorer of Inspect.
@@ -85,9 +85,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
 
     facts = {"source": f"inspect:{source}", "licence": "", "files": {}}
     return [
-        Dataset(
-            str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, None, "", facts
-        )
+        Dataset(str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, "", facts)
     ]
 
 

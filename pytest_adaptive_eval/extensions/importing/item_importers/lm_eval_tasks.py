@@ -11,7 +11,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.opening import merged
+from pytest_adaptive_eval.extensions.importing.sources import merged
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -103,7 +103,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
         "version": str(task.VERSION),
     }
     base = Path(folder) if folder else Path()
-    return [Dataset(name, records, merged(mapping, settings.mapping), (base,) if folder else (), None, None, "", facts)]
+    return [Dataset(name, records, merged(mapping, settings.mapping), (base,) if folder else (), None, "", facts)]
 
 
 def _record(task: Any, doc: Any, choices: bool) -> dict[str, Any]:

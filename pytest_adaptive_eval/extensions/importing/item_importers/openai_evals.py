@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.opening import merged, open_files
+from pytest_adaptive_eval.extensions.importing.sources import open_source
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.mappings import ItemMapping
 
@@ -59,7 +59,7 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
             notes.append(f"left out: {name}: class {kind}, which no grader stands for; a model grades, or code")
         else:
             mapping = ItemMapping(messages="input", accepted=("ideal",), grader=_GRADERS[kind], category=("$folder",))
-            dataset = open_files(str(path), replace(settings, mapping=merged(mapping, settings.mapping)))[0]
+            dataset = open_source(str(path), settings).dataset(mapping)
             files |= dict(dataset.facts["files"])
             datasets.append(replace(dataset, files=(f"{name} ({samples})",), name="evals"))
     if not datasets:

@@ -1,4 +1,4 @@
-"""Alternatives of a record, however they are written."""
+"""Values of a record as texts, lists and choices, in the forms in which data sets publish them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _MISSING_WORDS = frozenset(["nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "n
 #: Words before the letter or number of a choice.
 PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
+_NUMPY_LIST = re.compile(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\"))+\s*\]")
 
 
 class Choices(NamedTuple):
@@ -65,24 +66,17 @@ def literal(value: Any) -> Any:
     if not isinstance(value, str) or len(value) > _LONGEST:
         return value
     text = value.strip()
-    if not (text[:1] + text[-1:] in ("[]", "{}") or text.startswith("array(")):
+    if text[:1] + text[-1:] not in ("[]", "{}"):
         return value
-    text = re.sub(r"\Aarray\((.*?)(?:,\s*dtype=\w+)?\)\Z", r"\1", text, flags=re.DOTALL)
+    if _NUMPY_LIST.fullmatch(text):
+        return [part[1:-1] for part in re.findall(r"'[^']*'|\"[^\"]*\"", text)]
     for read in (json.loads, ast.literal_eval):
         try:
             parsed = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
-        if isinstance(parsed, list | tuple | dict | set):
-            return _numpy_list(text, list(parsed) if isinstance(parsed, set | tuple) else parsed)
-    return _numpy_list(text, value)
-
-
-def _numpy_list(text: str, parts: Any) -> Any:
-    """Return the strings of a list without commas, as numpy prints it, which Python reads as one string."""
-    if not re.fullmatch(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\"))+\s*\]", text):
-        return parts
-    return [part[1:-1] for part in re.findall(r"'[^']*'|\"[^\"]*\"", text)]
+        return list(parsed) if isinstance(parsed, set) else parsed
+    return value
 
 
 def as_list(value: Any) -> list[Any]:
@@ -93,8 +87,15 @@ def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
+def flat_texts(value: Any) -> list[str]:
+    """Return the texts of all entries of a list, at any depth; of a value alone, its text."""
+    if isinstance(value, list | tuple):
+        return [text for entry in value for text in flat_texts(entry)]
+    return [] if is_missing(value) else [as_text(value)]
+
+
 def read_choices(value: Any) -> Choices:
-    """Return the alternatives of a value: lists, objects of any usual form, or one text of options.
+    """Return the alternatives of a value: lists, objects, or one text of options behind letters.
 
     Missing ones after the last are left out; a missing one between others is empty.
     """
@@ -113,30 +114,27 @@ def _read(value: Any) -> Choices:
     if isinstance(value, Mapping):
         return _of_mapping(value)
     if isinstance(value, str):
-        return _of_text(value)
+        return _of_text(value.strip())
     if not isinstance(value, list) or not value:
         return Choices(())
     if all(isinstance(entry, Mapping) for entry in value):
         return _of_objects(value)
-    if all(isinstance(entry, list) and len(entry) == 2 for entry in value):
-        return Choices(tuple(as_text(entry[1]) for entry in value), tuple(as_text(entry[0]) for entry in value))
     return _without_leads(tuple(as_text(entry) for entry in value))
 
 
 def _of_mapping(value: Mapping[str, Any]) -> Choices:
+    """Return the choices of an object: lists of texts and labels, texts by their labels, or scores by their texts."""
     lists = {key: entry for key, entry in value.items() if isinstance(entry, list)}
     texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
     if texts is not None:
         return _of_lists(texts, lists)
+    entries = list(value.values())
     lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
-    if value and not lettered and all(isinstance(entry, int | float) for entry in value.values()):
-        best = max(value.values())
-        right = frozenset(n for n, entry in enumerate(value.values()) if entry == best and best > 0)
+    if not lettered and all(isinstance(entry, int | float) for entry in entries):
+        best = max(entries, default=0)
+        right = frozenset(n for n, score in enumerate(entries) if score == best > 0)
         return Choices(tuple(map(str, value)), (), right)
-    return Choices(
-        tuple(map(as_text, value.values())),
-        tuple(PREFIX.sub("", str(key)) for key in value),
-    )
+    return Choices(tuple(map(as_text, entries)), tuple(PREFIX.sub("", str(key)) for key in value))
 
 
 def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
@@ -151,22 +149,28 @@ def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choic
 
 
 def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
-    if all(isinstance(entry.get("output"), Mapping) and isinstance(entry.get("tags"), list) for entry in value):
-        tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])  # references of HELM
-        return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
+    """Return the choices of a list of objects with a text each, and a label or a mark of the right ones."""
+    if all(isinstance(entry.get("output"), Mapping) and "tags" in entry for entry in value):
+        return _of_references(value)
     text = _key_of_all(value, _TEXT_KEYS, str | int | float)
-    label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
-    if not text and all(len(entry) == 2 and list(entry) == list(value[0]) for entry in value):
-        # two keys of any name: a short one, whose values differ, and a text
-        label, text = sorted(value[0], key=lambda key: sum(len(as_text(entry[key])) for entry in value))
     if not text:
         return Choices(())
-    right = _key_of_all(value, _RIGHT_KEYS, bool | int)
-    if not right and label and all(isinstance(entry[label], bool) for entry in value):
-        label, right = "", label
-    marked = frozenset(n for n, entry in enumerate(value) if entry[right] in (True, 1)) if right else None
-    labels = tuple(as_text(entry[label]) for entry in value) if label else ()
-    return Choices(tuple(as_text(entry[text]) for entry in value), labels, marked, either=False)
+    marked = _key_of_all(value, [key for key in _RIGHT_KEYS if key != text], bool | int)
+    marked = marked or _key_of_all(value, ("label",), bool)
+    labelled = _key_of_all(value, [key for key in _LABEL_KEYS if key not in (text, marked)], str | int)
+    labels = _column(value, labelled) if labelled else ()
+    right = frozenset(n for n, entry in enumerate(value) if entry[marked] == 1) if marked else None
+    return Choices(_column(value, text), labels, right, either=False)
+
+
+def _column(value: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
+    return tuple(as_text(entry[key]) for entry in value)
+
+
+def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
+    """Return the choices of HELM's references, of which those with the tag ``correct`` are right."""
+    tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])
+    return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
 
 
 def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: type | UnionType) -> str:
@@ -176,34 +180,27 @@ def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: t
 
 def _without_leads(texts: tuple[str, ...]) -> Choices:
     """Return texts without the letters or numbers that lead all of them in order, which become labels."""
-    leads = [_LEAD.match(text) for text in texts]
-    names = [lead[1] if lead else "" for lead in leads]
+    leads = [match for match in map(_LEAD.match, texts) if match]
+    names = [lead[1] for lead in leads]
     first = names[0] if names else ""
-    if len(texts) > 1 and first in ("A", "a", "1", "0") and names == [_after(first, n) for n in range(len(texts))]:
-        rest = tuple(text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True) if lead)
-        if all(rest):
-            return Choices(rest, tuple(names))
-    return Choices(texts)
+    if len(texts) < 2 or first not in ("A", "a", "1", "0") or names != [_after(first, n) for n in range(len(texts))]:
+        return Choices(texts)
+    rest = tuple(text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True))
+    return Choices(rest, tuple(names)) if all(rest) else Choices(texts)
 
 
 def _after(first: str, n: int) -> str:
     return str(int(first) + n) if first.isdigit() else chr(ord(first) + n)
 
 
-def _of_text(value: str) -> Choices:
-    """Return the options of one text: ``A) .. B) ..``, a line each, or separated by semicolons or commas."""
-    text = value.strip()
+def _of_text(text: str) -> Choices:
+    """Return the options of one text such as ``A) .. B) ..``, or of its lines."""
     for first in ("A", "a", "1"):
         parts = _labelled(text, first)
         if len(parts) > 1:
             return Choices(tuple(parts), tuple(_after(first, n) for n in range(len(parts))))
-    if text[:1] + text[-1:] in ("[]", "{}"):  # a list that cannot be read
-        return Choices(())
-    for separator in ("\n", "\t", ";", "|", "@", ","):
-        split = [part.strip() for part in text.split(separator) if part.strip()]
-        if len(split) > 1:
-            return _without_leads(tuple(split))
-    return Choices(())
+    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
+    return Choices(lines) if len(lines) > 1 else Choices(())
 
 
 def _labelled(text: str, first: str) -> list[str]:

@@ -1,0 +1,145 @@
+"""Names by which published data sets call the parts of a question, the most telling first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+#: Names of fields for each key of a mapping, in small letters and digits.
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "messages": _words(
+        """
+        messages conversation conversations chat turns
+        """
+    ),
+    "question": _words(
+        """
+        question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
+        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim clue
+        riddle hypothesis instruction instructions task text content title userprompt frage pregunta pertanyaan qtext
+        startphrase utterance
+        """
+    ),
+    "context": _words(
+        """
+        instruction instructions definition taskdescription taskdefinition taskinstruction taskprefix system
+        systemprompt passage context contexts story article paragraph background body premise document situation
+        scenario florespassage dialogue dialog excerpt abstract material text hint statement input case introduction
+        """
+    ),
+    "answer": _words(
+        """
+        answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx
+        correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer
+        correctchoice bestanswer correct finalanswer final expectedanswer goldanswer goldenanswer standardanswer
+        referenceanswer answer shortanswer target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
+        finaldecision label cop expectedoutput expected ideal answernumber ans output outputs solution reference
+        response continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment
+        labels
+        """
+    ),
+    "accepted": _words(
+        """
+        answers targets references directanswers lsolutions possibleanswers acceptedanswers acceptableanswers
+        goldenanswers goldanswers validanswers referenceanswers correctanswers groundtruths aliases alias
+        answeraliases anyof acceptable accepted alternativeanswers answeralternatives
+        """
+    ),
+    "choices": _words(
+        """
+        choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist optionlist
+        questionchoices multiplechoicetargets mc1targets targetscores questionoptions candidateanswers opts choice
+        """
+    ),
+    "images": _words(
+        """
+        image images imagepath imagepaths img imgpath imagename imagefile imgname imgs imageurl picture figure
+        decodedimage imagefilename imagebytes imagelist photo
+        """
+    ),
+    "unit": _words(
+        """
+        unit units answerunit
+        """
+    ),
+    "category": _words(
+        """
+        category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic type
+        questiontype skill discipline field genre level difficulty
+        """
+    ),
+    "id": _words(
+        """
+        id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid idstring
+        queryid index idx ind key no questionnumber number
+        """
+    ),
+}
+#: Pairs of texts that are one question.
+PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"), ("text1", "text2"))
+#: Wrong alternatives, and columns of one alternative each.
+DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
+COLUMNS = re.compile(
+    r"(?i)(|(?:mc[ _]?)?(?:choices?|options?|opt?|answers?|ans|endings?|sol|solution|alternatives?|candidates?))[ _.-]?"
+    r"\(?(\d{1,2}|[A-Ja-j])[).:]?"
+)
+NUMBERED_IMAGE = re.compile(r"(?i)(?:image|img)(?:path)?[ _]?(\d{1,2})")
+#: Names of questions in a list within a record.
+ASKED = frozenset(_words("question questiontext problem prompt query stem"))
+#: Names of answers that say which of several choices is right.
+INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
+#: Names of accepted answers beside an answer.
+SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
+#: Names inside an object or a list that is an answer, and those of accepted answers beside it.
+WITHIN_ANSWER = ("text", "value", "answer", "label")
+#: Names of answers that may also be what a model replied.
+REPLIES = ("response", "output", "outputs", "completion")
+#: Names of fields that say of each record whether its answer is right, or whether it has one.
+FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
+#: Names of texts that ask nothing by themselves.
+PLAIN = _words("sentence statement claim text content title premise hypothesis sentence1 text1")
+#: Words of fields that a question may need.
+_NEEDED = frozenset(
+    _words("""
+    code snippet program function functions context contexts passage passages article story paragraph paragraphs
+    document documents premise hypothesis background scenario situation dialogue dialog conversation history excerpt
+    table figure image images diagram picture option options choices schema constraint constraints input inputs
+    sentence sentences text statement statements equation rule rules fact facts evidence instruction instructions
+    definition task description file filename attachment attachments unit units
+    """)
+)
+#: Words of fields that belong to an answer, or say something about the question.
+_ABOUT = frozenset(
+    _words("""
+    explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
+    author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
+    difficulty level category subject topic type canary
+    """)
+)
+_NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
+
+
+def normal(key: str) -> str:
+    """Return a field's name in small letters and digits."""
+    return re.sub(r"[^a-z0-9]", "", key.lower())
+
+
+def is_needed(key: str) -> bool:
+    """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
+    words = _words_of(key)
+    return bool(words & _NEEDED) and not words & _NOT_NEEDED
+
+
+def is_about(key: str) -> bool:
+    """Return whether a field's name says that it belongs to the answer, or is about the question."""
+    return bool(_words_of(key) & _ABOUT)
+
+
+def _words_of(key: str) -> frozenset[str]:
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()
+    return frozenset(re.findall(r"[a-z]+", apart)) | {normal(key)}
