@@ -41,7 +41,7 @@ _INSTRUCTIONS = {
     "exact_match": "Answer with a few words.",
     "exact": "End with a line `Answer: <answer>`.",
 }
-#: Choices that name others by their letters, and those that name the ones above.
+#: Choices that name others by their letters, and ones that name the choices above.
 _NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
 _ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -225,8 +225,8 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         word = as_text(answer)
         none = "no answer" if _hides(answer) else f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
-    told = choices.right is not None or mapping.answer_kind or are_marks(as_list(answer), len(choices.texts))
-    if len(right) > 1 and not told:
+    stated = choices.right is not None or mapping.answer_kind or are_marks(as_list(answer), len(choices.texts))
+    if len(right) > 1 and not stated:
         raise DatasetError(
             f"the answer {answer!r:.60} names {len(right)} choices; give --set answer_kind=all where these are right "
             "together, or any where each of them is"
@@ -267,7 +267,7 @@ def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built
         except DatasetError as error:
             built.refuse(draft, error)
     name = mapping.answer or ", ".join(mapping.accepted)
-    choice = GraderChoice([key for _, key in keys], mapping.grader, name, told=mapping.missing is not None)
+    choice = GraderChoice([key for _, key in keys], mapping.grader, name, missing_stated=mapping.missing is not None)
     questions: list[_Question] = []
     for draft, key in keys:
         try:

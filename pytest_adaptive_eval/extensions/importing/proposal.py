@@ -47,7 +47,7 @@ class Unused(NamedTuple):
 
 
 class _Fields:
-    """Fields of records by expression, and those that a mapping does not use yet."""
+    """Fields of records by expression, and the ones that a mapping does not use yet."""
 
     def __init__(self, records: Sequence[TableRecord], used: Iterable[str]) -> None:
         self.records, self.used = records, set(used)
@@ -192,7 +192,7 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
-    """Return columns in order from 0, 1 or A, as far as they follow each other."""
+    """Return columns in order from 0, 1 or A, up to the first gap."""
     label = next((name for name in ("0", "1", "A") if name in members), "")
     run = []
     while label in members:
@@ -338,7 +338,7 @@ def is_complete(mapping: ItemMapping) -> bool:
 
 
 def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str] = ()) -> list[Unused]:
-    """Return the fields that a mapping does not use, those that questions may need first."""
+    """Return the fields that a mapping does not use; first the ones that questions may need."""
     used = used_fields(mapping) | set(ignore)
     fields = _Fields(records, used)
     read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]

@@ -171,10 +171,10 @@ def _says_what_is_asked(imported: Imported) -> bool:
     from pytest_adaptive_eval.extensions.importing.names import PLAIN, normal
 
     mapping, items = imported.parts[0].mapping, imported.items
-    told = mapping.context or mapping.instruction or normal(mapping.question.partition("}")[0]) not in PLAIN
-    return bool(told) or 2 * sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items) > len(
-        items
-    )
+    asked = mapping.context or mapping.instruction or normal(mapping.question.partition("}")[0]) not in PLAIN
+    return bool(asked) or 2 * sum(
+        "?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items
+    ) > len(items)
 
 
 #: Items that a data set of one split gives as examples, and the share of its items that they are at most.
