@@ -463,6 +463,12 @@ def test_a_letter_with_the_text_of_its_choice_is_the_choice(tmp_path):
     assert items[1].grade("B. Bo") == 1
 
 
+def test_long_hostile_texts_are_read_in_time(tmp_path):
+    long = "a. " * 40_000 + "A " * 40_000 + "(" * 40_000
+    rows = [{"question": f"{n} {long}", " " * 60_000 + "x": "y", "answer": "A"} for n in range(4)]
+    assert len(imported(tmp_path, rows).refused) == 4
+
+
 def test_zeros_before_a_number_do_not_count(tmp_path):
     items = imported(tmp_path, asking(answer=lambda n: f"{25 + n:03d}")).items
     assert [items[0].grade(text) for text in ("25", "Answer: 025", "26")] == [1, 1, 0]

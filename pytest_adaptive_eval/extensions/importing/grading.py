@@ -41,8 +41,8 @@ _OPERATED = re.compile(r"[\^√π∞=<>≤≥]|\d\s?[a-z](?![A-Za-z])|[a-z)]\s?[
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
 #: Choices that a question lists, behind letters with a mark, or behind letters alone.
-_MARKED = re.compile(r"(?:\A|[\s(\[])[(\[]?[Aa][)\].:、．]\s*\S.*?(?:[\s(\[])[(\[]?[Bb][)\].:、．]\s*\S", re.DOTALL)
-_LISTED = re.compile(rf"{_MARKED.pattern}|\sA\s+\S.*?\sB\s+\S.*?\sC\s+\S", re.DOTALL)
+_MARKED = [re.compile(rf"(?:\A|[\s(\[])[(\[]?[{letters}][)\].:、．]\s*\S") for letters in ("Aa", "Bb")]
+_LETTERED = [re.compile(rf"\s{letter}\s+\S") for letter in "ABC"]
 #: A letter, one with the text of its choice, and several letters.
 _LETTER = re.compile(r"\(?([A-Ja-j])\)?\.?")
 _WITH_TEXT, _LETTERS = re.compile(r"[(\[]?([A-J])[)\].:]\s+\S.*", re.DOTALL), re.compile(r"[A-J]{2,10}")
@@ -286,8 +286,8 @@ class GraderChoice:
     def _letters(self, key: Key) -> str:
         """Return the letters of choices that a question lists and its answer names; empty for other answers."""
         text = key.answers[0].strip()
-        listed = bool(_LISTED.search(key.question))
-        if re.fullmatch(r"\d", text) and _MARKED.search(key.question):
+        listed = _come_in_order(_MARKED, key.question) or _come_in_order(_LETTERED, key.question)
+        if re.fullmatch(r"\d", text) and _come_in_order(_MARKED, key.question):
             raise DatasetError(
                 f"the answer is the number {text}, and the question lists choices by letters; give --set "
                 f"answer='letter({self._name})' where they count from 0, or 'letter({self._name}, `1`)', or --set "
@@ -359,6 +359,17 @@ def _grader_of_labels(labels: Sequence[str]) -> str:
     if len(truths) == len(labels) and None not in truths:
         return "yesno"
     return "exact" if min(map(len, labels), default=0) == 1 else "choice"
+
+
+def _come_in_order(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    """Return whether a text has a match of each pattern after the one before."""
+    at = 0
+    for pattern in patterns:
+        match = pattern.search(text, at)
+        if match is None:
+            return False
+        at = match.end() - 1
+    return True
 
 
 def together(answers: Sequence[str]) -> Graded:

@@ -44,6 +44,8 @@ _INSTRUCTIONS = {
 #: Choices that name others by their letters, and ones that name the choices above.
 _NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
 _ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
+#: Characters of a choice that may name the choices above.
+_SENTENCE = 500
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FIRST = frozenset({0})
 Names = tuple[str, ...]
@@ -202,7 +204,7 @@ def _shuffled(draft: Draft, right: frozenset[int]) -> tuple[Draft, frozenset[int
     """
     texts = draft.choices.texts
     digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
-    order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
+    order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n][:_SENTENCE])), digests[n]))
     draft.choices = draft.choices._replace(texts=tuple(texts[n] for n in order))
     return draft, frozenset(map(order.index, right))
 

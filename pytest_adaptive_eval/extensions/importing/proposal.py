@@ -81,7 +81,7 @@ class _Fields:
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
         for text in expressions:
-            for part in re.split(r"\s*\|\|\s*|\{|\}\s*", text):
+            for part in map(str.strip, re.split(r"\|\||[{}]", text)):
                 self.used |= {part, part.partition("[")[0]}
 
     def first(self, key: str) -> str:
