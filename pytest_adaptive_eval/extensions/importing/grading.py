@@ -331,7 +331,7 @@ def _problem_of(firsts: Sequence[str], questions: Sequence[str], name: str) -> s
         )
     if all(map(_CODE.fullmatch, kinds)):
         return _problem_of_codes(kinds, len(firsts), name)
-    words = [_count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
+    words = [count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
     sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
     if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
         return (
@@ -424,7 +424,7 @@ def _is_from_question(answer: str, question: str) -> bool:
     return sum(word in question for word in words) >= _KIND * len(words)
 
 
-def _count_words(answer: str) -> int:
+def count_words(answer: str) -> int:
     """Return the number of words of a text; two characters of a script without spaces are one."""
     wide = sum(ord(letter) >= 0x2E80 for letter in answer)
     return len(re.sub(r"[^\x00-\u2e7f]", " ", answer).split()) + (wide + 1) // 2

@@ -121,23 +121,19 @@ def file_of(where: str) -> str:
 
 def _questions(
     forms: Sequence[tuple[Sequence[Draft], ItemMapping]], built: Built
-) -> list[tuple[_Question, ItemMapping]]:
-    """Return the questions of all drafts; add drafts whose answers no convention fits to those refused."""
-    questions: list[tuple[_Question, ItemMapping]] = []
+) -> Iterator[tuple[_Question, ItemMapping]]:
+    """Yield the questions of all drafts; add drafts whose answers no convention fits to those refused."""
     for drafts, mapping in forms:
-        by_file: dict[str, list[Draft]] = {}
-        for draft in drafts:
-            by_file.setdefault(file_of(draft.where), []).append(draft)
         # files may have conventions of their own
-        for group in by_file.values():
-            with_choices = [draft for draft in group if draft.choices.texts]
-            without = [draft for draft in group if not draft.choices.texts]
-            for part, read in ((with_choices, _with_choices), (without, _without_choices)):
-                try:
-                    questions += [(question, mapping) for question in read(part, mapping, built)]
-                except DatasetError as error:
-                    built.refused += [(draft.where, str(error)) for draft in part]
-    return questions
+        groups: dict[tuple[str, bool], list[Draft]] = {}
+        for draft in drafts:
+            groups.setdefault((file_of(draft.where), bool(draft.choices.texts)), []).append(draft)
+        for (_, has_choices), group in groups.items():
+            read = _with_choices if has_choices else _without_choices
+            try:
+                yield from ((question, mapping) for question in read(group, mapping, built))
+            except DatasetError as error:
+                built.refused += [(draft.where, str(error)) for draft in group]
 
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
@@ -145,18 +141,24 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     convention = _convention(drafts, mapping)
     answered = list(_answered(drafts, convention, mapping, built))
     place = _only_place(answered)
-    hidden = place is not None and mapping.counted == "auto" and convention != "text"
-    if hidden and not _are_marked(drafts):
-        raise DatasetError(
-            f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
-            f"are hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
-        )
+    if place is not None and mapping.counted == "auto" and convention != "text":
+        _check_not_hidden(drafts, mapping, convention)
     if place == _FIRST and not mapping.distractors:
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
     if mapping.distractors or place == _FIRST:
         answered = [_shuffled(draft, right) for draft, right in answered if _can_be_shuffled(draft, built)]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in answered)
     return [_chosen(draft, right, mapping, several=several) for draft, right in answered]
+
+
+def _check_not_hidden(drafts: Sequence[Draft], mapping: ItemMapping, convention: str) -> None:
+    """Refuse answers that name the same place everywhere, unless the choices mark the right ones."""
+    unmarked = [draft for draft in drafts if draft.choices.right is None]
+    if unmarked:
+        raise DatasetError(
+            f"the answers of {mapping.answer or 'the labels'!r} are all {unmarked[0].answer!r:.60}, as where they are "
+            f"hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
+        )
 
 
 def _answered(
@@ -177,10 +179,6 @@ def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
     unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
     rows = [(answer, choices) for answer, choices in unmarked if not _hides(answer)]
     return find_convention(rows, mapping.answer or "labels") if rows else "letter"
-
-
-def _are_marked(drafts: Sequence[Draft]) -> bool:
-    return all(draft.choices.right is not None for draft in drafts)
 
 
 def _only_place(answered: Sequence[tuple[Draft, frozenset[int]]]) -> frozenset[int] | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
+from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.values import Choices, as_text, is_missing, literal, read_choices
 from pytest_adaptive_eval.mappings import ItemMapping
@@ -375,6 +376,5 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
         return True
     if names.is_about(name) and not named_apart:
         return False
-    texts = [_begin(value) for value in values if isinstance(value, str | list | Mapping)]
-    words = [len(text.split()) + sum(ord(letter) >= 0x2E80 for letter in text) // 2 for text in texts]
+    words = [count_words(_begin(value)) for value in values if isinstance(value, str | list | Mapping)]
     return bool(words) and median(words) >= (_LONGER if named_apart else _LONG)

@@ -128,13 +128,17 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
     texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
     if texts is not None:
         return _of_lists(texts, lists)
-    entries = list(value.values())
     lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
-    if not lettered and all(isinstance(entry, int | float) for entry in entries):
-        best = max(entries, default=0)
-        right = frozenset(n for n, score in enumerate(entries) if score == best > 0)
-        return Choices(tuple(map(str, value)), (), right)
-    return Choices(tuple(map(as_text, entries)), tuple(PREFIX.sub("", str(key)) for key in value))
+    if not lettered and all(isinstance(entry, int | float) for entry in value.values()):
+        return _of_scores(value)
+    return Choices(tuple(map(as_text, value.values())), tuple(PREFIX.sub("", str(key)) for key in value))
+
+
+def _of_scores(value: Mapping[str, float]) -> Choices:
+    """Return the choices of an object of scores; the best ones above 0 are right."""
+    best = max(value.values(), default=0)
+    right = frozenset(n for n, score in enumerate(value.values()) if score == best > 0)
+    return Choices(tuple(map(str, value)), (), right)
 
 
 def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
