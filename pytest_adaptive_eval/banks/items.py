@@ -6,7 +6,7 @@ import importlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -82,18 +82,12 @@ def parse_item(
     where = f"{where}: item {item_id!r}"
     prompt, meta = data.get("prompt", ""), data.get("meta", {})
     textless = meta.get("textless") is True  # a bank from responses alone has no texts
-    _check_question(data, where, textless)
+    for fault in _question_faults(data, textless):
+        raise BankError(f"{where}: {fault}")
     grader = data.get("grader", "choice" if data.get("choices") else "exact")
     if grader in grader_kinds() and not (textless or "".join(data.get("answer", "")).strip()):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
-    max_tokens = meta.get("max_tokens", 1)
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
-    if not isinstance(shown := meta.get(CHOICES_SHOWN, True), bool):
-        raise BankError(f"{where}: meta.{CHOICES_SHOWN} is {shown!r:.80}, expected true or false")
-    if GONE_EXPRESSION in meta:
-        raise BankError(f"{where}: meta.{GONE_EXPRESSION} is gone: write the values, and leave the key out")
     item = Item(
         id=item_id,
         prompt=prompt,
@@ -168,50 +162,59 @@ def _one_answer(value: Any, where: str) -> str:
     return value
 
 
-def _check_question(data: Mapping[str, Any], where: str, textless: bool) -> None:
-    """Refuse an item without a question, or with malformed lists."""
+def _question_faults(data: Mapping[str, Any], textless: bool) -> Iterator[str]:
+    """Yield what is wrong with the question of an item, the first that matters first."""
     if not (textless or data.get("prompt") or data.get("messages") or data.get("images")):
-        raise BankError(f"{where}: no prompt, messages or images; add one")
+        yield "no prompt, messages or images; add one"
     for name in ("images", "choices", "category", "formats"):
-        if name in data and not all(isinstance(value, str) for value in data[name]):
-            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
-    _check_messages(data.get("messages", []), where)
-    _check_turns(data, where)
-    _check_images(data.get("images", []), where)
+        if not all(isinstance(value, str) for value in data.get(name, ())):
+            yield f"{name} is {data[name]!r:.80}, expected a list of strings"
+    yield from _message_faults(data.get("messages", []))
+    yield from _turn_faults(data)
+    yield from _image_faults(data.get("images", []))
+    meta = data.get("meta", {})
+    max_tokens = meta.get("max_tokens", 1)
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        yield f"meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1"
+    for name, default in ((CHOICES_SHOWN, True), (LENIENT, False)):
+        value = meta.get(name, default)
+        if not isinstance(value, bool):
+            yield f"meta.{name} is {value!r:.80}, expected true or false"
+    if GONE_EXPRESSION in meta:
+        yield f"meta.{GONE_EXPRESSION} is gone: write the values, and leave the key out"
 
 
-def _check_messages(messages: Sequence[Any], where: str) -> None:
-    """Refuse messages without a role, or without content that is a text or parts."""
+def _message_faults(messages: Sequence[Any]) -> Iterator[str]:
+    """Yield messages without a role, or without content that is a text or parts."""
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
-            raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
-        if not isinstance(message["content"], str | list):
-            raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
+            yield f'message {message!r:.80}, expected {{"role": ..., "content": ...}}'
+        elif not isinstance(message["content"], str | list):
+            yield f"the content {message['content']!r:.80} of a message, expected a text or parts"
 
 
-def _check_turns(data: Mapping[str, Any], where: str) -> None:
-    """Refuse further prompts that are not texts, too long, or without an earlier prompt."""
+def _turn_faults(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield further prompts that are not texts, too long, or without an earlier prompt."""
     turns = data.get("turns", [])
     if not all(isinstance(turn, str) and turn.strip() for turn in turns):
-        raise BankError(f"{where}: turns is {turns!r:.80}, expected a list of texts, the further prompts of the user")
+        yield f"turns is {turns!r:.80}, expected a list of texts, the further prompts of the user"
     if turns and not (data.get("prompt") or data.get("messages")):
-        raise BankError(f"{where}: turns follow a prompt or messages, and the item has neither; add the first prompt")
-    if (length := sum(map(len, turns))) > MOST_CHARACTERS:
-        raise BankError(
-            f"{where}: turns have {length} characters, at most {MOST_CHARACTERS} are possible; shorten them"
-        )
+        yield "turns follow a prompt or messages, and the item has neither; add the first prompt"
+    length = sum(map(len, turns))
+    if length > MOST_CHARACTERS:
+        yield f"turns have {length} characters, at most {MOST_CHARACTERS} are possible; shorten them"
 
 
-def _check_images(images: Sequence[str], where: str) -> None:
-    """Refuse image names outside the bank's folder, or without an image suffix."""
+def _image_faults(images: Sequence[str]) -> Iterator[str]:
+    """Yield image names outside the bank's folder, or without an image suffix."""
     for image in images:
         path = PurePosixPath(image)
         if not image.isprintable():
-            raise BankError(f"{where}: the image's name {image!r:.80} has unprintable characters; rename the file")
+            yield f"the image's name {image!r:.80} has unprintable characters; rename the file"
         if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
-            raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
+            yield f"image {image!r} lies outside the bank's folder; copy it into the bank"
         if path.suffix.lower() not in _IMAGE_SUFFIXES:
-            raise BankError(f"{where}: image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}")
+            yield f"image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}"
 
 
 def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | None:
@@ -253,10 +256,8 @@ def _check_answer(item: Item, where: str) -> None:
 
 def _check_strictness(item: Item, where: str) -> None:
     """Refuse an expected answer that wrong answers match too, unless the item's ``meta`` allows it."""
-    if (lenient := item.meta.get(LENIENT, False)) is True:
+    if item.meta.get(LENIENT, False):
         return
-    if lenient is not False:
-        raise BankError(f"{where}: meta.{LENIENT} is {lenient!r:.80}, expected true or false")
     kind = grader_kinds().get(item.grader)
     for answer in item.answers:
         if kind is None:
