@@ -23,6 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -243,13 +244,13 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         raise BankError(
             f"{path / strange[0]} would be run by pytest and does not belong in a bank; inspect and remove it"
         )
-    about = _read_about(path)
+    about, typed = _read_about(path)
     columns = _read_columns(path / "params.npz")
     ids = _Ids(columns["ids"])
     texts = path / "items.jsonl"
     if (size := texts.stat().st_size) != about.get("items_bytes"):
         raise _edited(texts, f"it has {size} bytes, bank.json says {about.get('items_bytes')}")
-    names, expected = about.get("categories", []), str(about.get("items_hash"))
+    names, expected = typed.categories, str(about.get("items_hash"))
     codes = columns["category"]
     in_range = (codes >= 0) & (codes < len(names))
     bank = ItemBank(
@@ -264,10 +265,10 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         scale=str(about.get("scale", "")),
         content_hash=str(about.get("content_hash", "")),
         categories=list(map([*names, ""].__getitem__, np.where(in_range, codes, -1).tolist())),
-        subjects=tuple(about.get("subjects", ())),
-        accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
-        accuracy_ranges=_accuracy_ranges(path / "bank.json", about.get("accuracy_ranges", [])),
-        report=MappingProxyType(about.get("report", {})),
+        subjects=typed.subjects,
+        accuracies=typed.accuracies,
+        accuracy_ranges=typed.accuracy_ranges,
+        report=MappingProxyType(typed.report),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
         in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
         predictor=_predictor(path, about["predictor"]) if "predictor" in about else None,
@@ -281,8 +282,23 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
     return bank
 
 
-def _read_about(path: Path) -> dict[str, Any]:
-    """Return the content of bank.json, with names and report of the right types."""
+class _Names(msgspec.Struct):
+    """Names and figures in bank.json; banks of early versions have no accuracies.
+
+    Args:
+        accuracies: Of the calibration subjects.
+        accuracy_ranges: Their least and largest accuracies; empty where no score is missing.
+    """
+
+    categories: list[str] = []
+    subjects: tuple[str, ...] = ()
+    accuracies: tuple[float, ...] = ()
+    accuracy_ranges: tuple[tuple[float, float], ...] = ()
+    report: dict[str, Any] = {}
+
+
+def _read_about(path: Path) -> tuple[dict[str, Any], _Names]:
+    """Return the content of bank.json, and the part of it that is typed."""
     try:
         about = json.loads(read_regular(path / "bank.json", follow=False))
     except (ValueError, RecursionError) as error:
@@ -293,30 +309,10 @@ def _read_about(path: Path) -> dict[str, Any]:
             f"{path / 'bank.json'}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank "
             "again or upgrade the package"
         )
-    for key in ("categories", "subjects"):
-        if not isinstance(names := about.get(key, []), list) or not all(isinstance(name, str) for name in names):
-            raise BankError(f"{path / 'bank.json'}: {key} is {names!r:.80}, expected names; write the bank again")
-    if not isinstance(report := about.get("report", {}), dict):
-        raise BankError(f"{path / 'bank.json'}: report is {report!r:.80}, expected an object; write the bank again")
-    return about
-
-
-def _accuracies(path: Path, values: Any) -> tuple[float, ...]:
-    """Return the calibration subjects' accuracies; banks of early versions have none."""
-    if not isinstance(values, list):
-        raise BankError(f"{path}: accuracies is {values!r:.80}, expected a list of numbers; calibrate the bank again")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BankError(f"{path}: accuracies holds {value!r:.80}, expected numbers; calibrate the bank again")
-    return tuple(values)
-
-
-def _accuracy_ranges(path: Path, pairs: Any) -> tuple[tuple[float, float], ...]:
-    """Return the least and largest accuracies of the calibration subjects; empty where no score is missing."""
-    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise BankError(f"{path}: accuracy_ranges is {pairs!r:.80}, expected pairs; calibrate the bank again")
-    low, high = (_accuracies(path, [pair[end] for pair in pairs]) for end in (0, 1))
-    return tuple(zip(low, high, strict=True))
+    try:
+        return about, msgspec.convert(about, _Names)
+    except msgspec.ValidationError as error:
+        raise BankError(f"{path / 'bank.json'}: {error}; write the bank again") from None
 
 
 def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:

@@ -66,21 +66,21 @@ def test_ranges_of_accuracies_are_kept_where_scores_are_missing(tmp_path):
     path = tmp_path / "x.bank" / "bank.json"
     for wrong in ([0.5, 0.7], [[0.5], [0.7, 0.7]], {"a": 1}, None):
         path.write_text(json.dumps({**json.loads(path.read_text()), "accuracy_ranges": wrong}))
-        with pytest.raises(BankError, match=r"accuracy_ranges is .*, expected pairs"):
+        with pytest.raises(BankError, match=r"bank\.json: .* at `\$\.accuracy_ranges"):
             read_bank(tmp_path / "x.bank")
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (None, r"bank\.json: accuracies is None, expected a list"),
-        ({"a": 0.5}, r"bank\.json: accuracies is {'a': 0\.5}, expected a list"),
-        ([0.5, "0.7"], r"bank\.json: accuracies holds '0\.7', expected numbers"),
-        ([0.5, True], r"bank\.json: accuracies holds True, expected numbers"),
+        (None, r"bank\.json: .*got `null` - at `\$\.accuracies`"),
+        ({"a": 0.5}, r"bank\.json: .*got `object` - at `\$\.accuracies`"),
+        ([0.5, "0.7"], r"bank\.json: .*got `str` - at `\$\.accuracies\[1\]`"),
+        ([0.5, True], r"bank\.json: .*got `bool` - at `\$\.accuracies\[1\]`"),
         ([0.5], "expected 2 accuracies or none, got 1"),
-        ([0.5, 70], r"subject 'b' has accuracy 70 in \[70, 70\], expected numbers in \[0, 1\]"),
+        ([0.5, 70], r"subject 'b' has accuracy 70.0 in \[70.0, 70.0\], expected numbers in \[0, 1\]"),
         ([float("nan"), 0.5], "subject 'a' has accuracy nan"),
-        ([10**400, 0.5], "subject 'a' has accuracy 10000"),
+        ([10**400, 0.5], r"Number out of range - at `\$\.accuracies\[0\]`"),
     ],
 )
 def test_wrong_accuracies_are_refused(tmp_path, value, message):
@@ -455,18 +455,18 @@ def test_parameters_of_another_fit_and_edited_texts_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("categories", 7, "categories is 7, expected names"),
-        ("categories", None, "categories is None, expected names"),
-        ("subjects", True, "subjects is True, expected names"),
-        ("subjects", ["a", 1], r"subjects is \['a', 1\], expected names"),
-        ("report", [], r"report is \[\], expected an object"),
+        ("categories", 7, r"got `int` - at `\$\.categories`"),
+        ("categories", None, r"got `null` - at `\$\.categories`"),
+        ("subjects", True, r"got `bool` - at `\$\.subjects`"),
+        ("subjects", ["a", 1], r"got `int` - at `\$\.subjects\[1\]`"),
+        ("report", [], r"got `array` - at `\$\.report`"),
     ],
 )
 def test_parts_of_another_type_are_named(tmp_path, key, value, message):
     write(tmp_path / "x.bank")
     path = tmp_path / "x.bank" / "bank.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(BankError, match=rf"bank\.json: {message}; write the bank again"):
+    with pytest.raises(BankError, match=rf"bank\.json: .*{message}; write the bank again"):
         read_bank(tmp_path / "x.bank")
 
 
