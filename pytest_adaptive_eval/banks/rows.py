@@ -272,8 +272,9 @@ def rows_of_columns(data: Any) -> list[dict[str, Any]]:
         return []
     columns: list[Any] = list(data.values())
     if all(isinstance(column, dict) and column and next(iter(column)).isdecimal() for column in columns):
-        keys = [list(column) for column in columns]
-        columns = [list(column.values()) for column in columns] if keys.count(keys[0]) == len(keys) else [None]
+        if any(column.keys() != columns[0].keys() for column in columns):
+            return []
+        columns = [list(column.values()) for column in columns]
     are_lists = all(isinstance(column, list) and not _objects(column) for column in columns)
     if not are_lists or len(set(map(len, columns))) > 1:
         return []

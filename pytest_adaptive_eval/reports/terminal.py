@@ -28,6 +28,9 @@ _MARKUP: Mapping[Outcome, Markup] = {
     Outcome.INCONCLUSIVE: {"yellow": True, "bold": True},
     Outcome.ERROR: {"red": True, "bold": True},
 }
+_HEADS = ("subject", "bank", "ability", "accuracy", "asked")
+_END = "ended because"  #: Head of the last column, which moves to a second line in a narrow terminal.
+_RIGHT = ("ability", "asked")  #: Columns that are aligned to the right.
 WRONG, WRONG_LINES = 5, 2  #: Wrong answers, and lines of a question or an answer.
 _NAME, _SENTENCE = 60, 600  #: Columns of a name, and of an error or a note; the record has all of it.
 
@@ -146,28 +149,30 @@ def warning_lines(record: RunRecord, width: int) -> list[Line]:
 
 
 def _interviews(entries: Sequence[ReportView], width: int) -> list[Line]:
-    """Return each interview's result, then the meaning of its numbers."""
-    lines: list[Line] = []
+    """Return a table where it fits, else a block per interview; then the meaning of the columns."""
     shown = [view for view in entries if view.record.is_interview]
-    for view in shown:
-        lines += [*_result(view, width), *_void(view.record.void, width)]
+    rows = [_cells(view) for view in shown]
+    ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
+    heads = {name: name for name in _HEADS}
+    widths = {name: max(columns(row[name]) for row in (heads, *rows)) for name in _HEADS}
+    table_width = sum(widths.values()) + 2 * (len(_HEADS) - 1)
+    end_width = width - table_width - 2
+    end_column = end_width >= max(len(_END), min(map(columns, ends)))
+    lines: list[Line] = []
+    fits = table_width <= width
+    if fits:
+        head = _row(heads, widths) + (f"  {_END}" if end_column else "")
+        lines.append(((head, _BOLD),))
+    for view, row, ending in zip(shown, rows, ends, strict=True):
+        if not fits:
+            lines += _block(row, ending, width)
+        elif end_column and columns(ending) <= end_width:
+            lines += _styled([f"{_row(row, widths)}  {ending}"])
+        else:
+            lines += _styled([_row(row, widths).rstrip(), *wrap(ending, width, "    ")])
+        lines += _void(view.record.void, width)
     note = words.interval_note([view.record for view in shown], "")
     return [*lines, *_styled(wrap(note, width), {"light": True})]
-
-
-def _result(view: ReportView, width: int) -> list[Line]:
-    """Return subject and bank, the named numbers, and the reason of the end."""
-    subject = clean_terminal(view.subject or "-", _NAME, keep_end=True)
-    bank = clean_terminal(view.place or "-", _NAME)
-    lines = _styled(wrap(f"{subject} on {bank}", width, "  ", ""), _BOLD)
-    end = clean_terminal(view.end, _SENTENCE)
-    text = "  "
-    for fact in (f"ability {view.ability}", f"accuracy {view.result}", f"asked {view.asked}", end):
-        if text.strip() and columns(text) + 3 + columns(fact) > width:
-            lines += _styled([text])
-            text = "  "
-        text += f" · {fact}" if text.strip() else fact
-    return [*lines, *_styled(wrap(text.strip(), width, "  "))]
 
 
 def _void(error: str, width: int) -> list[Line]:
@@ -186,6 +191,36 @@ def _lines_of_others(record: RunRecord, width: int) -> list[Line]:
         lines += [((first[: len(name)], _BOLD), (first[len(name) :], _PLAIN)), *_styled(more)]
         lines += _void(view.record.void, width)
     return lines
+
+
+def _cells(view: ReportView) -> dict[str, str]:
+    return {
+        "subject": clean_terminal(view.subject or "-", _NAME, keep_end=True),
+        "bank": clean_terminal(view.place or "-", _NAME),
+        "ability": view.ability,
+        "accuracy": view.result,
+        "asked": view.asked,
+    }
+
+
+def _row(cells: Mapping[str, str], widths: Mapping[str, int]) -> str:
+    padded = []
+    for name, width in widths.items():
+        padding = " " * (width - columns(cells[name]))
+        padded.append(padding + cells[name] if name in _RIGHT else cells[name] + padding)
+    return "  ".join(padded)
+
+
+def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
+    """Return subject and bank, the named numbers, and the reason of the end."""
+    lines: list[Line] = _styled(wrap(f"{row['subject']} on {row['bank']}", width, "  ", ""), _BOLD)
+    text = "  "
+    for field in (*(f"{name} {row[name]}" for name in ("ability", "accuracy", "asked")), end):
+        if text.strip() and columns(text) + 3 + columns(field) > width:
+            lines += _styled([text])
+            text = "  "
+        text += field if not text.strip() else f" · {field}"
+    return [*lines, *_styled(wrap(text.strip(), width, "  "))]
 
 
 REASON_LINES, NAME, CLAIM = 2, 60, 600  #: Most lines of a reason, columns of a name, and characters of a claim.

@@ -126,7 +126,7 @@ REFUSED_ONE_BY_ONE = {
             lambda n: [f"Which {n}?", *four(n)[:3], "nan" if third(n) else four(n)[3], "ABC"[n % 3]],
         ),
         third,
-        "the choice 'nan' may stand for no value: give --set missing=nan if it does, or --set missing= if it is a text",
+        "the choice 'nan' may mean no value: give --set missing=nan if it does, or --set missing= if it is a text",
     ),
     "a choice twice": (
         [
@@ -166,17 +166,17 @@ REFUSED_ONE_BY_ONE = {
     "a free answer NA": (
         table("question,answer", lambda n: [f"What is {n}?", "NA" if third(n) else f"{WORDS[n % 11]} tree {n}"]),
         third,
-        "the answer 'NA' may stand for no value",
+        "the answer 'NA' may mean no value",
     ),
     "-1 where no answer is negative": (
         asking("How many are {}?", answer=lambda n: -1 if third(n) else n),
         third,
-        "the answer '-1' may stand for no value: give --set missing=-1",
+        "the answer '-1' may mean no value: give --set missing=-1",
     ),
     "a dash among classes": (
         asking(label=lambda n: "-" if third(n) else ("entailment", "neutral")[n % 2]),
         third,
-        "the answer '-' may stand for no value",
+        "the answer '-' may mean no value",
     ),
     "a solution without its end": (
         asking(answer=lambda n: "I add them up and get it." if some(n) else f"I add.\n#### {n}"),
@@ -279,7 +279,7 @@ REFUSED_WHOLE = {
     ),
     "numbers of choices that the questions list": (
         asking("Which is {}? (A) one (B) two", answer_index=lambda n: n % 2),
-        "the numbers in 'answer_index' may stand for 2 classes",
+        "the numbers in 'answer_index' may mean 2 classes",
     ),
     "ratings of texts": (
         table("text,label", lambda n: [f"You are number {n}.", n / 40 + 0.01]),
@@ -310,7 +310,7 @@ REFUSED_WHOLE = {
     ),
     "0 and 1 to questions for yes or no": (
         asking("Is {} red?", answer=lambda n: n % 2),
-        "may stand for 2 classes; give --set choices=.*--set counted=0, or --set grader=numeric",
+        "may mean 2 classes; give --set choices=.*--set counted=0, or --set grader=numeric",
     ),
     "two readings of a list in a text": (
         asking(answer=lambda n: f"['a', 'b{n}']"),
@@ -461,6 +461,12 @@ def test_a_letter_with_the_text_of_its_choice_is_the_choice(tmp_path):
     items = imported(tmp_path, rows).items
     assert [(item.grader, item.answer) for item in items[:3]] == [("choice", letter) for letter in "ABC"]
     assert items[1].grade("B. Bo") == 1
+
+
+def test_long_hostile_texts_are_read_in_time(tmp_path):
+    long = "a. " * 40_000 + "A " * 40_000 + "(" * 40_000
+    rows = [{"question": f"{n} {long}", " " * 60_000 + "x": "y", "answer": "A"} for n in range(4)]
+    assert len(imported(tmp_path, rows).refused) == 4
 
 
 def test_zeros_before_a_number_do_not_count(tmp_path):

@@ -84,7 +84,7 @@ def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
     rows = [{"doc": {"text": f"film {n} was {'good' if n % 2 else 'bad'}"}, "label": n % 2} for n in range(6)]
     path = write(tmp_path, "a.jsonl", rows)
     why = reason(imported(path, question="doc.text", answer="label"))
-    assert re.search(r"stand for 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0", why)
+    assert re.search(r"mean 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0", why)
     options = {"question": "Review: {doc.text}", "choices": split_list("'negative','positive'"), "counted": "0"}
     items = imported(path, **options).items
     assert items[1].prompt == (

@@ -123,8 +123,8 @@ def test_names_and_ids_of_any_script(lab: Any) -> None:
         ('bank = "toy.jsonl"\nmodel = "replay:none.csv"\n', 3, "recorded answers 'none.csv' cannot be read"),
         (
             'bank = "toy.jsonl"\nmodel = "replay:a.csv"\nmodel_options = { colour = 1 }\n',
-            4,
-            "options of replay:a.csv: unknown setting 'colour'",
+            3,
+            "'replay:a.csv' has no option colour",
         ),
     ],
 )

@@ -65,7 +65,7 @@ def text_of(report: str, run: RunRecord) -> str:
 @pytest.mark.parametrize(
     ("report", "dash"),
     [
-        ("terminal", "ability - · accuracy - · asked 3/640"),
+        ("terminal", "        -  -         3/640"),
         ("history", "  -  void  "),
         ("junit", "ability -, accuracy -"),
         ("page", "Accuracy over the whole bank"),

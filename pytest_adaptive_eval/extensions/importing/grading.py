@@ -41,8 +41,8 @@ _OPERATED = re.compile(r"[\^√π∞=<>≤≥]|\d\s?[a-z](?![A-Za-z])|[a-z)]\s?[
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
 #: Choices that a question lists, behind letters with a mark, or behind letters alone.
-_MARKED = re.compile(r"(?:\A|[\s(\[])[(\[]?[Aa][)\].:、．]\s*\S.*?(?:[\s(\[])[(\[]?[Bb][)\].:、．]\s*\S", re.DOTALL)
-_LISTED = re.compile(rf"{_MARKED.pattern}|\sA\s+\S.*?\sB\s+\S.*?\sC\s+\S", re.DOTALL)
+_MARKED = [re.compile(rf"(?:\A|[\s(\[])[(\[]?[{letters}][)\].:、．]\s*\S") for letters in ("Aa", "Bb")]
+_LETTERED = [re.compile(rf"\s{letter}\s+\S") for letter in "ABC"]
 #: A letter, one with the text of its choice, and several letters.
 _LETTER = re.compile(r"\(?([A-Ja-j])\)?\.?")
 _WITH_TEXT, _LETTERS = re.compile(r"[(\[]?([A-J])[)\].:]\s+\S.*", re.DOTALL), re.compile(r"[A-J]{2,10}")
@@ -50,7 +50,7 @@ _WITH_TEXT, _LETTERS = re.compile(r"[(\[]?([A-J])[)\].:]\s+\S.*", re.DOTALL), re
 _PLAIN = re.compile(r"[^\W_](?:[\w\s.,'’&/:-]*[\w.)'’])?\s*(?:\([^()]*\))?")
 _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
-#: Numbers that may be one with a decimal comma, or two; and numbers that may stand for classes.
+#: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
 _COMMA, _CODE = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+"), re.compile(r"\d{1,2}")
 _CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)")
 #: Pairs of words for yes and no, and the words of each value.
@@ -134,7 +134,7 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
 
 
 def _is_open(value: Any, grader: str) -> bool:
-    """Return whether an answer is a list, or a text that holds one, of which the grader does not say how it is read."""
+    """Return whether an answer is a list, or a text that holds one, and the grader does not say how it is read."""
     if isinstance(value, list):
         return not (ungraded(grader) or grader in ("literal", "json"))
     return not grader and isinstance(literal(value), list)
@@ -213,8 +213,8 @@ def is_list(text: str) -> bool:
     return isinstance(literal(text), list | tuple | dict) or bool(_ENTRIES.fullmatch(text.strip()))
 
 
-def how_to_tell(word: str) -> str:
-    """Return the options that say what a text stands for."""
+def how_to_say(word: str) -> str:
+    """Return the options that say what a text means."""
     return f"give --set missing={word} if it does, or --set missing= if it is a text"
 
 
@@ -225,11 +225,11 @@ class GraderChoice:
         keys: All questions without choices.
         given: Grader that the mapping names; empty for none.
         name: Field of the answers, for messages.
-        told: Whether the mapping says which texts stand for no value.
+        missing_stated: Whether the mapping says which texts mean no value.
     """
 
-    def __init__(self, keys: Sequence[Key], given: str, name: str, *, told: bool) -> None:
-        self._given, self._name, self._told = given, name, told
+    def __init__(self, keys: Sequence[Key], given: str, name: str, *, missing_stated: bool) -> None:
+        self._given, self._name, self._missing_stated = given, name, missing_stated
         firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
         self._hides = _may_hide(firsts)
         letters = sum(bool(_LETTER.fullmatch(text)) for text in firsts)
@@ -248,16 +248,16 @@ class GraderChoice:
         """
         if self._problem:
             raise DatasetError(self._problem)
-        if not (self._told or ungraded(self._given) or self._given == "literal"):
+        if not (self._missing_stated or ungraded(self._given) or self._given == "literal"):
             self._check_present(key)
         return self._by_given(key) if self._given else self._by_kind(key)
 
     def _check_present(self, key: Key) -> None:
-        """Refuse an answer that may stand for no value."""
+        """Refuse an answer that may mean no value."""
         words = [text for text in key.answers if may_be_missing(text) or text in _DASHES]
         word = words[0] if words else "-1" if self._hides and key.answers[0] == "-1" else ""
         if word:
-            raise DatasetError(f"the answer {word!r} may stand for no value: {how_to_tell(word)}")
+            raise DatasetError(f"the answer {word!r} may mean no value: {how_to_say(word)}")
 
     def _by_given(self, key: Key) -> Graded:
         grader = self._given
@@ -286,8 +286,8 @@ class GraderChoice:
     def _letters(self, key: Key) -> str:
         """Return the letters of choices that a question lists and its answer names; empty for other answers."""
         text = key.answers[0].strip()
-        listed = bool(_LISTED.search(key.question))
-        if re.fullmatch(r"\d", text) and _MARKED.search(key.question):
+        listed = _come_in_order(_MARKED, key.question) or _come_in_order(_LETTERED, key.question)
+        if re.fullmatch(r"\d", text) and _come_in_order(_MARKED, key.question):
             raise DatasetError(
                 f"the answer is the number {text}, and the question lists choices by letters; give --set "
                 f"answer='letter({self._name})' where they count from 0, or 'letter({self._name}, `1`)', or --set "
@@ -331,7 +331,7 @@ def _problem_of(firsts: Sequence[str], questions: Sequence[str], name: str) -> s
         )
     if all(map(_CODE.fullmatch, kinds)):
         return _problem_of_codes(kinds, len(firsts), name)
-    words = [_count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
+    words = [count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
     sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
     if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
         return (
@@ -342,23 +342,34 @@ def _problem_of(firsts: Sequence[str], questions: Sequence[str], name: str) -> s
 
 
 def _problem_of_codes(kinds: Collection[str], count: int, name: str) -> str:
-    """Return that small numbers may stand for classes, by the name of their field or since they are 0 and 1."""
+    """Return that small numbers may mean classes, by the name of their field or since they are 0 and 1."""
     flags = set(kinds) == {"0", "1"} and count >= _CODES_FROM
     if not (flags or (_CODED.fullmatch(name) and count >= 3 * len(kinds) > 3)):
         return ""
     listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
     return (
-        f'the numbers in {name!r} may stand for {len(kinds)} classes; give --set choices="{listed}" and --set '
+        f'the numbers in {name!r} may mean {len(kinds)} classes; give --set choices="{listed}" and --set '
         f"counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
     )
 
 
 def _grader_of_labels(labels: Sequence[str]) -> str:
-    """Return the grader for labels: of truth values, of letters that stand for no choice, or of choices."""
+    """Return the grader for labels: of truth values, of letters that name no choice, or of choices."""
     truths = {truth_of(label) for label in labels}
     if len(truths) == len(labels) and None not in truths:
         return "yesno"
     return "exact" if min(map(len, labels), default=0) == 1 else "choice"
+
+
+def _come_in_order(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    """Return whether a text has a match of each pattern after the one before."""
+    at = 0
+    for pattern in patterns:
+        match = pattern.search(text, at)
+        if match is None:
+            return False
+        at = match.end() - 1
+    return True
 
 
 def together(answers: Sequence[str]) -> Graded:
@@ -413,7 +424,7 @@ def _is_from_question(answer: str, question: str) -> bool:
     return sum(word in question for word in words) >= _KIND * len(words)
 
 
-def _count_words(answer: str) -> int:
+def count_words(answer: str) -> int:
     """Return the number of words of a text; two characters of a script without spaces are one."""
     wide = sum(ord(letter) >= 0x2E80 for letter in answer)
     return len(re.sub(r"[^\x00-\u2e7f]", " ", answer).split()) + (wide + 1) // 2

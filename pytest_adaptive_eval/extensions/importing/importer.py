@@ -58,7 +58,7 @@ class Imported:
     Args:
         facts: Source, licence, hashes of the files and the mapping, for the bank's report.
         proposed: Whether the mapping follows from names, and a person has to confirm it.
-        unused: Fields that no question uses, those that questions may need first.
+        unused: Fields that no question uses; first the ones that questions may need.
     """
 
     items: list[Item]

@@ -41,9 +41,11 @@ _INSTRUCTIONS = {
     "exact_match": "Answer with a few words.",
     "exact": "End with a line `Answer: <answer>`.",
 }
-#: Choices that name others by their letters, and those that name the ones above.
+#: Choices that name others by their letters, and ones that name the choices above.
 _NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
 _ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
+#: Characters of a choice that may name the choices above.
+_SENTENCE = 500
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FIRST = frozenset({0})
 Names = tuple[str, ...]
@@ -119,23 +121,19 @@ def file_of(where: str) -> str:
 
 def _questions(
     forms: Sequence[tuple[Sequence[Draft], ItemMapping]], built: Built
-) -> list[tuple[_Question, ItemMapping]]:
-    """Return the questions of all drafts; add drafts whose answers no convention fits to those refused."""
-    questions: list[tuple[_Question, ItemMapping]] = []
+) -> Iterator[tuple[_Question, ItemMapping]]:
+    """Yield the questions of all drafts; add drafts whose answers no convention fits to those refused."""
     for drafts, mapping in forms:
-        by_file: dict[str, list[Draft]] = {}
-        for draft in drafts:
-            by_file.setdefault(file_of(draft.where), []).append(draft)
         # files may have conventions of their own
-        for group in by_file.values():
-            with_choices = [draft for draft in group if draft.choices.texts]
-            without = [draft for draft in group if not draft.choices.texts]
-            for part, read in ((with_choices, _with_choices), (without, _without_choices)):
-                try:
-                    questions += [(question, mapping) for question in read(part, mapping, built)]
-                except DatasetError as error:
-                    built.refused += [(draft.where, str(error)) for draft in part]
-    return questions
+        groups: dict[tuple[str, bool], list[Draft]] = {}
+        for draft in drafts:
+            groups.setdefault((file_of(draft.where), bool(draft.choices.texts)), []).append(draft)
+        for (_, has_choices), group in groups.items():
+            read = _with_choices if has_choices else _without_choices
+            try:
+                yield from ((question, mapping) for question in read(group, mapping, built))
+            except DatasetError as error:
+                built.refused += [(draft.where, str(error)) for draft in group]
 
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
@@ -143,18 +141,24 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     convention = _convention(drafts, mapping)
     answered = list(_answered(drafts, convention, mapping, built))
     place = _only_place(answered)
-    hidden = place is not None and mapping.counted == "auto" and convention != "text"
-    if hidden and not _are_marked(drafts):
-        raise DatasetError(
-            f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
-            f"are hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
-        )
+    if place is not None and mapping.counted == "auto" and convention != "text":
+        _check_not_hidden(drafts, mapping, convention)
     if place == _FIRST and not mapping.distractors:
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
     if mapping.distractors or place == _FIRST:
         answered = [_shuffled(draft, right) for draft, right in answered if _can_be_shuffled(draft, built)]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in answered)
     return [_chosen(draft, right, mapping, several=several) for draft, right in answered]
+
+
+def _check_not_hidden(drafts: Sequence[Draft], mapping: ItemMapping, convention: str) -> None:
+    """Refuse answers that name the same place everywhere, unless the choices mark the right ones."""
+    unmarked = [draft for draft in drafts if draft.choices.right is None]
+    if unmarked:
+        raise DatasetError(
+            f"the answers of {mapping.answer or 'the labels'!r} are all {unmarked[0].answer!r:.60}, as where they are "
+            f"hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
+        )
 
 
 def _answered(
@@ -175,10 +179,6 @@ def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
     unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
     rows = [(answer, choices) for answer, choices in unmarked if not _hides(answer)]
     return find_convention(rows, mapping.answer or "labels") if rows else "letter"
-
-
-def _are_marked(drafts: Sequence[Draft]) -> bool:
-    return all(draft.choices.right is not None for draft in drafts)
 
 
 def _only_place(answered: Sequence[tuple[Draft, frozenset[int]]]) -> frozenset[int] | None:
@@ -202,7 +202,7 @@ def _shuffled(draft: Draft, right: frozenset[int]) -> tuple[Draft, frozenset[int
     """
     texts = draft.choices.texts
     digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
-    order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
+    order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n][:_SENTENCE])), digests[n]))
     draft.choices = draft.choices._replace(texts=tuple(texts[n] for n in order))
     return draft, frozenset(map(order.index, right))
 
@@ -225,8 +225,8 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         word = as_text(answer)
         none = "no answer" if _hides(answer) else f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
-    told = choices.right is not None or mapping.answer_kind or are_marks(as_list(answer), len(choices.texts))
-    if len(right) > 1 and not told:
+    stated = choices.right is not None or mapping.answer_kind or are_marks(as_list(answer), len(choices.texts))
+    if len(right) > 1 and not stated:
         raise DatasetError(
             f"the answer {answer!r:.60} names {len(right)} choices; give --set answer_kind=all where these are right "
             "together, or any where each of them is"
@@ -267,7 +267,7 @@ def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built
         except DatasetError as error:
             built.refuse(draft, error)
     name = mapping.answer or ", ".join(mapping.accepted)
-    choice = GraderChoice([key for _, key in keys], mapping.grader, name, told=mapping.missing is not None)
+    choice = GraderChoice([key for _, key in keys], mapping.grader, name, missing_stated=mapping.missing is not None)
     questions: list[_Question] = []
     for draft, key in keys:
         try:

@@ -128,7 +128,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
 
 
 def _partly(answer: Any, choices: Choices, reader: str) -> frozenset[int]:
-    """Return the choices that an answer names; none if it is no list and names all."""
+    """Return the choices that an answer names; none if it is a text and names all."""
     found = named(answer, choices, reader)
     return found if len(found) < len(choices.texts) or isinstance(answer, list) else frozenset()
 

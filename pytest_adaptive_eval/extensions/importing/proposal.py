@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
+from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.values import Choices, as_text, is_missing, literal, read_choices
 from pytest_adaptive_eval.mappings import ItemMapping
@@ -47,7 +48,7 @@ class Unused(NamedTuple):
 
 
 class _Fields:
-    """Fields of records by expression, and those that a mapping does not use yet."""
+    """Fields of records by expression, and the ones that a mapping does not use yet."""
 
     def __init__(self, records: Sequence[TableRecord], used: Iterable[str]) -> None:
         self.records, self.used = records, set(used)
@@ -81,7 +82,7 @@ class _Fields:
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
         for text in expressions:
-            for part in re.split(r"\s*\|\|\s*|\{|\}\s*", text):
+            for part in map(str.strip, re.split(r"\|\||[{}]", text)):
                 self.used |= {part, part.partition("[")[0]}
 
     def first(self, key: str) -> str:
@@ -192,7 +193,7 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
-    """Return columns in order from 0, 1 or A, as far as they follow each other."""
+    """Return columns in order from 0, 1 or A, up to the first gap."""
     label = next((name for name in ("0", "1", "A") if name in members), "")
     run = []
     while label in members:
@@ -338,7 +339,7 @@ def is_complete(mapping: ItemMapping) -> bool:
 
 
 def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str] = ()) -> list[Unused]:
-    """Return the fields that a mapping does not use, those that questions may need first."""
+    """Return the fields that a mapping does not use; first the ones that questions may need."""
     used = used_fields(mapping) | set(ignore)
     fields = _Fields(records, used)
     read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
@@ -375,6 +376,5 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
         return True
     if names.is_about(name) and not named_apart:
         return False
-    texts = [_begin(value) for value in values if isinstance(value, str | list | Mapping)]
-    words = [len(text.split()) + sum(ord(letter) >= 0x2E80 for letter in text) // 2 for text in texts]
+    words = [count_words(_begin(value)) for value in values if isinstance(value, str | list | Mapping)]
     return bool(words) and median(words) >= (_LONGER if named_apart else _LONG)

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.grading import how_to_tell
+from pytest_adaptive_eval.extensions.importing.grading import how_to_say
 from pytest_adaptive_eval.extensions.importing.values import (
     Choices,
     as_list,
@@ -178,7 +178,7 @@ class RecordReader:
         return label
 
     def _is_missing(self, value: Any) -> bool:
-        """Return whether a value is none, or a text that the mapping says stands for none."""
+        """Return whether a value is none, or a text that the mapping says means none."""
         return is_missing(value) or as_text(value) in (self.mapping.missing or ())
 
     def _alternatives(self, record: TableRecord, answer: Any, distractors: Sequence[Any]) -> Choices:
@@ -194,7 +194,7 @@ class RecordReader:
         return self._whole(choices)
 
     def _beside(self, answer: Any, distractors: Sequence[Any]) -> Choices:
-        """Return the right alternative and the wrong ones, which may stand in one text."""
+        """Return the right alternative and the wrong ones, which may be in one text."""
         right = as_text(next(iter(as_list(answer)), ""))
         wrong: list[str] = []
         for cells in map(as_list, distractors):
@@ -215,7 +215,7 @@ class RecordReader:
             raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
         unsure = [text for text in choices.texts if may_be_missing(text) and text != "None"]
         if unsure and self.mapping.missing is None:
-            raise DatasetError(f"the choice {unsure[0]!r} may stand for no value: {how_to_tell(unsure[0])}")
+            raise DatasetError(f"the choice {unsure[0]!r} may mean no value: {how_to_say(unsure[0])}")
         return choices
 
 

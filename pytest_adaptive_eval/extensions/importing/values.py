@@ -15,7 +15,7 @@ _LONGEST = 200_000
 _TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence")
 _LABEL_KEYS = ("label", "key", "id", "letter", "name", "option", "identifier")
 _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
-#: Texts that tables hold where there is no value.  Each may as well be a text.
+#: Texts that tables have for a missing value.  Each may as well be a text.
 _MISSING_WORDS = frozenset(["nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"])
 #: Words before the letter or number of a choice.
 PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
@@ -44,7 +44,7 @@ def is_missing(value: Any) -> bool:
 
 
 def may_be_missing(text: str) -> bool:
-    """Return whether a text such as ``NaN`` or ``N/A`` may stand for no value."""
+    """Return whether a text such as ``NaN`` or ``N/A`` may mean no value."""
     return text.strip() in _MISSING_WORDS
 
 
@@ -128,13 +128,17 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
     texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
     if texts is not None:
         return _of_lists(texts, lists)
-    entries = list(value.values())
     lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
-    if not lettered and all(isinstance(entry, int | float) for entry in entries):
-        best = max(entries, default=0)
-        right = frozenset(n for n, score in enumerate(entries) if score == best > 0)
-        return Choices(tuple(map(str, value)), (), right)
-    return Choices(tuple(map(as_text, entries)), tuple(PREFIX.sub("", str(key)) for key in value))
+    if not lettered and all(isinstance(entry, int | float) for entry in value.values()):
+        return _of_scores(value)
+    return Choices(tuple(map(as_text, value.values())), tuple(PREFIX.sub("", str(key)) for key in value))
+
+
+def _of_scores(value: Mapping[str, float]) -> Choices:
+    """Return the choices of an object of scores; the best ones above 0 are right."""
+    best = max(value.values(), default=0)
+    right = frozenset(n for n, score in enumerate(value.values()) if score == best > 0)
+    return Choices(tuple(map(str, value)), (), right)
 
 
 def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
@@ -168,7 +172,7 @@ def _column(value: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
 
 
 def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
-    """Return the choices of HELM's references, of which those with the tag ``correct`` are right."""
+    """Return the choices of HELM's references; the tag ``correct`` marks the right ones."""
     tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])
     return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
 

@@ -92,9 +92,7 @@ def _run(options: argparse.Namespace) -> int:
     screen.progress(f"reading {source}")
     with import_items(source, settings, options.preset) as imported:
         screen.progress("")
-        say(list(_report(imported, source)))
-        if imported.proposed or options.output is None:
-            say(list(_examples(imported.items)))
+        _show(imported, options)
         if imported.proposed:
             _confirm(imported, options)
         elif not options.partial:
@@ -106,14 +104,20 @@ def _run(options: argparse.Namespace) -> int:
             return PASSED
         held_out = _hold_out(imported) if options.examples is not None and not shots else []
         _write(imported, options)
-        mapping = imported.parts[0].mapping
     if shots:
-        split = replace(settings, split=shots, files="", labels=None)
-        split = split if options.preset else replace(split, mapping=mapping)
-        _write_examples(options, split, imported.items)
+        mapping = settings.mapping if options.preset else imported.parts[0].mapping
+        settings = replace(settings, mapping=mapping, split=shots, files="", labels=None)
+        _write_examples(options, settings, imported.items)
     elif options.examples is not None:
         _write_items(options, held_out, "that the bank does not have")
     return PASSED
+
+
+def _show(imported: Imported, options: argparse.Namespace) -> None:
+    """Print the mapping and what was refused, and two items of a proposal or if nothing is written."""
+    say(list(_report(imported, options.source[0])))
+    if imported.proposed or options.output is None:
+        say(list(_examples(imported.items)))
 
 
 def _confirm(imported: Imported, options: argparse.Namespace) -> None:
@@ -171,10 +175,10 @@ def _says_what_is_asked(imported: Imported) -> bool:
     from pytest_adaptive_eval.extensions.importing.names import PLAIN, normal
 
     mapping, items = imported.parts[0].mapping, imported.items
-    told = mapping.context or mapping.instruction or normal(mapping.question.partition("}")[0]) not in PLAIN
-    return bool(told) or 2 * sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items) > len(
-        items
-    )
+    asked = mapping.context or mapping.instruction or normal(mapping.question.partition("}")[0]) not in PLAIN
+    return bool(asked) or 2 * sum(
+        "?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items
+    ) > len(items)
 
 
 #: Items that a data set of one split gives as examples, and the share of its items that they are at most.
