@@ -90,20 +90,27 @@ def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Respon
     both give one constant answer, and do not merge families of several members.
     """
     families = list(responses.families)
-    members = Counter(families)
-    names = copies(responses) if firsts is None else firsts
-    pairs = [(s, responses.subjects.index(first)) for s, first in enumerate(names)]
-    pairs = [(s, first) for s, first in pairs if s != first]
-    foreign = [(s, first) for s, first in pairs if families[s] != families[first]]
-    unexplained = _unexplained(responses) if foreign else set()
-    for s, first in pairs:
-        several = min(members[responses.families[s]], members[responses.families[first]]) > 1
-        if several and s in unexplained:
-            continue
+    for s, first in _duplicates(responses, copies(responses) if firsts is None else firsts):
         old, new = families[s], families[first]
         families = [new if name == old else name for name in families]
     together = replace(responses, families=tuple(families))
     return replace(together, weights=effective_weights(together))
+
+
+def _duplicates(responses: Responses, firsts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of subjects that merge their families."""
+    families = responses.families
+    members = Counter(families)
+    pairs = [(s, responses.subjects.index(first)) for s, first in enumerate(firsts)]
+    pairs = [(s, first) for s, first in pairs if s != first]
+    foreign = any(families[s] != families[first] for s, first in pairs)
+    unexplained = _unexplained(responses) if foreign else set()
+    merging = []
+    for s, first in pairs:
+        several = min(members[families[s]], members[families[first]]) > 1
+        if not several or s not in unexplained:
+            merging.append((s, first))
+    return merging
 
 
 def _unexplained(responses: Responses) -> set[int]:

@@ -125,19 +125,10 @@ def _reporting(file: Path) -> Iterator[None]:
 
 def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Completion]]:
     """Return the name of a subject in a matrix, and its answers by item id."""
-    chosen: MatrixRow | None = None
-    names: list[str] = []
     table = MatrixTable(file)
     if table.corner not in SUBJECT_WORDS:
         raise ConfigError(f"{file}, line 1: the first column is {table.corner!r}, expected 'subject', then item ids")
-    for row in table:
-        names.append(row.identity)
-        if subject in (None, row.identity):
-            chosen = row
-    if chosen is None or (subject is None and len(names) > 1):
-        near = difflib.get_close_matches(subject or "", names, 5, 0.0)
-        fault = f"{len(names)} subjects" if subject is None else f"no subject {subject!r}"
-        raise ConfigError(f"{file} has {fault}; choose one, such as {', '.join(map(repr, near)) or 'none'}")
+    chosen = _row_of(table, file, subject)
     cells = Cells()
     try:
         scores = [cells[cell] for cell in chosen.cells]
@@ -149,6 +140,21 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
         for item, score in zip(table.columns, scores, strict=True)
     }
     return chosen.identity, answers
+
+
+def _row_of(table: MatrixTable, file: Path, subject: str | None) -> MatrixRow:
+    """Return the row of a subject, or the only row without a name."""
+    chosen: MatrixRow | None = None
+    names: list[str] = []
+    for row in table:
+        names.append(row.identity)
+        if subject in (None, row.identity):
+            chosen = row
+    if chosen is None or (subject is None and len(names) > 1):
+        near = difflib.get_close_matches(subject or "", names, 5, 0.0)
+        fault = f"{len(names)} subjects" if subject is None else f"no subject {subject!r}"
+        raise ConfigError(f"{file} has {fault}; choose one, such as {', '.join(map(repr, near)) or 'none'}")
+    return chosen
 
 
 def _read_json_lines(file: Path) -> dict[str, Completion]:

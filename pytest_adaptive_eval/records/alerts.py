@@ -55,12 +55,15 @@ def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, repo
     counts = [counted(len(alarms), "drop")] if alarms else []
     if refused:
         counts.append(f"{counted(len(refused), 'gate')} not passed")
-    about = ""
-    if run:
-        subjects = dict.fromkeys(interview.subject.name or "unnamed" for interview in run.interviews)
-        about = _inert(", ".join([f"run {run.run}", run.started, *list(subjects)[:5]]))
+    about = _about(run) if run else ""
     title = f"Adaptive evaluation: {', '.join(counts) or 'no drop, and no gate that did not pass'}"
     return Alert(title, about, tuple(map(_inert, sentences)), report_url)
+
+
+def _about(run: RunRecord) -> str:
+    """Return a run's name, its start and some of its subjects."""
+    subjects = dict.fromkeys(interview.subject.name or "unnamed" for interview in run.interviews)
+    return _inert(", ".join([f"run {run.run}", run.started, *list(subjects)[:5]]))
 
 
 def _inert(text: str) -> str:

@@ -265,9 +265,7 @@ class _Watch:
         if self.now >= BASELINE:
             self.errors += self.squared[self.now]
         variance = max(self.squared[self.now], self.errors / max(self.now + 1, BASELINE))
-        residual = 0.0
-        if self.weight:
-            residual = (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
+        residual = self._residual(variance)
         odd = False
         if self.now >= BASELINE:
             odd = self._add_to_sums(self._score(residual, family), _ONE_RUN * most_sum)
@@ -278,11 +276,7 @@ class _Watch:
         self.residuals.append(residual if inside and self.weight else None)
         raised = not self.alarmed and self.fall > most_sum
         if raised:
-            since = self._change()
-            level, _, runs = self._mean(range(since))
-            self.drops.append(_Drop(self.now, since, level, runs, self.now))
-            self._restart(since, rose=False)
-            self.fall = _HELD
+            self._drop()
         elif self.rise > most_sum and self.now - self.rise_start + 1 >= BASELINE:
             self._restart(self.rise_start, rose=True)
         if self.alarmed:
@@ -291,6 +285,20 @@ class _Watch:
         if self.fall == 0.0:
             self._join()
         return raised
+
+    def _residual(self, variance: float) -> float:
+        """Return the distance of the run from the level, in standard errors; 0 without a level."""
+        if not self.weight:
+            return 0.0
+        return (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
+
+    def _drop(self) -> None:
+        """Begin a drop, from the run of the change on."""
+        since = self._change()
+        level, _, runs = self._mean(range(since))
+        self.drops.append(_Drop(self.now, since, level, runs, self.now))
+        self._restart(since, rose=False)
+        self.fall = _HELD
 
     def _add_to_sums(self, z: float, most: float) -> bool:
         """Add a run's score to the sums of falls and rises, at most `most`, and return whether it is more."""

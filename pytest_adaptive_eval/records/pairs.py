@@ -78,9 +78,8 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
     were not drawn at random have no part.
     """
     groups: dict[tuple[str, int | None], list[EvaluationRecord]] = {}
-    for record in evaluations:
-        if record.is_interview and not record.levels and not record.void and record.scored:
-            groups.setdefault((record.nodeid, record.policy.seed), []).append(record)
+    for record in filter(_takes_part, evaluations):
+        groups.setdefault((record.nodeid, record.policy.seed), []).append(record)
     names = _names(list(groups))
     found = [(names[key], *pair) for key, records in groups.items() for pair in combinations(_subjects(records), 2)]
     reasons = [compare(first.record, second.record).refused for _, first, second in found]
@@ -96,6 +95,10 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
             interval = _subtracted(alone(first), alone(second), bound)
         pairs.append(Pair(name, (first.name, second.name), interval, shared, reason))
     return pairs
+
+
+def _takes_part(record: EvaluationRecord) -> bool:
+    return record.is_interview and not record.levels and not record.void and bool(record.scored)
 
 
 def _names(keys: Sequence[tuple[str, int | None]]) -> dict[tuple[str, int | None], str]:

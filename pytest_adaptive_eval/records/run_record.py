@@ -302,11 +302,7 @@ class EvaluationRecord(Record, kw_only=True):
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
         asked = self.by_item()
-        columns: dict[str, Any] = {}
-        for name, attribute in _COLUMNS.items():  # None becomes NaN
-            columns[name] = np.array([getattr(entry, attribute) for entry in asked], dtype=np.float64)
-        if self._may_lack_propensities():
-            columns["propensities"] = np.full(len(asked), np.nan)
+        columns = self._columns(asked)
         items = range(len(asked)) if index is None else [index[a.item] for a in asked]
         noise = self.decoding_noise.allowed if self.decoding_noise else 0.0
         first = set(self.policy.asked_first)
@@ -318,9 +314,14 @@ class EvaluationRecord(Record, kw_only=True):
         awaited = statuses.index(Status.NOT_AWAITED) if Status.NOT_AWAITED in statuses else None
         return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed, awaited=awaited)
 
-    def _may_lack_propensities(self) -> bool:
+    def _columns(self, asked: Sequence[Administration]) -> dict[str, Any]:
+        columns: dict[str, Any] = {}
+        for name, attribute in _COLUMNS.items():  # None becomes NaN
+            columns[name] = np.array([getattr(entry, attribute) for entry in asked], dtype=np.float64)
         policy = self.policy
-        return policy.floor is not None and policy.floor < GATE_FLOOR and policy.selector != "random"
+        if policy.floor is not None and policy.floor < GATE_FLOOR and policy.selector != "random":
+            columns["propensities"] = np.full(len(asked), np.nan)  # no bound holds for them
+        return columns
 
     @property
     def projection(self) -> Interval | None:

@@ -124,17 +124,26 @@ def _among(tokens: Iterable[_LineToken], texts: Collection[str]) -> list[_LineTo
     return [token for token in tokens if token[1][0] in texts]
 
 
-def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
-    """Return the source without a tenth of its tokens per level, one of `NEEDED` alone on its line."""
-    lines = program.source().splitlines()
+def _missing_tokens(
+    rng: random.Random, lines: Sequence[str], program: Program, level: int, untold: Collection[int]
+) -> list[_LineToken]:
+    """Draw the tokens that a source lacks, in which one line of each untold step lacks one."""
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
     hidden = set(chain.from_iterable(lines_of_untold))
     told = _tokens(lines, [i for i in range(1, len(lines)) if i not in hidden])
     needed = rng.choice(_among(told, NEEDED))
     others = [token for token in told if token[0] != needed[0]]
-    missing = [needed, *rng.sample(others, min(max(1, len(told) * level // 10) - 1, len(others)))]
+    count = max(1, len(told) * level // 10) - 1
+    missing = [needed, *rng.sample(others, min(count, len(others)))]
     missing += [rng.choice(_among(_tokens(lines, numbers), RECOVERABLE)) for numbers in lines_of_untold]
+    return missing
+
+
+def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
+    """Return the source without a tenth of its tokens per level, one of `NEEDED` alone on its line."""
+    lines = program.source().splitlines()
+    missing = _missing_tokens(rng, lines, program, level, untold)
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)
     for i, match in missing:
         before, after = lines[i][: match.start()], lines[i][match.end() :]

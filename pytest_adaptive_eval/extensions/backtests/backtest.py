@@ -207,6 +207,13 @@ def _spread(values: Sequence[float]) -> float:
     return 1.96 * float(array.std(ddof=1)) if len(array) > 1 else float("nan")
 
 
+def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
+    """Return a contender's policy for a budget."""
+    made = contender.policy
+    policy = made if isinstance(made, Policy) else made(train, embeddings, count, seed)
+    return replace(policy, budget=count)
+
+
 def backtest(
     responses: Responses,
     split: Split,
@@ -243,11 +250,7 @@ def backtest(
         fit = _bank_recipe(contender, recipe)
         assisted = fit == recipe and some_assisted
         bank = banks.of_all(fit, assisted)
-        policies = []
-        for count in counts.values():
-            made = contender.policy
-            policy = made if isinstance(made, Policy) else made(train, embeddings, count, seed)
-            policies.append(replace(policy, budget=count))
+        policies = [_policy(contender, train, embeddings, count, seed) for count in counts.values()]
         tables: Sequence[Conformal | None] = [None] * len(policies)
         if intervals and contender.estimate == "projection" and conformal_possible(calibrating, confidence):
             again = partial(banks.of_part, fit, assisted)

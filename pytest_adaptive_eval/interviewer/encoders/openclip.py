@@ -101,14 +101,7 @@ class OpenClipEmbedder:
 
     def embed(self, bank: ItemBank) -> Array:
         """Return embeddings, shape (n, d), or (n, 2 d) with ``concat``; raise BankError if an item lacks the input."""
-        texts: dict[int, str] = {}
-        pictured: list[int] = []
-        for n, item in enumerate(bank.items):
-            text = text_of(item)
-            if text and self._part != "image":
-                texts[n] = text
-            if item.images and self._part != "text":
-                pictured.append(n)
+        texts, pictured = self._read(bank.items)
         complete = set(texts) & set(pictured) if self._part == "concat" else set(texts) | set(pictured)
         lacking = [item for n, item in enumerate(bank.items) if n not in complete]
         if lacking:
@@ -120,6 +113,18 @@ class OpenClipEmbedder:
             return self._pictures(bank.items, pictured)
         rows = self._texts(texts, len(bank)), self._pictures(bank.items, pictured)
         return unit_rows(np.concatenate(rows, axis=1) if self._part == "concat" else rows[0] + rows[1], self.name)
+
+    def _read(self, items: Sequence[Item]) -> tuple[dict[int, str], list[int]]:
+        """Return the texts to be encoded by the item's place, and the places of items with pictures to be encoded."""
+        texts: dict[int, str] = {}
+        pictured: list[int] = []
+        for n, item in enumerate(items):
+            text = text_of(item)
+            if text and self._part != "image":
+                texts[n] = text
+            if item.images and self._part != "text":
+                pictured.append(n)
+        return texts, pictured
 
     def _texts(self, texts: dict[int, str], n: int) -> Array:
         """Return directions of texts, shape (n, d), 0 without a text; equal texts are encoded once."""

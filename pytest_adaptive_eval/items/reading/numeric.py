@@ -130,10 +130,7 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
-    bold: set[Number] = set()
-    for part in _BOLD.findall(text)[-_BOLDEST:]:
-        if _SHORT.fullmatch(part):
-            bold.update(_first(part))
+    bold = _in_bold(text)
     listed = list(bold) if len(bold) == 1 else _alone(text)
     if listed:
         return listed
@@ -146,6 +143,15 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
         if numbers:
             return _after_verb(numbers, plain) or _groups(_fresh(numbers, asked), plain)[-1]
     return []
+
+
+def _in_bold(text: str) -> set[Number]:
+    """Return the numbers that the last short texts in bold begin with."""
+    bold: set[Number] = set()
+    for part in _BOLD.findall(text)[-_BOLDEST:]:
+        if _SHORT.fullmatch(part):
+            bold.update(_first(part))
+    return bold
 
 
 def _fresh(numbers: list[Number], asked: frozenset[Fraction]) -> list[Number]:

@@ -40,16 +40,21 @@ async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, A
     return data
 
 
+def _unpacker(response: httpcore2.Response) -> Any:
+    """Return what decompresses a reply, or None for a plain one."""
+    name = header(response, "content-encoding").lower()
+    if name in ("gzip", "x-gzip", "deflate"):
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either header
+    if name not in ("", "identity"):
+        raise RefusedReply(f"unexpected content encoding {excerpt(name)}")
+    return None
+
+
 async def read_bytes(response: httpcore2.Response, most: int) -> bytearray | None:
     """Return the body of a reply, decompressed, or None when it has more than `most` bytes."""
-    name = header(response, "content-encoding").lower()
-    unpack: Any = None
-    if name in ("gzip", "x-gzip", "deflate"):
-        unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either header
-    elif name not in ("", "identity"):
-        raise RefusedReply(f"unexpected content encoding {excerpt(name)}")
-    raw, sent = bytearray(), 0
-    pieces = 0
+    unpack = _unpacker(response)
+    raw = bytearray()
+    sent = pieces = 0
     async for chunk in response.aiter_stream():
         sent += len(chunk)
         try:

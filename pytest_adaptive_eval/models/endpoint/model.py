@@ -180,8 +180,8 @@ class EndpointModel(Model):
             chats = [chat_of_messages(added(messages, candidate)) for candidate in candidates]
         except BankError as error:
             return Preference(unknown, Status.ERROR, f"{type(error).__name__}: {error}")
-        bodies = [self._endpoint.body(chat, 1, **_likelihood_fields(self._top)) for chat in chats]
-        deliveries = self._endpoint.post(bodies)
+        fields = _likelihood_fields(self._top)
+        deliveries = self._endpoint.post([self._endpoint.body(chat, 1, **fields) for chat in chats])
         replies = list(map(read_reply, deliveries))
         tables = list(map(first_token, deliveries))
         usage = sum((reply.cost for reply in replies), Usage())

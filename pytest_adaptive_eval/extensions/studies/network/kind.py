@@ -20,6 +20,7 @@ from pytest_adaptive_eval.extensions.studies.network.declare import (
 )
 from pytest_adaptive_eval.extensions.studies.network.labels import Label, read_labels, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.extensions.studies.network.result import (
     NetworkResult,
     area_difference,
@@ -222,20 +223,18 @@ class NetworkPlan(Plan):
             ),
             "last_level": Bounded((None, *last, *no_group)),
         }
-        closed = {}
-        for node in nodes:
-            if not node.opened:
-                before = " and ".join(node.after)
-                closed[node.name] = (
-                    f"{node.name} stayed closed, since {before} did not surely reach an area of {node.opens_at:g}"
-                )
         return replace(
             self.void(""),
             quantities=quantities,
             asked=len(opened),
             difference=partial(_difference, result),
-            unmeasured=closed,
+            unmeasured={node.name: _why_closed(node) for node in nodes if not node.opened},
         )
+
+
+def _why_closed(node: NodeResult) -> str:
+    before = " and ".join(node.after)
+    return f"{node.name} stayed closed, since {before} did not surely reach an area of {node.opens_at:g}"
 
 
 def _difference(result: NetworkResult, metric: str, subject: str, baseline: Result, confidence: float) -> Interval:

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, Config
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, MemberCall, assess
-from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
+from pytest_adaptive_eval.extensions.studies.peers.result import Assessment, Attempt
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.extensions.studies.several import (
     Member,
@@ -279,17 +279,21 @@ def _reasons(assessment: Assessment) -> str:
     attempts = [attempt for panel_round in assessment.rounds for attempt in panel_round.attempts]
     votes = [vote for attempt in attempts for vote in attempt.votes if vote is not None]
     if not assessment.accepted:
-        came = sum(bool(attempt.task) for attempt in attempts)
-        text = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
-        if votes:
-            needed = number(assessment.settings.mean, 1)
-            text += f", and the votes had a mean of {number(fmean(votes), 1)} where {needed} is needed"
+        text = _rejected(attempts, votes, assessment.settings.mean)
     useless = _useless(assessment)
     if useless:
         text += f"; unusable: {useless}"
     if not votes and attempts:
         caps = "task_tokens and rank_tokens"
         text += f". Choose chat models that follow instructions; if replies are truncated, raise {caps} in [eval.panel]"
+    return text
+
+
+def _rejected(attempts: Sequence[Attempt], votes: Sequence[int], least: float) -> str:
+    came = sum(bool(attempt.task) for attempt in attempts)
+    text = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
+    if votes:
+        text += f", and the votes had a mean of {number(fmean(votes), 1)} where {number(least, 1)} is needed"
     return text
 
 

@@ -198,6 +198,15 @@ def _columns(nodes: Sequence[NodeRow]) -> list[list[NodeRow]]:
     return columns
 
 
+def _corners(columns: Sequence[Sequence[NodeRow]], height: int) -> dict[str, tuple[int, float]]:
+    """Return the upper left corner of each node's box."""
+    corners: dict[str, tuple[int, float]] = {}
+    for n, column in enumerate(columns, 1):
+        for k, node in enumerate(column):
+            corners[node.name] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+    return corners
+
+
 def network_picture(account: NetworkAccount, key: str) -> Markup:
     """Return the drawing of a network, from the interviewee at the left to the last nodes at the right.
 
@@ -205,10 +214,7 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
     """
     columns = _columns(account.nodes)
     height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN
-    corners: dict[str, tuple[int, float]] = {}
-    for n, column in enumerate(columns, 1):
-        for k, node in enumerate(column):
-            corners[node.name] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+    corners = _corners(columns, height)
     start = (10, height / 2 - _HEIGHT / 2)
     nodes = [node for column in columns for node in column]
     edges = []
