@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "subjects"))
 from real_servers import CHECKPOINT, llama_cpp, write_gguf
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import load_model
 
 BANK = Path(__file__).parents[1] / "fixtures" / "banks" / "text.bank"
@@ -43,7 +42,7 @@ def main() -> None:
     expected = [answer.text for answer in answers["in this process"]]
     for way, found in answers.items():
         same = sum(answer.text == text for answer, text in zip(found, expected, strict=True))
-        scores = [answer.response(item, WRONG).score or 0.0 for item, answer in zip(items, found, strict=True)]
+        scores = [answer.response(item).score or 0.0 for item, answer in zip(items, found, strict=True)]
         print(f"{way}: accuracy {sum(scores) / len(items):.3f}, {same} of {len(items)} answers equal", flush=True)
 
 

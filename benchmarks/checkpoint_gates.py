@@ -28,7 +28,6 @@ from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.records.baseline import read_baseline
 
@@ -65,7 +64,7 @@ def sampled(bank: ItemBank, checkpoint: str, seed: int) -> Array:
     for start in range(0, len(items), 64):
         batch = items[start : start + 64]
         for item, answer in zip(batch, subject.answer(batch), strict=True):
-            out.append(answer.response(item, WRONG).score or 0.0)
+            out.append(answer.response(item).score or 0.0)
     return np.array(out)
 
 

@@ -42,7 +42,7 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item, Response, Status
+from pytest_adaptive_eval.items.item import Item, Response, Status
 from pytest_adaptive_eval.ladder.policy import LADDER_POLICY, AdaptiveClimb, Climb
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ LOST, GAINED = 8, 3
 RIGHT = 60
 #: Items that a subject answers with an empty text, whatever their difficulty, and the score that such an answer has.
 EMPTY = 10
-EMPTY_SCORE = Response.of(Status.EMPTY, None, "", "", WRONG).score or 0.0
+EMPTY_SCORE = Response.of(Status.EMPTY, None, "", "").score or 0.0
 #: Sizes of the categories whose accuracies count alike, and right answers in each: the macro accuracy is .6.
 CATEGORY_SIZES, CATEGORY_RIGHT = (60, 25, 15), (42, 15, 6)
 #: Interviews without a decision that are judged all the same.

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.subsets import evolved, item_total
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, Training, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
-from pytest_adaptive_eval.calibration.subsets import evolved, item_total
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.clusters import clusters

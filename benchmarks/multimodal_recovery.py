@@ -4,8 +4,8 @@
 *cross-modal* (only image and text together lower their difficulty much) and half shortcuts (one modality alone does),
 fits, and prints for every seed and at the end: ROC-AUC of finding the cross-modal items by their fitted gain; the
 coverage of nominal 95 % intervals of the four abilities, each in standard deviations of the population, as where a
-scale begins and its unit cannot be told (`MultimodalFit.standing`); and the correlation of those abilities with the
-planted ones. An ability at a bound counts as a miss. ``--grid`` tries all bounds q in place of the planted one.
+scale begins and its unit cannot be told (`benchmarks.multimodal_marginal`); and the correlation of those abilities with
+the planted ones. An ability at a bound counts as a miss. ``--grid`` tries all bounds q in place of the planted one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.multimodal_marginal import standing
 from pytest_adaptive_eval.calibration.multimodal import BOUNDS, fit_multimodal, roc_auc
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities, MultimodalItems
 
@@ -67,16 +68,16 @@ def main() -> None:
             start = time.process_time()
             fit = fit_multimodal(scores, form=form, bounds=BOUNDS if options.grid else (BOUND,), seed=seed)
             middle = time.process_time()
-            standing = fit.standing(scores)
+            found_abilities = standing(scores, fit.items, fit.abilities.theta)
             seconds.append((middle - start, time.process_time() - middle))
             truth = (theta - theta.mean(axis=0)) / theta.std(axis=0)
-            low, high = standing.interval(0.95)
-            coverage.append(((low <= truth) & (truth <= high) & ~standing.at_bound).mean(axis=0))
+            low, high = found_abilities.interval(0.95)
+            coverage.append(((low <= truth) & (truth <= high) & ~found_abilities.at_bound).mean(axis=0))
             found.append(roc_auc(cross, fit.items.cross_gain(fit.abilities.theta)))
             best.append(roc_auc(cross, planted.cross_gain(theta)))
-            bounds.append(standing.at_bound.mean())
-            ended.append(standing.converged)
-            r = [np.corrcoef(standing.value[:, k], theta[:, k])[0, 1] for k in range(4)]
+            bounds.append(found_abilities.at_bound.mean())
+            ended.append(found_abilities.converged)
+            r = [np.corrcoef(found_abilities.value[:, k], theta[:, k])[0, 1] for k in range(4)]
             print(
                 f"{form} seed {seed}: coverage {coverage[-1].round(3).tolist()}, "
                 f"correlation {np.round(r, 3).tolist()}, AUC {found[-1]:.3f} (planted parameters {best[-1]:.3f})",

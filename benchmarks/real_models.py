@@ -85,7 +85,7 @@ BY_TEXT = {
 
 def evaluation(name: str, checkpoint: Path, benchmark: Benchmark, seed: int, threshold: float, stop: str) -> str:
     """Return one evaluation of a TOML file."""
-    asked = 'ask = "likelihood"\nnormalization = "characters"' if benchmark.by_likelihood else f"max_tokens = {CAP}"
+    asked = 'ask = "likelihood-characters"' if benchmark.by_likelihood else f"max_tokens = {CAP}"
     return f"""
 [[eval]]
 name = {json.dumps(name)}

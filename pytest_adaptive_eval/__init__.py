@@ -9,6 +9,7 @@ from typing import Any
 _NAMES = {
     "AdaptiveEvalError": "errors",
     "AdaptiveEvalWarning": "errors",
+    "CallableModel": "models.calling",
     "Completion": "models.base",
     "Completions": "models.reuse",
     "Condition": "gates.condition",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -33,6 +33,19 @@ def check_count(name: str, number: object, least: int = 1) -> None:
     """
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise ConfigError(f"{name} is {number!r}, expected a whole number of at least {least}")
+
+
+def check_faults(faults: Iterable[str], where: str = "", error: type[AdaptiveEvalError] = ConfigError) -> None:
+    """Raise an error at the first fault, if there is one.
+
+    Args:
+        faults: Sentences on what is wrong, what is expected and what to do. A generator's later checks do not run
+            after a fault.
+        where: Place that the sentence begins with.
+        error: Class of the error.
+    """
+    for fault in faults:
+        raise error(f"{where}: {fault}" if where else fault)
 
 
 def check_decoding(temperature: object, seed: object, top_p: object = 1.0) -> None:

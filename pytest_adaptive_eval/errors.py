@@ -83,8 +83,7 @@ class EstimationError(AdaptiveEvalError):
 class Unscored(AdaptiveEvalError):
     """Raised by a subject or a grader that has nothing to grade.
 
-    A fault of the infrastructure leaves the item without a score. With any other status the answer is wrong, unless the
-    evaluation counts unanswered items as missing.
+    A fault of the infrastructure leaves the item without a score. With any other status the answer is wrong.
 
     Args:
         status: A value of `pytest_adaptive_eval.items.item.Status` other than ``ok``.

@@ -25,8 +25,12 @@ GONE: Mapping[str, str] = {
     "backtest --set interviewer": "autojudger's questions are picked by code",
     "backtest --set repeats": "responses in formats are split like others",
     "backtest --set stratify": "raise --splits, which averages over the sizes of the test subjects",
+    "backtest --policy flasheval": "forms of papers are compared by benchmarks/compact_forms.py of the sources",
+    "backtest --policy item-total": "forms of papers are compared by benchmarks/compact_forms.py of the sources",
     "bank twin": "a copy of the bank with swapped images or texts can be written by a script",
     "doctor --ask": "name the model with --model, which asks a server for one token",
+    "gate --rescore": "run pytest with --adaptive-eval-model=replay:RECORD on the evaluation whose gates judge",
+    "gate --gates": "run pytest with --adaptive-eval-model=replay:LOG on the evaluation whose gates judge",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",
 }

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.format_backtests import anchors
+from benchmarks.subsets import evolved, item_total
 from pytest_adaptive_eval.calibration.prediction import form_orders
 from pytest_adaptive_eval.calibration.replay import replay
-from pytest_adaptive_eval.calibration.subsets import evolved, item_total
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import Cluster, MaximumInformation, NearestDifficulty, cluster_order
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels

@@ -35,7 +35,6 @@ from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_files import read_run, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
-from pytest_adaptive_eval.tasks.instructions import read_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +403,6 @@ READERS = {
     "journal": Reader("journal/a.jsonl", _journal, lambda f: Journal(f / "journal" / "a.jsonl").close()),
     "reply cache": Reader("journal/a.jsonl", _journal, _kept),
     "toml": Reader("a.eval.toml", _write("a.eval.toml", _TOML), lambda f: read_toml(f / "a.eval.toml")),
-    "texts": Reader("a.txt", _write("a.txt", "One sentence. Another one."), read_texts),
     "labels": Reader(
         "l.jsonl",
         _write("l.jsonl", '{"node": "a", "item": "a-1-0", "fault": false}\n'),
@@ -419,16 +417,6 @@ READERS = {
         "p.jsonl.gz",
         _write("p.jsonl.gz", gzip.compress(_PARAMETERS.encode())),
         lambda f: read_parameters(f / "p.jsonl.gz", ["q-0", "q-1", "q-2"]),
-    ),
-    "parameters of mirt": Reader(
-        "p.csv",
-        _write("p.csv", '"","a1","d","g","u"\n"q-0",1,0,0,1\n"q-1",1,1,0,1\n'),
-        lambda f: read_parameters(f / "p.csv", ["q-0", "q-1"]),
-    ),
-    "parameters of py-irt": Reader(
-        "p.json",
-        _write("p.json", '{"irt_model": "2pl", "item_ids": {"0": "q-0"}, "diff": [1.0], "disc": [1.0]}'),
-        lambda f: read_parameters(f / "p.json", ["q-0"]),
     ),
     "config.json": Reader("config.json", _checkpoint, preflight),
     "tokenizer.json": Reader("tokenizer.json", _checkpoint, preflight),

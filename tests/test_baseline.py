@@ -12,7 +12,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_again, read_baseline
+from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_baseline
 from pytest_adaptive_eval.records.run_record import Administration
 
 BANK = ItemBank.uncalibrated("toy", [Item(f"q{i}", "?", "a") for i in range(1, 5)])
@@ -36,20 +36,6 @@ def test_the_path_is_kept_as_given_in_the_first_folder_and_in_full_elsewhere(fol
         assert len(file.source.hash) == 16
         assert file.baseline.name == "late"
         np.testing.assert_array_equal(file.baseline.scores, [1, 1, 1, 1])
-        again = read_again(file.source, folders, BANK, "toy")
-        np.testing.assert_array_equal(again.baseline.scores, [1, 1, 1, 1])
-
-
-def test_answers_that_changed_since_the_comparison_are_refused(folders: list[Path]) -> None:
-    path = folders[0] / "old.csv"
-    path.write_text(MATRIX)
-    source = read_baseline("replay:old.csv#early", folders, BANK, "toy").source
-    path.write_text(MATRIX.replace("0.25", "0.5"))
-    with pytest.raises(BaselineError, match=r"old\.csv, whose answers have changed since"):
-        read_again(source, folders, BANK, "toy")
-    path.unlink()
-    with pytest.raises(BaselineError, match=r"was compared with old\.csv, which does not exist any more"):
-        read_again(source, folders, BANK, "toy")
 
 
 def test_a_missing_file_names_every_folder_tried_once(folders: list[Path]) -> None:
@@ -78,11 +64,11 @@ def test_age_is_told_from_thirty_days_on() -> None:
 
 def test_a_change_of_decoding_is_refused_where_both_are_known() -> None:
     file = BaselineFile(Baseline("main", np.ones(4)), "run.json", decoding="d1")
-    file.check(decoding="d1", unanswered="wrong")
-    file.check(decoding="", unanswered="wrong")
-    BaselineFile(file.baseline, "run.json").check(decoding="d1", unanswered="wrong")
+    file.check(decoding="d1")
+    file.check(decoding="")
+    BaselineFile(file.baseline, "run.json").check(decoding="d1")
     with pytest.raises(BaselineError, match=r"run\.json: the decoding settings changed .*\(hash d1 then, d2 now\)"):
-        file.check(decoding="d2", unanswered="wrong")
+        file.check(decoding="d2")
 
 
 def asked(item: str, request: str = "") -> Administration:
@@ -114,20 +100,10 @@ def test_another_request_for_a_common_item_is_refused_where_both_are_known(
         file.check_requests(candidate)
 
 
-@pytest.mark.parametrize(("before", "now"), [("missing", "wrong"), ("wrong", "missing")])
-def test_a_baseline_that_counted_unanswered_items_otherwise_is_refused(before: str, now: str) -> None:
-    baseline = Baseline("main", np.ones(4))
-    BaselineFile(baseline, "run.json").check(decoding="", unanswered=now)  # it has none
-    file = BaselineFile(baseline, "run.json", unanswered=before)
-    file.check(decoding="", unanswered=before)
-    with pytest.raises(BaselineError, match=f'count as {before} in the baseline and as {now} here.*"{before}"'):
-        file.check(decoding="", unanswered=now)
-
-
 def test_the_answers_of_the_model_are_no_baseline_of_it(folders: list[Path]) -> None:
     (folders[0] / "old.csv").write_text(MATRIX)
     early = read_baseline("old.csv#early", folders, BANK, "toy")
     late = read_baseline("old.csv#late", folders, BANK, "toy")
-    early.check(decoding="", unanswered="wrong", checkpoint=late.checkpoint)
+    early.check(decoding="", checkpoint=late.checkpoint)
     with pytest.raises(BaselineError, match="the baseline holds the same answers as the model"):
-        early.check(decoding="", unanswered="wrong", checkpoint=early.checkpoint)
+        early.check(decoding="", checkpoint=early.checkpoint)

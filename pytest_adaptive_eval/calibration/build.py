@@ -28,7 +28,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.text import counted, number
-from pytest_adaptive_eval.types import Bools
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
@@ -112,8 +112,6 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     if not answered.all():
         note(f"left out: {counted(int((~answered).sum()), 'item')} without a response")
     columns = answered if items is None else answered & _with_texts(responses, answered, items, note)
-    if not columns.any():
-        raise ResponsesError(f"{responses.source}: no item has a response: there is nothing to calibrate")
     rows = np.asarray(~np.isnan(responses.scores[:, columns]).all(axis=1))
     if not rows.all():
         note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
@@ -137,7 +135,8 @@ def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], no
         )
     if not with_text.all():
         note(f"left out: {counted(int((~with_text).sum()), 'item')} with responses and without a text")
-    if unanswered := len(ids) - int((with_text & answered).sum()):
+    unanswered = len(ids) - int((with_text & answered).sum())
+    if unanswered:
         note(f"left out: {counted(unanswered, 'item')} with a text and without responses")
     return with_text
 
@@ -146,7 +145,8 @@ def _note_families(
     responses: Responses, grouped_responses: Responses, recipe: Recipe, note: Callable[[str], None]
 ) -> None:
     """Note how many subjects joined the family of another, and that families weigh less than their subjects."""
-    if merged := len(set(responses.families)) - len(set(grouped_responses.families)):
+    merged = len(set(responses.families)) - len(set(grouped_responses.families))
+    if merged:
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
     weights = grouped_responses.weights
     if weights is not None and weights.sum() < WEIGHED * len(weights):
@@ -156,6 +156,10 @@ def _note_families(
             note(f"{count} count as {total} different subjects, by how much each family agrees")
         else:
             note(f"{count}: the engine {recipe.engine} cannot weigh them; each subject counts fully")
+
+
+def _say_nothing(_: str) -> None:
+    pass
 
 
 def calibrate(
@@ -171,8 +175,8 @@ def calibrate(
     predicts: bool = False,
     seed: int = 0,
     force: bool = False,
-    note: Callable[[str], None] = lambda _: None,
-    progress: Callable[[str], None] = lambda _: None,
+    note: Callable[[str], None] = _say_nothing,
+    progress: Callable[[str], None] = _say_nothing,
 ) -> Built:
     """Fit the items, check the fit, and replay interviews for conformal intervals.
 
@@ -200,50 +204,86 @@ def calibrate(
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    fit = given_parameters or recipe(grouped_responses.scores, report_iteration, grouped_responses.weights)
-    in_formats = None
-    if formats is not None:  # of the subjects and items that are left, shape (S, n, F)
-        rows = [formats[0].subjects.index(name) for name in grouped_responses.subjects]
-        columns = {name: n for n, name in enumerate(formats[0].items)}
-        in_formats = formats[0].scores[np.ix_(rows, [columns[name] for name in grouped_responses.items])]
-    # an item counts as answered if it is in any format
-    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
     scores, weights = grouped_responses.scores, grouped_responses.weights
-    checked = None if given_parameters else recipe
+    if given_parameters is None:
+        fit, checked = recipe(scores, report_iteration, weights), recipe
+    else:
+        fit, checked = given_parameters, None
+    answered = None if formats is None else _answered(formats[0], grouped_responses)
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
-    if choice is not None:
-        quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
+    quality = _with_choice(quality, choice)
     texts = _texts(grouped_responses, items)
     scale = None
-    if formats is not None and in_formats is not None and not fit.interrupted:
-        from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
-
-        low = np.array([LOW_QUALITY in item.meta for item in texts])
-        modalities, form = formats[0].modalities, formats[1]
-        scale = format_scale(in_formats, modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
-        quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
-    replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
+    if formats is not None and not fit.interrupted:
+        scale = _scale_of_formats(formats, grouped_responses, texts, recipe, seed, progress)
+        if not scale.report["converged"]:
+            quality = replace(quality, problems=(*quality.problems, _UNSETTLED))
+    settled = not fit.interrupted and (quality.trusted or force)
+    replayable = settled and given_parameters is None
     fits_of_parts = PartFits(recipe)
     designs = None
     if replayable and predicts:
         designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
-
-    longest = max((policy.budget_on(whole) for policy in policies), default=None)
-
-    def refit(part: Responses) -> ItemBank:
-        return _bank_of(fits_of_parts(part), part, designs, longest)
-
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
-        tables = conformal_tables(grouped_responses, refit, policies, bank=whole, seed=seed, progress=progress)
+        longest = max(policy.budget_on(whole) for policy in policies)
+        tables = conformal_tables(
+            grouped_responses,
+            lambda part: _bank_of(fits_of_parts(part), part, designs, longest),
+            policies,
+            bank=whole,
+            seed=seed,
+            progress=progress,
+        )
+    accuracies, ranges = _accuracies(scores, fit, prior_sd(given_parameters is not None))
+    return Built(grouped_responses, texts, fit, quality, tables, accuracies, ranges, scale, whole.predictor)
+
+
+def _in_formats(formats: FormatResponses, responses: Responses) -> Array:
+    """Return the responses in all formats of the subjects and items that are left, shape (S, n, F)."""
+    rows = [formats.subjects.index(name) for name in responses.subjects]
+    columns = {name: n for n, name in enumerate(formats.items)}
+    return np.asarray(formats.scores[np.ix_(rows, [columns[name] for name in responses.items])])
+
+
+def _with_choice(quality: Quality, choice: ModelChoice | None) -> Quality:
+    if choice is None:
+        return quality
+    return replace(quality, details={**quality.details, "choice": choice.to_json()})
+
+
+def _answered(formats: FormatResponses, responses: Responses) -> Bools:
+    """Return whether each subject answered each item in any format, shape (S, n)."""
+    return np.asarray(~np.isnan(_in_formats(formats, responses)).all(axis=2))
+
+
+def _scale_of_formats(
+    formats: tuple[FormatResponses, Form],
+    responses: Responses,
+    items: Sequence[Item],
+    recipe: Recipe,
+    seed: int,
+    progress: Callable[[str], None],
+) -> FormatScale:
+    """Return the scale that is fitted to responses in all formats."""
+    from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
+
+    low = np.array([LOW_QUALITY in item.meta for item in items])
+    in_formats, form = formats
+    scores = _in_formats(in_formats, responses)
+    return format_scale(scores, in_formats.modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
+
+
+def _accuracies(
+    scores: Array, fit: Calibration, sd: float
+) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
+    """Return each subject's accuracy, with predictions of missing scores, and its range whatever they are."""
     missing = np.isnan(scores)
     least, most = (np.where(missing, value, scores).mean(axis=1).tolist() for value in (0.0, 1.0))
-    ranges = tuple(zip(least, most, strict=True))
     if missing.any():
-        scores = np.where(missing, predicted(scores, fit, prior_sd(given_parameters is not None)), scores)
-    accuracies = tuple(scores.mean(axis=1).tolist())
-    return Built(grouped_responses, texts, fit, quality, tables, accuracies, ranges, scale, whole.predictor)
+        scores = np.where(missing, predicted(scores, fit, sd), scores)
+    return tuple(scores.mean(axis=1).tolist()), tuple(zip(least, most, strict=True))
 
 
 def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None, most: int | None = None) -> ItemBank:

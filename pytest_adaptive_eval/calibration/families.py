@@ -91,12 +91,11 @@ def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Respon
     """
     families = list(responses.families)
     members = Counter(families)
-    pairs = [
-        (s, responses.subjects.index(first))
-        for s, first in enumerate(copies(responses) if firsts is None else firsts)
-        if first != responses.subjects[s]
-    ]
-    unexplained = _unexplained(responses) if any(families[s] != families[f] for s, f in pairs) else set()
+    names = copies(responses) if firsts is None else firsts
+    pairs = [(s, responses.subjects.index(first)) for s, first in enumerate(names)]
+    pairs = [(s, first) for s, first in pairs if s != first]
+    foreign = [(s, first) for s, first in pairs if families[s] != families[first]]
+    unexplained = _unexplained(responses) if foreign else set()
     for s, first in pairs:
         several = min(members[responses.families[s]], members[responses.families[first]]) > 1
         if several and s in unexplained:

@@ -9,16 +9,15 @@ decides when to stop and which state to restore, and their ROC-AUC chooses q.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
-from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
-from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.irt.multimodal import (
     AT_BOUND,
     Abilities,
@@ -118,21 +117,6 @@ class MultimodalFit:
         """Return the probabilities of right answers of the calibration subjects, shape (S, n, F)."""
         return self.items.probability(self.abilities.theta)
 
-    def estimate(self, scores: ArrayLike) -> Abilities:
-        """Return abilities by scores (S, n, F) of new subjects, NaN if missing, with the errors of the items."""
-        array = np.asarray(scores, dtype=np.float64)
-        parts = self.items.slopes.shape[-1]
-        flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
-        abilities = estimate_abilities(array.reshape(len(array), -1), *flat, self.population)
-        return with_item_errors(abilities, self.items, self.covariance, ~np.isnan(array))
-
-    def standing(self, scores: ArrayLike) -> Standing:
-        """Return relative abilities of the calibration subjects, from the fitted responses (S, n, F).
-
-        By marginal likelihood, see `multimodal_marginal`: with a hundred subjects and a thousand items some 20 seconds.
-        """
-        return standing(np.asarray(scores, dtype=np.float64), self.items, self.abilities.theta)
-
     def identifiability(self) -> Identifiability:
         """Return the identifiability of the parts by the responses."""
         items, population = self.items, self.population
@@ -180,28 +164,6 @@ def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
     return float(mannwhitneyu(ones, zeros, method="asymptotic").statistic / (len(ones) * len(zeros)))
 
 
-def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:
-    """Return responses (S, n, F) as numbers, NaN where missing.
-
-    Raises:
-        EstimationError: Another shape, a value outside [0, 1], fewer than two subjects, or a subject, item or format
-            without response.
-    """
-    array = np.asarray(scores, dtype=np.float64)
-    formats = len(modalities.formats)
-    if array.ndim != 3 or array.shape[2] != formats or len(array) < 2:
-        raise EstimationError(
-            f"responses have shape {array.shape}; expected two or more subjects x items x {formats} formats"
-        )
-    observed = ~np.isnan(array)
-    if not ((array[observed] >= 0) & (array[observed] <= 1)).all():
-        raise EstimationError("a response is outside [0, 1]; give scores in [0, 1], and NaN where one is missing")
-    for axes, name in (((1, 2), "subject"), ((0, 2), "item"), ((0, 1), "format")):
-        if not (answered := observed.any(axis=axes)).all():
-            raise EstimationError(f"{name} number {int(answered.argmin())} has no response at all; leave it out")
-    return array
-
-
 def fit_multimodal(
     scores: ArrayLike,
     *,
@@ -216,20 +178,16 @@ def fit_multimodal(
     """Fit items and subjects, with q chosen by the ROC-AUC of held-out responses.
 
     Args:
-        scores: Shape (S, n, F). In [0, 1], NaN where missing; formats in the order of `modalities`.
+        scores: Shape (S, n, F). In [0, 1], NaN where missing, but not for a whole subject, item or format; formats in
+            the order of `modalities`.
         modalities: Image and text when omitted.
         bounds: Values of q to try; the first of equal AUC wins.
         seed: Seed of the held-out responses, the starting values and the mini-batches. The same seed gives the same fit
             on one machine.
         progress: Called with q, the step and the held-out loss.
-
-    Raises:
-        EstimationError: See `checked_formats`; or an unknown form, or a bound that is not positive.
     """
     modalities, training = modalities or Modalities(), training or Training()
-    array = checked_formats(scores, modalities)
-    if form not in ("m2", "m3") or not bounds or min(bounds) <= 0:
-        raise EstimationError(f"form {form!r} with bounds {tuple(bounds)!r}: expected m2 or m3, and positive bounds")
+    array = np.asarray(scores, dtype=np.float64)
     rng = np.random.default_rng(seed)
     observed = ~np.isnan(array)
     held_out = observed & (rng.random(array.shape) < training.held_out)
@@ -397,27 +355,30 @@ class _Descent:
         z = torch.addmm(intercepts.reshape(-1, 1), slopes, (q * torch.sigmoid(self.theta)).T).reshape(-1)[self.held_out]
         return float((torch.nn.functional.softplus(z) - self.truth * z).mean()), z
 
+    def _blocks(self) -> Iterator[Any]:
+        """Yield blocks of items without end, each pass over the items in a new order."""
+        while True:
+            order: Any = self.torch.randperm(len(self.a), generator=self.generator).to(self.a.device)
+            yield from order.split(self.training.block)
+
     def run(self, progress: Callable[[float, int, float], None] | None) -> _Result:
         """Descend until the held-out loss no longer falls, and restore the best state."""
         torch, training = self.torch, self.training
-        least, at, worse, step, history = float("inf"), 0, 0, 0, list[float]()
+        least, at, worse, history = float("inf"), 0, 0, list[float]()
         state = [x.clone() for x in self.free]
-        while step < training.steps and worse < training.patience:
-            order = torch.randperm(len(self.a), generator=self.generator).to(self.a.device)
-            for block in order.split(training.block):
-                self._descend(block)
-                step += 1
-                if step % training.every == 0 or step == training.steps:
-                    loss, _ = self._held_out()
-                    history.append(loss)
-                    if progress is not None:
-                        progress(self.q, step, loss)
-                    if loss < least - 1e-5:
-                        least, at, worse, state = loss, step, 0, [x.clone() for x in self.free]
-                    else:
-                        worse += 1
-                if step >= training.steps or worse >= training.patience:
-                    break
+        for step, block in enumerate(islice(self._blocks(), training.steps), 1):
+            self._descend(block)
+            if step % training.every and step != training.steps:
+                continue
+            loss, _ = self._held_out()
+            history.append(loss)
+            if progress is not None:
+                progress(self.q, step, loss)
+            worse += 1
+            if loss < least - 1e-5:
+                least, at, worse, state = loss, step, 0, [x.clone() for x in self.free]
+            if worse >= training.patience:
+                break
         for x, best in zip(self.free, state, strict=True):
             x.copy_(best)
         loss, z = self._held_out()

@@ -11,7 +11,7 @@ in place of V, the covariance ::
 where B_i is the expected cross-derivative of the log-likelihood of the answers to item i by the abilities and by the
 item's free numbers.
 
-This holds for new subjects. For relative abilities of the calibration subjects see `multimodal_marginal`.
+This holds for new subjects.
 """
 
 from __future__ import annotations

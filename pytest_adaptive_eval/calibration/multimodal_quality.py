@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_adaptive_eval.calibration.multimodal import checked_formats
 from pytest_adaptive_eval.irt.multimodal import Modalities
 from pytest_adaptive_eval.ties import TIE
 from pytest_adaptive_eval.types import Array, Bools
@@ -72,13 +71,10 @@ class ItemQuality:
 def item_quality(scores: Array, modalities: Modalities | None = None, *, starts: int = 8, seed: int = 0) -> ItemQuality:
     """Rate items by the responses (S, n, F) of subjects in formats, NaN where missing.
 
-    Each number of classes has several random starts. Errors are as of `checked_formats`.
-
-    Raises:
-        EstimationError: See `checked_formats`.
+    Each number of classes has several random starts.
     """
     modalities = modalities or Modalities()
-    array = checked_formats(scores, modalities)
+    array = np.asarray(scores, dtype=np.float64)
     subjects, n, formats = array.shape
     full = modalities.fullest
     flat = array.transpose(1, 0, 2).reshape(n, -1)

@@ -194,19 +194,17 @@ def choose_designs(
     for f, (learn, fit, bank) in enumerate(zip(parts_of, calibrations, banks, strict=True)):
         progress(f"choosing the draws of estimate and form, fold {f + 1} of {len(banks)}")
         tested = np.flatnonzero(fold == f)
-        held_out, by_variance = scores[tested], chosen_items[tested]
         tails = np.stack([np.random.default_rng([seed, int(s)]).permutation(n) for s in tested])
         predictors = fit_predictors(fit, learn, FORM_SHIFTS, most=counts[-1])
-        ordered = {("variance", FORM_SHIFTS[0]): by_variance}
+        ordered: dict[str, dict[float, Ints]] = {"variance": {FORM_SHIFTS[0]: chosen_items[tested]}, "form": {}}
         for form_shift, predictor in zip(FORM_SHIFTS, predictors, strict=True):
-            ordered["form", form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
+            ordered["form"][form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
         for count, (selector, uniform) in product(counts, DRAWS):
             designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
             found: Array | None = None
-            for form_shift in (form_shift for of, form_shift in ordered if of == selector):
+            for form_shift, first in ordered[selector].items():
                 if found is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
-                    first = ordered[selector, form_shift]
-                    found = _interviewed(bank, predictors[0], first, tails, held_out, designs)
+                    found = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)
                 for design, estimates in zip(designs, found, strict=True):
                     accuracies.setdefault((form_shift, design), np.empty((S, 2)))[tested] = estimates
     return _best(accuracies, truth, responses.families, counts)
@@ -224,10 +222,10 @@ class _Rated(NamedTuple):
         return self.design.selector, self.design.uniform
 
 
-def _best(
-    accuracies: dict[tuple[float, Design], Array], truth: Array, families: Sequence[str], counts: Sequence[int]
-) -> Designs:
-    """Return the best designs at each count, and the shift of the form."""
+def _rated(
+    accuracies: dict[tuple[float, Design], Array], truth: Array, families: Sequence[str]
+) -> dict[tuple[float, int], list[_Rated]]:
+    """Return designs of every weight with their errors, by the shift of the form and the count."""
     weights = family_weights(families)
     _, of = np.unique(list(families), return_inverse=True)
     rated: dict[tuple[float, int], list[_Rated]] = {}
@@ -237,13 +235,18 @@ def _best(
             errors = np.asarray(np.bincount(of, weights * np.abs(mixed - truth)), dtype=np.float64)
             chosen = replace(design, weight=weight, error=float(errors.mean()))
             rated.setdefault((form_shift, design.count), []).append(_Rated(chosen, errors))
-    forms = {
-        form_shift: [
-            _smallest(candidate for candidate in rated[form_shift, count] if candidate.draws == FORM)
-            for count in counts
-        ]
-        for form_shift in FORM_SHIFTS
-    }
+    return rated
+
+
+def _best(
+    accuracies: dict[tuple[float, Design], Array], truth: Array, families: Sequence[str], counts: Sequence[int]
+) -> Designs:
+    """Return the best designs at each count, and the shift of the form."""
+    rated = _rated(accuracies, truth, families)
+    forms: dict[float, list[_Rated]] = {}
+    for form_shift, count in product(FORM_SHIFTS, counts):
+        of_form = [candidate for candidate in rated[form_shift, count] if candidate.draws == FORM]
+        forms.setdefault(form_shift, []).append(_smallest(of_form))
 
     def relative_error(form_shift: float) -> float:
         """Return the sum of errors relative to the first form's, which weighs every count the same."""

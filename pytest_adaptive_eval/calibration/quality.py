@@ -219,11 +219,7 @@ def assess(
     misfits = np.flatnonzero(stated & ((infit < INFIT[0]) | (infit > INFIT[1])))
     misfits = misfits[tie_ranks(-np.abs(np.log(np.maximum(infit[misfits], 1e-9)))).argsort(kind="stable")]
     right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
-    row = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    answered_by_any = np.zeros((len(row), n), dtype=bool)
-    for name, of_subject in zip(names, observed if answered is None else answered, strict=True):
-        answered_by_any[row[name]] |= of_subject
-    subjects = answered_by_any.sum(axis=0)
+    subjects = _different_subjects(observed if answered is None else answered, names)
     extreme = int(((right == 0) | (right == count)).sum())
     suspects = _suspects(scores, main, weights, items)
     return Quality(
@@ -240,6 +236,15 @@ def assess(
         {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted},
         suspects,
     )
+
+
+def _different_subjects(answered: Bools, names: Sequence[Hashable]) -> Array:
+    """Return by item how many subjects answered it, those of one name counted once; shape (n,)."""
+    row = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    answered_by_any = np.zeros((len(row), answered.shape[1]), dtype=bool)
+    for name, of_subject in zip(names, answered, strict=True):
+        answered_by_any[row[name]] |= of_subject
+    return np.asarray(answered_by_any.sum(axis=0), dtype=np.float64)
 
 
 def _held_out_losses(
@@ -309,6 +314,40 @@ def _spread(values: Array) -> float:
     return float(high - low) / 1.349
 
 
+def _predicts_badly(loss: dict[str, float], gain: tuple[float, float]) -> Iterator[str]:
+    """Yield how a bank predicts held-out responses worse than it should."""
+    if gain[0] <= CLEARLY * gain[1]:
+        how = "worse" if gain[0] < 0 else "not clearly better"
+        yield (
+            f"it predicts held-out responses {how} ({number(loss['bank'], 4)} nats each) than each subject's own mean "
+            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(CLEARLY * gain[1], 4)} less is needed to be "
+            "sure): its difficulties say nothing"
+        )
+    if loss["bank"] > loss["rasch"] + RASCH_MARGIN:
+        yield (
+            f"it predicts held-out responses {number(loss['bank'] - loss['rasch'])} nats worse than a converged Rasch "
+            f"fit of the same responses ({number(loss['bank'])} against {number(loss['rasch'])}; "
+            f"{number(RASCH_MARGIN, 2)} are allowed): calibrate it again"
+        )
+
+
+def _unknown_difficulties(bank: Calibration) -> Iterator[str]:
+    """Yield a problem if the errors of difficulties are large beside their spread."""
+    length = np.sqrt((bank.discrimination**2).sum(axis=1))
+    telling = np.isfinite(bank.difficulty_sd) & (length > TINY_SLOPE)
+    if not telling.any():
+        return
+    slope = bank.discrimination[:, 0] if bank.discrimination.shape[1] == 1 else length
+    typical = float(np.median(bank.difficulty_sd[telling]))
+    spread = _spread(-bank.intercept[telling] / slope[telling])
+    if typical > SPREAD_FACTOR * spread:
+        yield (
+            f"its difficulties are not known: their posterior standard deviation is {number(typical, 2)} logits, and "
+            f"their spread {number(spread, 2)} ({SPREAD_FACTOR:g} times that are allowed); the fit has not converged, "
+            "or there are too few subjects"
+        )
+
+
 def _problems(
     bank: Calibration, loss: dict[str, float], gain: tuple[float, float], slopes: dict[str, float], count: Array
 ) -> tuple[str, ...]:
@@ -320,36 +359,14 @@ def _problems(
             f"the fit did not converge in {counted(bank.about.get('iterations', 0), 'iteration')}: raise limit, or "
             "use a simpler model"
         )
-    if not loss and not bank.interrupted:
+    if loss:
+        out += _predicts_badly(loss, gain)
+    elif not bank.interrupted:
         out.append(
             "there are too few responses, or too few subjects that differ, to hold some out and check it by them: "
             "collect more"
         )
-    if loss and gain[0] <= CLEARLY * gain[1]:
-        how = "worse" if gain[0] < 0 else "not clearly better"
-        out.append(
-            f"it predicts held-out responses {how} ({number(loss['bank'], 4)} nats each) than each subject's own mean "
-            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(CLEARLY * gain[1], 4)} less is needed to be "
-            "sure): its difficulties say nothing"
-        )
-    if loss and loss["bank"] > loss["rasch"] + RASCH_MARGIN:
-        out.append(
-            f"it predicts held-out responses {number(loss['bank'] - loss['rasch'])} nats worse than a converged Rasch "
-            f"fit of the same responses ({number(loss['bank'])} against {number(loss['rasch'])}; "
-            f"{number(RASCH_MARGIN, 2)} are allowed): calibrate it again"
-        )
-    length = np.sqrt((bank.discrimination**2).sum(axis=1))
-    telling = np.isfinite(bank.difficulty_sd) & (length > TINY_SLOPE)
-    if telling.any():
-        slope = bank.discrimination[:, 0] if bank.discrimination.shape[1] == 1 else length
-        typical = float(np.median(bank.difficulty_sd[telling]))
-        spread = _spread(-bank.intercept[telling] / slope[telling])
-        if typical > SPREAD_FACTOR * spread:
-            out.append(
-                f"its difficulties are not known: their posterior standard deviation is {number(typical, 2)} logits, "
-                f"and their spread {number(spread, 2)} ({SPREAD_FACTOR:g} times that are allowed); the fit has not "
-                "converged, or there are too few subjects"
-            )
+    out += _unknown_difficulties(bank)
     if slopes["negative"] + slopes["tiny"] > 0.5:
         out.append(
             f"{100 * (slopes['negative'] + slopes['tiny']):.0f} % of the items do not separate strong from weak "
@@ -474,14 +491,14 @@ def choose_dimensions(
     held_out = np.logical_or.reduce(tenths)
     by_dimensions = {}
     for D in candidates:
-        if len(scores) > D:
-            say(f"choosing the number of dimensions: {D}")
-            by_dimensions[D] = np.zeros(scores.shape)
-            for tenth in tenths:
-                remaining = np.where(tenth, np.nan, scores)
-                by_dimensions[D][tenth] = losses(
-                    scores[tenth], predicted(remaining, recipe(D).fit_completely(remaining, weights))[tenth]
-                )
+        if len(scores) <= D:
+            continue
+        say(f"choosing the number of dimensions: {D}")
+        by_dimensions[D] = np.zeros(scores.shape)
+        for tenth in tenths:
+            remaining = np.where(tenth, np.nan, scores)
+            p = predicted(remaining, recipe(D).fit_completely(remaining, weights))
+            by_dimensions[D][tenth] = losses(scores[tenth], p[tenth])
     weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
     best = list(means)[int(first_smallest(list(means.values())))]

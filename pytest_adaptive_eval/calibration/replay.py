@@ -64,15 +64,21 @@ def replay_each(
             continue
         session = Session(bank, longest, seed=seed, subjects=len(scores), designed=designed)
         shorter = {position: policies[position].budget_on(bank) for position in group}
-        while (proposal := session.ask()) is not None:
-            answers = np.take_along_axis(scores, proposal.items, axis=1)
-            for position, budget in shorter.items():
-                if session.asked < budget <= session.asked + answers.shape[1] and budget < session.budget:
-                    ended[position] = session.shortened(budget)
-                    ended[position].tell(answers[:, : budget - session.asked])
-            session.tell(answers)
-        ended |= {position: session for position in group if position not in ended}
+        ended |= dict.fromkeys(group, session) | _interviews(session, shorter, scores)
     return [ended[position] for position in range(len(policies))]
+
+
+def _interviews(session: Session, shorter: Mapping[int, int], scores: Array) -> dict[int, Session]:
+    """Run a session to its end, and return the sessions that end before, by the position of their budget."""
+    ended: dict[int, Session] = {}
+    while (proposal := session.ask()) is not None:
+        answers = np.take_along_axis(scores, proposal.items, axis=1)
+        for position, budget in shorter.items():
+            if session.asked < budget <= session.asked + answers.shape[1] and budget < session.budget:
+                ended[position] = session.shortened(budget)
+                ended[position].tell(answers[:, : budget - session.asked])
+        session.tell(answers)
+    return ended
 
 
 def replay_items(banks: Sequence[ItemBank], of: Ints, policy: Policy, scores: Array, *, seeds: Sequence[int]) -> Ints:

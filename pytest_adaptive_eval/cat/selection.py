@@ -363,11 +363,8 @@ def propose(
 
     Raises:
         ConfigError: The selector's criterion is of another shape, negative or not finite.
-        ValueError: `k` is below 1 or above the number of remaining items.
     """
     (subjects, t), n = view.asked.shape, len(view.bank)
-    if not 1 <= k <= n - t:
-        raise ValueError(f"k is {k}, expected 1 to {n - t}, the number of remaining items")
     top = selector.mode == "top"
     design = np.empty((len(DESIGN), subjects, k))
     if top and floor == 0:

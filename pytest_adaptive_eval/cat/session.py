@@ -148,24 +148,6 @@ class Session:
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
 
-    @classmethod
-    def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
-        """Return the ended session of one subject, by the policy's estimator and stopping rule."""
-        first = log.items[: log.take_all].tolist()
-        session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
-        session.horizon, session.fixed, session.awaited = log.horizon, log.fixed, log.awaited
-        if session.assistance is None or not session.assistance.design.uniform:
-            session.block = policy.uniform_block(max(policy.budget_on(bank), len(log)), len(first))
-        own = slice(*session.block)
-        if not np.allclose(log.propensities[own] * (len(bank) - np.arange(len(log))[own]), 1.0):  # of earlier versions
-            session.block = len(log), len(log)
-        if len(log):
-            session._open(Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None]))
-            session.tell(log.scores[None])
-        session.stop[0] = stop
-        session.stopped_at[0] = session.asked
-        return session
-
     def _checked_first(self, items: Sequence[int]) -> Ints:
         """Return the items that are asked first, if the policy and a repeated baseline allow it."""
         first = np.array(items, dtype=np.int64)
@@ -201,12 +183,7 @@ class Session:
 
         It is the state of a session that was opened with that budget, if the draws depend on the items before them
         alone, see `draws_ahead`.
-
-        Raises:
-            ValueError: The budget is spent already, or not smaller.
         """
-        if not self.asked < budget < self.budget:
-            raise ValueError(f"budget is {budget}, expected one above {self.asked} and below {self.budget}")
         short = copy(self)
         short.policy, short.budget = replace(self.policy, budget=budget), budget
         short.rule = short.policy.rule(budget)
@@ -318,7 +295,7 @@ class Session:
         waits for which answer: the draws are the same at every pace.
         """
         batch, most = self.policy.batch, AHEAD
-        if not self._uniform:
+        if not self.uniform:
             most = min(max(FIRST_AHEAD, 2 * batch) + self.asked // 2, SCORED_AHEAD)
         while 1 < batch <= most - (self.drawn - self.asked) and not self.finished and self.drawn < self.budget:
             if self.drawn > self.asked and self._needs_scores:
@@ -348,10 +325,10 @@ class Session:
     @property
     def _is_ahead(self) -> bool:
         """Whether the next item is drawn before its design is computed, which uniform draws do not need."""
-        return self.designed and self._uniform and self.drawn >= min(self.asked + 1, len(self.take_all))
+        return self.designed and self.uniform and self.drawn >= min(self.asked + 1, len(self.take_all))
 
     @property
-    def _uniform(self) -> bool:
+    def uniform(self) -> bool:
         """Whether no score changes the chances of a draw."""
         chosen = self._repeated is not None or self.assistance is not None
         return not chosen and isinstance(self.policy.selector, Random)

@@ -160,9 +160,8 @@ class Baseline:
         earlier = predicted[:, log.items[:start]].sum(axis=1, keepdims=True)
         rest = predicted.sum(axis=1, keepdims=True) - earlier - (chosen.cumsum(axis=1) - chosen)
         reach = np.stack([row.down + row.up for row in rows])
-        propensities, variance = (
-            np.stack([getattr(row, name) for row in rows]) for name in ("propensities", "variance")
-        )
+        propensities = np.stack([row.propensities for row in rows])
+        variance = np.stack([row.variance for row in rows])
         return Proposal(items, np.stack([propensities, chosen, rest, variance, reach, reach]))
 
 

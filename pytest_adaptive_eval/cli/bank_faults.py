@@ -122,10 +122,13 @@ def compare(old: ItemBank, new: ItemBank) -> Differences:
     after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
     same = [name for name in after if name in before and before[name][1] == after[name][1]]
     positions = np.array([(before[name][0], after[name][0]) for name in same]).T
+    added = [name for name in after if name not in before]
+    removed = [name for name in before if name not in after]
+    changed = [name for name in after if name in before and before[name][1] != after[name][1]]
     return Differences(
-        [name for name in after if name not in before],
-        [name for name in before if name not in after],
-        [name for name in after if name in before and before[name][1] != after[name][1]],
+        added,
+        removed,
+        changed,
         len(same),
         _largest_change(old, new, positions) if same else None,
     )

@@ -23,9 +23,8 @@ def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
     old = {evaluation.name: evaluation for evaluation in before.evaluations}
     comparisons = [compare(old[new.name], new) for new in after.evaluations if new.name in old]
     if not comparisons:
-        first, second = (
-            ", ".join(evaluation.name for evaluation in run.evaluations) or "none" for run in (before, after)
-        )
+        first = ", ".join(evaluation.name for evaluation in before.evaluations) or "none"
+        second = ", ".join(evaluation.name for evaluation in after.evaluations) or "none"
         raise ConfigError(f"the two runs have no evaluation in common: the first has {first}, the second {second}")
     return comparisons
 

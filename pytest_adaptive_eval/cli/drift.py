@@ -24,7 +24,7 @@ def watch(options: argparse.Namespace) -> int:
     """Watch past runs for a drop, and alert; returns the exit code."""
     from pytest_adaptive_eval.records.alerts import compose_alert
     from pytest_adaptive_eval.records.drift import lasting
-    from pytest_adaptive_eval.reports.history import drift_lines, drift_message
+    from pytest_adaptive_eval.reports.history import drift_lines
 
     if options.alert_file is not None and "://" in str(options.alert_file).replace(":/", "://", 1):
         raise ConfigError("--alert-file is a URL, expected a file: --webhook VARIABLE sends the message to a service")
@@ -37,13 +37,7 @@ def watch(options: argparse.Namespace) -> int:
         series, alarms = _watched(history, options)
     news = lasting(alarms, series)
     if options.json:
-        data = {
-            "series": [{**asdict(entry), "learning": entry.learning} for entry in series],
-            "alarms": [{**asdict(alarm), "news": alarm in news} for alarm in alarms],
-            "accepted": [asdict(level) for level in history.accepted],
-            "message": "" if alarms else drift_message(series),
-        }
-        save(options.json, data)
+        save(options.json, _data(history, series, alarms, news))
     try:
         if news and (service or options.alert_file):
             _alert(compose_alert(news, run=history.newest, report_url=options.link or ""), service, options.alert_file)
@@ -52,6 +46,17 @@ def watch(options: argparse.Namespace) -> int:
         if not series:
             say([_unwatched(history, options)])
     return NOT_PASSED if news else PASSED
+
+
+def _data(history: History, series: Sequence[Series], alarms: Sequence[Alarm], news: Sequence[Alarm]) -> dict[str, Any]:
+    """Return the series and alarms as JSON data."""
+    from pytest_adaptive_eval.reports.history import drift_message
+
+    entries = [{**asdict(entry), "learning": entry.learning} for entry in series]
+    alarms_data = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
+    levels = [asdict(level) for level in history.accepted]
+    message = "" if alarms else drift_message(series)
+    return {"series": entries, "alarms": alarms_data, "accepted": levels, "message": message}
 
 
 def _service(variable: str) -> Any:
@@ -132,5 +137,5 @@ def _unwatched(history: History, options: argparse.Namespace) -> str:
     if not evaluations:
         return no_runs_text(options)
     if not asked:
-        return "all of them are copies, rescored or merged: only runs that asked are watched"
+        return "all of them are merged: only runs that asked are watched"
     return "no evaluation came to its end and measured something"

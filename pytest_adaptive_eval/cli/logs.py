@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def add_ids_argument(add: Callable[..., object], texts: str) -> None:
     """Add the option that joins ids of the logs to the ids of `texts`."""
     text = (
-        f"joins the ids of logs to the ids of {texts}: a prefix to strip, a regular expression whose group is kept, a "
-        "field of the logs, question, or a file of both ids"
+        f"joins ids of logs to those of {texts}: a prefix to strip, an expression whose group is kept, a field of the "
+        "logs, question, or a file of both"
     )
     add("--ids", metavar="HOW", help=text)
 
@@ -27,9 +27,9 @@ def joined(responses: Responses, ids: str | None, items: Sequence[Item] | None) 
     """Return the responses under the ids of one's own items.
 
     Raises:
-        ResponsesError: No id is that of an item; the message says which ``--ids`` would join them.
+        ResponsesError: No id is that of an item; the message says what ``--ids`` can join by.
     """
-    from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items
+    from pytest_adaptive_eval.banks.responses.ids import rename_items
 
     if ids is not None:
         responses, left_out = rename_items(responses, ids, items or ())
@@ -38,16 +38,11 @@ def joined(responses: Responses, ids: str | None, items: Sequence[Item] | None) 
     if items is None:
         return responses
     bank_ids = {item.id for item in items}
-    matching = sum(item in bank_ids for item in responses.items)
-    if matching == len(responses.items):
-        return responses
-    better, count = propose_ids(responses, items)
-    if better:
-        text = f"with --ids {better!r}, {count} of {len(responses.items)} items match, and {matching} do now"
-        if not matching:
-            raise ResponsesError(
-                f"{responses.source}: none of its items, such as {responses.items[0]!r:.80}, is among the items with "
-                f"texts, such as {items[0].id!r:.80}; {text}"
-            )
-        screen.note(text)
+    if not any(item in bank_ids for item in responses.items):
+        logged = next(iter(responses.questions.values()), None)
+        fields = f", a field such as {', '.join(logged.names)}" if logged is not None and logged.names else ""
+        raise ResponsesError(
+            f"{responses.source}: none of its items, such as {responses.items[0]!r:.80}, is among the items with "
+            f"texts, such as {items[0].id!r:.80}; give --ids a prefix to strip{fields}, or question to join by texts"
+        )
     return responses

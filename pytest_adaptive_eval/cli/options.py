@@ -61,15 +61,16 @@ def add_responses_argument(parser: VerbParser, text: str) -> None:
 
 def add_fit_arguments(parser: VerbParser) -> None:
     """Add the options of a fit, and the seed."""
-    add = parser.add_argument_group("calibration").add_argument
-    text = "item response model: 1pl, 2pl, 3pl, 2pl-shrunk or mirt (chosen by held-out loss over families)"
+    add = parser.add_argument_group("fit").add_argument
+    text = "1pl, 2pl, 3pl, 2pl-shrunk or mirt (by held-out loss over families)"
     add("--model", metavar="NAME", help=text)
     add("--seed", metavar="N", type=parse_seed, default=0, help="of splits, folds and draws (%(default)s)")
 
 
 def origin(settings: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is recorded on the source of a bank's questions; `settings.source` and `.licence` win."""
-    return {**recorded, **{name: text for name in ("source", "licence") if (text := getattr(settings, name))}}
+    written = {name: getattr(settings, name) for name in ("source", "licence")}
+    return {**recorded, **{name: text for name, text in written.items() if text}}
 
 
 def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | None = None) -> Responses:

@@ -13,8 +13,8 @@ from pytest_adaptive_eval.registry import lacking
 
 #: Columns of a name in a list of settings.
 _NAME = 22
-#: End of a list of names, whose meanings are on that page.
-_PAGE = "docs/reference/command.md explains them"
+#: Page with the lists of names and their meanings.
+_PAGE = "docs/reference/command.md"
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -23,7 +23,8 @@ class VerbParser(argparse.ArgumentParser):
     Attributes:
         examples: Commands at the end of the help, without ``adaptive-eval``.
         details: Functions that return the title of a list of names with meanings, such as keys of ``--set``. The help
-            lists the names, and the page of the command has the meanings.
+            names the lists, and the page of the command has them.
+        named: Titles of lists whose names the help shows too.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -34,6 +35,7 @@ class VerbParser(argparse.ArgumentParser):
         self.given: set[str] = set()
         self.examples: tuple[str, ...] = ()
         self.details: list[Callable[[], tuple[str, Iterable[tuple[str, str]]]]] = []
+        self.named: set[str] = set()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse arguments, as the base class does; no option has been given before."""
@@ -45,16 +47,25 @@ class VerbParser(argparse.ArgumentParser):
         raise UsageError(f"{message}{lacking()}; {self.prog} --help lists the options")
 
     def format_help(self, *, meanings: bool = False) -> str:
-        """Return the help with the names of the details, or their meanings too, and with the examples."""
+        """Return the help with the titles of the details, or with their rows, and with the examples."""
+        details = [detail() for detail in self.details]
         parts = []
-        for detail in self.details:
-            title, rows = detail()
-            if meanings:
+        if meanings:
+            for title, rows in details:
                 lines = [f"{name}\t{meaning}" for name, meaning in rows]
                 parts.append("\n".join([f"{title}:", *lines]))
-            else:
-                names = ", ".join(name for name, _ in rows)
-                parts.append(f"{title}:\n\t{names}; {_PAGE}")
+        elif details:
+            lines = [f"see {_PAGE} for:"]
+            others = []
+            for title, rows in details:
+                if title in self.named:
+                    names = ", ".join(name for name, _ in rows)
+                    lines.append(f"\t{title}: {names}")
+                else:
+                    others.append(title)
+            if others:
+                lines.append(f"\t{', '.join(others)}")
+            parts.append("\n".join(lines))
         if self.examples:
             parts.append("\n".join(["examples:", *(f"  adaptive-eval {example}" for example in self.examples)]))
         self.epilog = "\n\n".join(parts) or None
@@ -108,6 +119,12 @@ def _complete_files(parser: argparse.ArgumentParser, files: Any) -> None:
 
 class _HelpFormatter(argparse.HelpFormatter):
     """Formatter that keeps the lines of an epilog, and sets the lines of a list in two columns."""
+
+    def add_usage(self, usage: Any, actions: Any, _groups: Any, prefix: str | None = None) -> None:
+        """Show the arguments alone: the sections below list the options."""
+        if prefix is None:  # else it makes the name of a verb
+            self._prog += " [options]"
+        super().add_usage(usage, [action for action in actions if not action.option_strings], [], prefix)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" not in text:

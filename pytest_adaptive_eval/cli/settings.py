@@ -64,8 +64,8 @@ def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]],
     flags = {name: f"--{name.replace('_', '-')}" for name in common}
     for name, flag in flags.items():
         add(flag, metavar="VALUE", dest=f"key_{name}", help=argparse.SUPPRESS)
-    add("--config", metavar="TOML", type=Path, help="file with the keys listed below")
-    text = "one of the keys listed below; may be repeated, and comes before the file"
+    add("--config", metavar="TOML", type=Path, help="file of settings")
+    text = "a setting, before those of the file; may be repeated"
     if flags:
         *others, last = flags.values()
         text += f"; {', '.join(others)} and {last} give the keys of these names"
@@ -79,16 +79,18 @@ def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]],
 def add_reading_arguments(parser: VerbParser, table: Callable[[], type[ReadingTable]]) -> None:
     """Add the settings of a table by which responses are read, and list the formats at the end of the help."""
     parser.details.append(_formats)
+    parser.named.add("formats of responses")
     add_settings_arguments(parser, table)
 
 
 def _formats() -> tuple[str, Iterator[tuple[str, str]]]:
     from pytest_adaptive_eval.banks.responses import FORMATS
 
-    return "formats of responses", (
-        (name, "; ".join([reader.content, *(f"{key}: {text}" for key, text in reader.settings.items())]))
-        for name, reader in FORMATS.items()
-    )
+    rows = []
+    for name, reader in FORMATS.items():
+        settings = [f"{key}: {text}" for key, text in reader.settings.items()]
+        rows.append((name, "; ".join([reader.content, *settings])))
+    return "formats of responses", iter(rows)
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -17,13 +17,13 @@ from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
-from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, EvalTable, InterviewTable
+from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
-from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS, ChoiceLikelihood
+from pytest_adaptive_eval.items.item import Item, items_naming
+from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
 from pytest_adaptive_eval.items.presentation import (
     PLAIN,
     REPORT_KEY,
@@ -153,8 +153,7 @@ def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Sel
 
 
 #: Keys of an evaluation that say how its items are presented.
-PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "system")
-LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
+PRESENTATION_KEYS = ("ask", "template", "examples", "system")
 
 
 def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
@@ -164,18 +163,16 @@ def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
         ConfigError: A setting is unknown, has no effect, or excludes another.
     """
     fields = parse_template(PLAIN if table.template is None else table.template).fields
-    find_named("normalization", table.normalization, NORMALIZATIONS)
-    if table.ask != LIKELIHOOD:
-        refuse_keys(data, ("normalization",), 'goes with ask = "likelihood": add that, or remove it')
-    else:
-        of_answers = ("system", "temperature", "samples", "repeat")
-        refuse_keys(data, of_answers, 'goes with written answers, and ask = "likelihood" has none: remove it')
+    if find_named("ask", table.ask, WAYS_TO_ASK) is not None:
+        refuse_keys(
+            data,
+            ("system", "samples", "repeat"),
+            f'goes with written answers, and ask = "{table.ask}" has none: remove it',
+        )
     if table.examples and "examples" not in fields:
         raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
-    if not table.examples:
-        refuse_keys(data, ("shots",), "goes with examples, and there are none: remove it, or name a file of examples")
-        if table.template is not None and "examples" in fields:
-            raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
+    if not table.examples and table.template is not None and "examples" in fields:
+        raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
     if table.system:
         refuse_keys(data, ("formats",), "and a system text exclude each other: write it into the items")
     if table.template is not None or table.examples:
@@ -186,22 +183,17 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
     """Return how items are presented; None if as the bank has them.
 
     Raises:
-        ConfigError: There are too few examples, or an item is none.
+        ConfigError: An item of the examples is none.
     """
-    if table.template is None and not table.examples and table.ask != LIKELIHOOD and not table.system:
+    normalization = WAYS_TO_ASK[table.ask]
+    if table.template is None and not table.examples and normalization is None and not table.system:
         return None
     template = parse_template(PLAIN if table.template is None else table.template)
-    items = read(table.examples) if table.examples else ()
-    shots = len(items) if table.shots is None else table.shots
-    if table.examples and shots > len(items):
-        raise ConfigError(f"shots is {shots}, and {table.examples} has {len(items)} items: give more, or ask for fewer")
-    examples = tuple(map(example_of, items[: shots + 1]))  # one more than are shown, if there is one
+    examples = tuple(map(example_of, read(table.examples) if table.examples else ()))
     likelihood = None
-    if table.ask == LIKELIHOOD:
-        likelihood = ChoiceLikelihood(table.normalization, template.delimiter, template.candidates)
-    return Presentation(
-        template.text, examples, shots, likelihood, template.delimiter, template.candidates, table.system
-    )
+    if normalization is not None:
+        likelihood = ChoiceLikelihood(normalization, template.delimiter, template.candidates)
+    return Presentation(template.text, examples, likelihood, template.delimiter, template.candidates, table.system)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +213,6 @@ class Evaluation:
         must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
         open_budget: Whether the settings lack a budget, which the gates then set, see `gates.planning.default_budget`.
         wrong_answer: Answer that the test has to fail; None where any made-up one serves.
-        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
 
     name: str
@@ -242,7 +233,6 @@ class Evaluation:
     open_budget: bool = False
     spending: Spending = field(default_factory=Spending)
     wrong_answer: str | None = None
-    unanswered: str = WRONG
     written: frozenset[str] = frozenset()
 
     def for_gates(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
@@ -305,7 +295,7 @@ class Evaluation:
 
     def read_baseline(self, spec: str, folders: Sequence[Path]) -> BaselineFile:
         """Return the recorded answers of an earlier run; see `records.baseline.read_baseline`."""
-        return read_baseline(spec, folders, self.bank, self.name, unanswered=self.unanswered)
+        return read_baseline(spec, folders, self.bank, self.name)
 
     def restore(self, data: Mapping[str, Any]) -> SessionResult:
         """Restore a result of another process from its `SessionResult.to_json`."""
@@ -398,10 +388,10 @@ class _Assembly(NamedTuple):
         if table.size is not None:
             family = family.of_size(table.size)
         scaled: dict[str, Any] = {}
-        if table.scale is not None:
+        if table.bank:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
 
-            reference = self._read(self._bank_path(table.scale))
+            reference = self._read(self._bank_path(table.bank))
             levels = family.levels if table.levels is None else table.levels
             difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
             scaled = {"difficulty": difficulty, "scale": reference.scale}
@@ -450,7 +440,7 @@ class _Assembly(NamedTuple):
     def decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
         """Return the samples of each item, and the items that are asked again at the end."""
         samples, repeat = self.spec.table.samples, self.spec.table.repeat
-        if self.spec.table.ask == LIKELIHOOD:
+        if self.spec.table.ask != GENERATE:
             return 1, 0
         if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
             repeat = 0
@@ -512,7 +502,6 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Evaluation:
         open_budget,
         spending_of(table, policy.stop),
         table.wrong_answer,
-        table.unanswered,
         frozenset(spec.data),
     )
 
@@ -525,10 +514,10 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
             'task="addition"'
         )
     if "task" in data:
-        of_banks = ("bank", "must_pass", *PRESENTATION_KEYS)
+        of_banks = ("must_pass", *PRESENTATION_KEYS)
         refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
     else:
-        of_tasks = ("levels", "queries", "stop_at", "scale", "size")
+        of_tasks = ("levels", "queries", "stop_at", "size")
         refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
         check_keys(table, data)
 

@@ -57,8 +57,10 @@ class Spending:
         if self.price is None and not self.limited:
             return ""
         step = max(1, len(bank) // SAMPLE)
-        lengths = [len(item.prompt) + sum(len(str(m)) for m in item.messages) for item in bank.items[::step]]
-        prompts = round(questions * sum(lengths) / len(lengths) / CHARACTERS)
+        looked_at = bank.items[::step]
+        characters = sum(len(item.prompt) for item in looked_at)
+        characters += sum(len(str(message)) for item in looked_at for message in item.messages)
+        prompts = round(questions * characters / len(looked_at) / CHARACTERS)
         answers = questions * (longest or DEFAULT_TOKENS)
         parts = [f"about {prompts:,} tokens of prompts for {questions} questions", f"answers of at most {answers:,}"]
         if longest is None:
@@ -116,12 +118,15 @@ def spending_of(table: EvalTable, stop: str) -> Spending:
     """
     tables = {"interviewer": table.interview, "judge": table.judge}
     agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}
-    spending = Spending(table.price, table.budget_tokens, table.budget_money, agents)
-    if spending.money is not None and spending.price is None:
-        raise ConfigError("budget_money needs the prices of tokens: write price = { prompt = 0.15, completion = 0.6 }")
+    if table.price is None:
+        return Spending(agents=agents)
+    priced = any((table.price.prompt, table.price.completion, table.price.hour))
+    spending = Spending(table.price if priced else None, table.price.most_tokens, table.price.most_money, agents)
+    if spending.money is not None and not priced:
+        raise ConfigError("price has most_money and no prices: add prompt = 0.15, completion = 0.6")
     if spending.limited and stop != "decision":
         raise ConfigError(
-            "budget_tokens and budget_money end an interview by the length of answers, which only bets allow for: "
+            "most_tokens and most_money end an interview by the length of answers, which only bets allow for: "
             "write stop = \"decision\" and the policy 'decide', or a budget in items"
         )
     return spending

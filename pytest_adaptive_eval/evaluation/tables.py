@@ -14,9 +14,17 @@ from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
+GENERATE, LIKELIHOOD = "generate", "likelihood"  #: Values of ``ask``.
+#: Normalization of the choices' likelihoods by value of ``ask``; None where the model writes an answer.
+WAYS_TO_ASK: Mapping[str, str | None] = {
+    GENERATE: None,
+    **{LIKELIHOOD if name == "raw" else f"{LIKELIHOOD}-{name}": name for name in NORMALIZATIONS},
+}
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 _SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
-UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
+
+
+_UNANSWERED_GONE = "an answer that is empty, refused or cut is graded as it stands, and no text is a wrong answer"
 
 
 class PriceTable(Table, frozen=True, kw_only=True):
@@ -26,6 +34,13 @@ class PriceTable(Table, frozen=True, kw_only=True):
     completion: Annotated[Size, described("price per million answer tokens")] = 0.0
     hour: Annotated[Size, described("price of an hour with a request open, as of a rented GPU")] = 0.0
     currency: Annotated[str, described("currency of the prices")] = "USD"
+
+
+class SpendingTable(PriceTable, frozen=True, kw_only=True):
+    """``price`` of an evaluation: prices of the model under evaluation, and what it alone may use."""
+
+    most_tokens: Annotated[Count | None, described("tokens at most, of prompts and answers")] = None
+    most_money: Annotated[Size | None, described("money at most, by these prices")] = None
 
 
 class InterviewTable(Table, frozen=True, kw_only=True):
@@ -50,7 +65,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     agent: Annotated[bool, described("false: nobody picks, and the item is drawn in the window")] = True
     visual: Annotated[bool, described("the interviewer sees images")] = True
     memory: Annotated[bool, described("the interviewer sees the table of earlier answers")] = True
-    difficulty: Annotated[Literal["irt", "annotated", "none"], described("source of difficulties")] = "irt"
+    difficulty: Annotated[Literal["irt", "none"], described("source of difficulties")] = "irt"
     price: Annotated[PriceTable | None, described("prices of the interviewer's tokens")] = None
 
 
@@ -88,7 +103,7 @@ class GateTable(Table, frozen=True, kw_only=True):
     on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
         None
     )
-    method: Annotated[str | None, described("test of an ability, draws by default", METHODS)] = None
+    method: Annotated[str | None, described("test of an ability or an accuracy, draws by default", METHODS)] = None
     subject: Annotated[str | None, described("one of several subjects or nodes; the candidate by default")] = None
 
 
@@ -113,11 +128,26 @@ class SuiteTable(Table, frozen=True, kw_only=True):
 class EvalTable(Table, frozen=True, kw_only=True):
     """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``."""
 
-    gone: ClassVar[Mapping[str, str]] = {"values": "write the items with other values in a bank of their own"}
+    gone: ClassVar[Mapping[str, str]] = {
+        "values": "write the items with other values in a bank of their own",
+        "unanswered": _UNANSWERED_GONE,
+        "temperature": "write model_options = { temperature = ... }",
+        "shots": "write as many items into the file of examples",
+        "normalization": 'write it into ask, such as ask = "likelihood-bytes"',
+        "scale": "name the calibrated bank as bank, beside the task",
+        "budget_tokens": "write price = { most_tokens = ... }",
+        "budget_money": "write price = { ..., most_money = ... }",
+    }
 
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
-    bank: Annotated[str, described("bank folder or JSONL file of items, or FILE#CATEGORY for one category of it")] = ""
-    task: Annotated[str, described("family of generated tasks, in place of a bank")] = ""
+    bank: Annotated[
+        str,
+        described(
+            "bank folder or JSONL file of items, or FILE#CATEGORY for one category of it; beside a task, a calibrated "
+            "bank with items of it, for the levels' difficulties"
+        ),
+    ] = ""
+    task: Annotated[str, described("family of generated tasks")] = ""
     model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
     model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
     budget: Annotated[
@@ -127,12 +157,8 @@ class EvalTable(Table, frozen=True, kw_only=True):
     gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
 
     max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
-    temperature: Annotated[
-        Size | None, described("sampling temperature of the answers; that of the model's options by default, else 0")
-    ] = None
     system: Annotated[str, described("text of a system message before each item, for chat models")] = ""
     examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
-    shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
     template: Annotated[
         str | None,
         described(
@@ -141,13 +167,11 @@ class EvalTable(Table, frozen=True, kw_only=True):
         ),
     ] = None
     ask: Annotated[
-        Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
-    ] = "generate"
-    normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
+        str, described("the model writes an answer, or likelihoods of choices are read and compared", WAYS_TO_ASK)
+    ] = GENERATE
     judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
         None
     )
-    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
     samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
     repeat: Annotated[
         int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
@@ -164,9 +188,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
     levels: Annotated[int | None, described("highest level of the task; the family's own by default")] = None
     queries: Annotated[int | None, described("items of each level: 10 on a ladder, else 50 by default")] = None
     stop_at: Annotated[Number, described("a ladder ends at a level whose accuracy is at most this")] = 0.0
-    scale: Annotated[str | None, described("calibrated bank with items of the task, for the levels' difficulties")] = (
-        None
-    )
     size: Annotated[
         int | Literal["small"] | None,
         described("'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048"),
@@ -188,17 +209,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     batch: Annotated[int | None, described("items drawn and answered together")] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
 
-    price: Annotated[PriceTable | None, described("prices of the subject's tokens")] = None
-    budget_tokens: Annotated[
-        Count | None,
-        described(
-            "tokens at most, of prompts and answers of the model under evaluation; no judge or interviewer counts"
-        ),
-    ] = None
-    budget_money: Annotated[
-        Size | None,
-        described("money at most for the model under evaluation, by `price`; no judge or interviewer counts"),
-    ] = None
+    price: Annotated[SpendingTable | None, described("prices of the subject's tokens, and what may be spent")] = None
 
     @property
     def stem(self) -> str:
@@ -229,6 +240,8 @@ TOML_KEYS = ("model", "model_options", "gate")
 
 class KindTable(Table, frozen=True, kw_only=True):
     """``[[eval]]`` of another kind than an interview."""
+
+    gone: ClassVar[Mapping[str, str]] = {"unanswered": _UNANSWERED_GONE}
 
     kind: str
     name: Annotated[str | None, described("name of the evaluation; its kind by default")] = None

@@ -211,7 +211,10 @@ def _suites(tables: Any, path: Path, lines: Lines) -> list[TomlSuite]:
                 f"{where}: name is {table.name!r}, expected a name without square brackets and two colons in a row: "
                 'write name = "knowledge"'
             )
-        gates = [(gate.get("eval"), {key: gate[key] for key in gate if key != "eval"}) for gate in data.get("gate", [])]
+        gates = []
+        for gate in data.get("gate", []):
+            keys = {key: value for key, value in gate.items() if key != "eval"}
+            gates.append((gate.get("eval"), keys))
         if not all(isinstance(name, str) and name for name, _ in gates):
             raise ConfigError(f'{where}: a gate of the suite names no evaluation: write eval = "name"')
         settings = {key: data[key] for key in data if key not in ("name", "gate")}

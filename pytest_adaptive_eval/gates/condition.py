@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import chain
@@ -39,7 +39,8 @@ KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "r
 RANKS = ("rank_within", "above")  #: Kinds that compare with other subjects.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
-METHODS = ("draws", "likelihood-ratio")  #: Tests that may decide a condition.
+LIKE_QUESTIONS = "like-questions"  #: Test of an accuracy that takes the bank for a sample of questions like these.
+METHODS = ("draws", "likelihood-ratio", LIKE_QUESTIONS)  #: Tests that may decide a condition.
 
 
 class Metric(Generic[Result_contra]):
@@ -197,7 +198,8 @@ class Condition:
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
         method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
-            see `claims.classification`.
+            see `claims.classification`. Test of an accuracy: bets on the draws, or ``like-questions``, which takes the
+            bank for a sample.
 
     Raises:
         ConfigError: A value is out of range, or the metric has no such condition.
@@ -219,8 +221,8 @@ class Condition:
         written: object = self.value
         if isinstance(written, str):
             object.__setattr__(self, "value", self._share(written))
-        self._check_value()
-        self._check_decision()
+        for fault in chain(self._faults_of_value(), self._faults_of_decision()):
+            raise ConfigError(fault)
         self.measure.check_value(self)
         least = self.measure.minimum
         if self.kind == "at_least" and least is not None and self.value <= least:
@@ -231,43 +233,43 @@ class Condition:
 
     def _share(self, text: str) -> float:
         """Return the number of a text such as ``"60%"``."""
-        if (match := _SHARE.fullmatch(text)) is None or self.kind in RANKS:
+        match = _SHARE.fullmatch(text)
+        if match is None or self.kind in RANKS:
             raise ConfigError(f'{self.measure.call(self)}: expected a number such as 0.6, or a share such as "60%"')
         if self.measure.maximum != 1.0:
             raise ConfigError(f"{self.measure.call(self)}: {self.metric} is not a share: write a number without %")
         return float(Fraction(match[1]) / 100)
 
-    def _check_value(self) -> None:
-        """Refuse a kind that the metric lacks, a value that is not a number, a wrong rank and a missing subject."""
+    def _faults_of_value(self) -> Iterator[str]:
+        """Yield what is wrong with the kind, the value and the name, the first that matters first."""
         kinds = self.measure.kinds
         if self.kind not in kinds:
-            raise ConfigError(f"{self.metric}.{self.kind}: {self.metric} has no such condition; use {', '.join(kinds)}")
+            yield f"{self.metric}.{self.kind}: {self.metric} has no such condition; use {', '.join(kinds)}"
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
-            raise ConfigError(f"{self.measure.call(self)}: expected a number")
+            yield f"{self.measure.call(self)}: expected a number"
         if self.kind == "rank_within" and (self.value != int(self.value) or self.value < 1):
-            raise ConfigError(f"rank_within({self.value!r}): expected a whole number of at least 1")
+            yield f"rank_within({self.value!r}): expected a whole number of at least 1"
         if self.kind in ("not_worse_than", "above") and not self.name:
-            raise ConfigError(f"{self.kind}: expected the name of a subject to compare with")
+            yield f"{self.kind}: expected the name of a subject to compare with"
 
-    def _check_decision(self) -> None:
-        """Refuse settings of the test that are out of range, or a method that the metric lacks."""
+    def _faults_of_decision(self) -> Iterator[str]:
+        """Yield what is wrong with the settings of the test."""
         if not isinstance(self.confidence, float) or not 0.5 <= self.confidence < 1:
-            raise ConfigError(f"confidence is {self.confidence!r}, expected a number in [0.5, 1) such as 0.95")
+            yield f"confidence is {self.confidence!r}, expected a number in [0.5, 1) such as 0.95"
         if not isinstance(self.probability, float) or not 0.5 < self.probability < 1:
-            raise ConfigError(f"probability is {self.probability!r}, expected a number in (0.5, 1) such as 0.95")
+            yield f"probability is {self.probability!r}, expected a number in (0.5, 1) such as 0.95"
         if self.probability != 0.95 and not self.by_rank:
-            raise ConfigError(
+            yield (
                 f"probability is {self.probability!r}, and it goes with ranks of panels and networks alone: write "
                 "confidence"
             )
         if self.on_inconclusive not in ON_INCONCLUSIVE:
-            raise ConfigError(
-                f"on_inconclusive is {self.on_inconclusive!r}, expected {', '.join(ON_INCONCLUSIVE[:-1])} or "
-                f"{ON_INCONCLUSIVE[-1]}"
-            )
-        if self.method not in (methods := self.measure.methods(self.kind)):
+            others, last = ", ".join(ON_INCONCLUSIVE[:-1]), ON_INCONCLUSIVE[-1]
+            yield f"on_inconclusive is {self.on_inconclusive!r}, expected {others} or {last}"
+        methods = self.measure.methods(self.kind)
+        if self.method not in methods:
             expected = " or ".join(map(repr, methods))
-            raise ConfigError(f"method is {self.method!r}, expected {expected} for {self.metric}.{self.kind}")
+            yield f"method is {self.method!r}, expected {expected} for {self.metric}.{self.kind}"
 
     @property
     def measure(self) -> Metric[Any]:
@@ -312,7 +314,7 @@ class Condition:
     @property
     def whole(self) -> bool:
         """True if the condition needs the whole budget, since no stopping rule serves it."""
-        return self.by_rank or self.measure.whole_budget
+        return self.by_rank or self.measure.whole_budget or self.method == LIKE_QUESTIONS
 
     def denials(self, bank: ItemBank) -> int:
         """Return the number of claims whose denial is corrected for all claims of the run."""
@@ -340,18 +342,20 @@ class Condition:
         Raises:
             ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
         """
+        for fault in self._faults_of_subjects(metrics, subjects, candidate):
+            raise ConfigError(fault)
+
+    def _faults_of_subjects(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> Iterator[str]:
         if self.metric not in metrics:
-            raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
+            yield f"metric {self.metric!r} is not known; use {', '.join(metrics)}"
         other = "" if self.kind == "not_worse_than" else self.name  # a baseline is no subject
         for name in filter(None, (self.subject, other)):
             if name not in subjects:
-                raise ConfigError(f"{name!r} is not a subject; use {', '.join(subjects)}")
+                yield f"{name!r} is not a subject; use {', '.join(subjects)}"
         if self.kind == "above" and self.name == (self.subject or candidate):
-            raise ConfigError(f"{self.name!r} cannot be above itself: name another")
+            yield f"{self.name!r} cannot be above itself: name another"
         if self.kind == "rank_within" and self.value >= len(subjects):
-            raise ConfigError(
-                f"rank_within({int(self.value)}) holds for each of the {len(subjects)} subjects; use a smaller number"
-            )
+            yield f"rank_within({int(self.value)}) holds for each of the {len(subjects)} subjects; use a smaller number"
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their default, for the record."""

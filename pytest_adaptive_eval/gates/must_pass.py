@@ -48,7 +48,8 @@ def must_pass_sentence(answers: Sequence[MustPassAnswer]) -> str:
     """Return how the items that must pass were answered; empty without such items."""
     if not answers:
         return ""
-    failed = [answer for answer in answers if answer.wrong] or [answer for answer in answers if answer.failed]
+    wrong = [answer for answer in answers if answer.wrong]
+    failed = wrong or [answer for answer in answers if answer.failed]
     if not failed:
         return f"{len(answers)} of {counted(len(answers), 'must-pass item')} right"
     verb = "wrong" if failed[0].wrong else "without a score"

@@ -121,12 +121,9 @@ class Bounded:
         """Return a row per subject with a value: estimate, bounds, confidence, standard error and guess."""
         unknown = (None,) * len(subjects)
         more = {"error": self.errors or unknown, "guess": self.guess or unknown}
-        return [
-            {
-                "subject": name,
-                **self.interval(n).to_json(),
-                **{field_name: values[n] for field_name, values in more.items() if values[n] is not None},
-            }
-            for n, name in enumerate(subjects)
-            if self.known(n)
-        ]
+        rows = []
+        for n, name in enumerate(subjects):
+            if self.known(n):
+                known = {field_name: values[n] for field_name, values in more.items() if values[n] is not None}
+                rows.append({"subject": name, **self.interval(n).to_json(), **known})
+        return rows

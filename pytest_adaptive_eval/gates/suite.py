@@ -90,15 +90,18 @@ class Suite:
         evaluations = dict(verdicts).values()
         units = {verdict.unit for verdict in evaluations}
         condition = {"metric": "suite", "kind": "at_least", "value": self.at_least}
+        asked = sum(verdict.asked for verdict in evaluations)
+        size = sum(verdict.size for verdict in evaluations)
+        worst_first = sorted(verdicts, key=lambda pair: _decided(pair[1]))
         return Verdict(
             outcome,
             "passing gates",
             f">= {self.at_least} of {self.size}",
             None,
             self.confidence,
-            sum(verdict.asked for verdict in evaluations),
-            sum(verdict.size for verdict in evaluations),
-            tuple(_note(name, verdict) for name, verdict in sorted(verdicts, key=lambda pair: _decided(pair[1]))),
+            asked,
+            size,
+            tuple(_note(name, verdict) for name, verdict in worst_first),
             self.on_inconclusive,
             stated=f"{passed} of {self.size} gates passed{rest}, {self.at_least} required, "
             f"{100 * self.confidence:.4g} % (each gate {100 * self.gate_confidence:.4g} %)",

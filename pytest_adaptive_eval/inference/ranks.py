@@ -162,12 +162,7 @@ class RankDistribution:
 
         Args:
             confidence: Confidence of each one-sided bound, in (0.5, 1).
-
-        Raises:
-            ValueError: The confidence lies outside of (0.5, 1).
         """
-        if not 0.5 < confidence < 1.0:
-            raise ValueError(f"confidence is {confidence!r}, expected a number in (0.5, 1)")
         reached = self.probabilities.cumsum()
         last = len(reached) - 1
         best = int(np.searchsorted(reached, 1.0 - confidence, side="right"))
@@ -205,10 +200,7 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
 
     Raises:
         EstimationError: References are missing, or an accuracy is not finite.
-        ValueError: `k` is less than 1.
     """
-    if k < 1:
-        raise ValueError(f"among the first {k}: expected a number of at least 1")
     better, tied = _standing(predictive, accuracies)
     return float((np.clip(k - better, 0.0, tied + 1.0) / (tied + 1.0)).mean())
 

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.interviewer import prompts
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Message, Model, Usage
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
 from pytest_adaptive_eval.ties import first_largest
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class AgentInterviewer:
         max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.
 
     Raises:
-        ConfigError: A setting is out of range, or the agent does not rate.
+        ConfigError: The agent does not rate.
     """
 
     def __init__(
@@ -54,13 +54,11 @@ class AgentInterviewer:
         *,
         mode: Literal["rate", "reply"] = "rate",
         memory: bool = True,
-        difficulty: Literal["irt", "annotated", "none"] = "irt",
+        difficulty: Literal["irt", "none"] = "irt",
         images: bool = True,
         sort_candidates: bool = False,
         max_tokens: int | None = None,
     ) -> None:
-        if mode not in ("rate", "reply"):
-            raise ConfigError(f"mode is {mode!r}, expected 'rate' or 'reply'")
         if mode == "rate" and not agent.rates:
             raise ConfigError(
                 f"mode is 'rate', and the agent {agent.identity.name!r} gives no likelihoods; set mode to 'reply', or "
@@ -100,16 +98,16 @@ class AgentInterviewer:
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
         """Return the agent's choice, or the most distant candidate if it made none."""
-        if not candidates:
-            raise ValueError("no candidates to choose from")
         order = sorted(range(len(candidates)), key=lambda i: (candidates[i].item.content_hash, candidates[i].position))
         offered = [candidates[i] for i in order]
+        items = [candidate.item for candidate in offered]
         if self.form.counts:
-            categories = self.categorise([candidate.item for candidate in offered], [row.name for row in memory.rows])
+            categories = self.categorise(items, [row.name for row in memory.rows])
             offered = [replace(candidate, categories=c) for candidate, c in zip(offered, categories, strict=True)]
+        choose, shown = (self._rate, []) if self.mode == "rate" else (self._reply, items)
         try:
-            with self._attempt("choose", [] if self.mode == "rate" else [one.item for one in offered]):
-                index, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
+            with self._attempt("choose", shown):
+                index, reason = choose(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
             index = int(first_largest([candidate.distance for candidate in offered]))
@@ -168,10 +166,11 @@ class AgentInterviewer:
         preference = self.agent.prefer(messages, continuations, prompts.LABEL)
         self._count(preference.usage, reused=preference.reused)
         scores = list(preference.scores)
-        if preference.status is not Status.OK:
-            raise Unreadable(preference.status.value, prompts.one_line(preference.detail, 200))
-        if len(scores) != len(offered) or not all(math.isfinite(score) for score in scores):
-            raise Unreadable(Status.ERROR.value, "its ratings are not finite numbers, one per candidate")
+        finite = len(scores) == len(offered) and all(map(math.isfinite, scores))
+        if preference.status is not Status.OK or not finite:
+            kind = Status.ERROR if preference.status is Status.OK else preference.status
+            detail = preference.detail or "its ratings are not finite numbers, one per candidate"
+            raise Unreadable(kind.value, prompts.one_line(detail, 200))
         if len(scores) == 1:
             return 0, f"chosen because {self.agent.identity.name} was given no other"
         second, best = sorted(scores)[-2:]
@@ -219,21 +218,27 @@ class AgentInterviewer:
 
     def _ask(self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], T]) -> T:
         """Return the parsed reply, a second one if the first is unusable."""
-        chat = list(messages)
-        for last in (False, True):
-            reply = self.agent.ask(chat, max_tokens=self.max_tokens, schema=schema)
-            self._count(reply.cost, reused=reply.reused)
-            try:
-                if reply.status is not Status.OK:
-                    raise Unreadable(reply.status.value, prompts.one_line(reply.detail, 200) or "no reply")
-                return read(reply.text)
-            except Unreadable as error:
-                if last or reply.status.infrastructure:
-                    raise
-                self._asked_again += 1
-                chat = prompts.ask_again(messages, reply.text, error.problem)
-        raise AssertionError("the second reply is returned, or its fault raised")
+        reply = self._replied(messages, schema)
+        try:
+            return _read(reply, read)
+        except Unreadable as error:
+            if reply.status.infrastructure:
+                raise
+            self._asked_again += 1
+            return _read(self._replied(prompts.ask_again(messages, reply.text, error.problem), schema), read)
+
+    def _replied(self, chat: Sequence[Message], schema: Mapping[str, Any]) -> Completion:
+        reply = self.agent.ask(list(chat), max_tokens=self.max_tokens, schema=schema)
+        self._count(reply.cost, reused=reply.reused)
+        return reply
 
     def _count(self, cost: Usage, *, reused: bool) -> None:
         self._recalled += reused
         self._usage += Usage() if reused else cost
+
+
+def _read(reply: Completion, read: Callable[[str], T]) -> T:
+    """Return what a reply says; raise Unreadable if there is none."""
+    if reply.status is not Status.OK:
+        raise Unreadable(reply.status.value, prompts.one_line(reply.detail, 200) or "no reply")
+    return read(reply.text)

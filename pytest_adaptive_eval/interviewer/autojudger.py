@@ -20,7 +20,7 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.closeness import difficulty_distance, semantic_distance
 from pytest_adaptive_eval.interviewer.deterministic import DeterministicInterviewer, categories_of
-from pytest_adaptive_eval.interviewer.difficulty import Difficulty, Sight, scale_of
+from pytest_adaptive_eval.interviewer.difficulty import Difficulty, Sight, relate, why_unscaled
 from pytest_adaptive_eval.interviewer.embeddings import Embedder
 from pytest_adaptive_eval.interviewer.first import FirstItems, by_cluster, by_difficulty
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, Interviewer, Memory, MemoryTable
@@ -88,8 +88,9 @@ class AutoJudger:
 
     def criterion(self, view: View) -> Array:
         """Return the proximity of each difficulty to the ability, shape (S, n), for use without an interview."""
-        scale, _ = scale_of(self.difficulty, view.bank, len(view.theta))
-        return np.ones(view.probability.shape) if scale is None else scale.relate(view).proximity
+        if why_unscaled(self.difficulty, view.bank):
+            return np.ones(view.probability.shape)
+        return relate(view).proximity
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> AutoJudgerInterview:
         """Begin one interview per seed; raise ConfigError if the embeddings do not fit the bank."""
@@ -145,7 +146,7 @@ class AutoJudgerInterview:
             np.random.default_rng(np.random.SeedSequence(s.entropy, spawn_key=(*s.spawn_key, 1))) for s in seeds
         ]
         points = settings.points(bank)
-        self._scale, self._unscaled = scale_of(settings.difficulty, bank, len(seeds))
+        self._unscaled = why_unscaled(settings.difficulty, bank)
         self._distances = Distances(points, len(seeds))
         self._first, self._opening = self._begin(points)
         self._remembers = settings.agent and settings.memory
@@ -172,8 +173,8 @@ class AutoJudgerInterview:
         if s.first == "random" or not count:
             drawn = [rng.permutation(n)[:count] for rng in self._rngs]
             return np.array(drawn, dtype=np.int64), reason + "which were drawn uniformly"
-        if s.first == "difficulty" and self._scale is not None:
-            items = by_difficulty(self._scale.difficulty, count)
+        if s.first == "difficulty" and not self._unscaled:
+            items = by_difficulty(self.bank.difficulty, count)
             reason += "which are spread evenly over the difficulties"
         else:
             items = by_cluster(points, count, restarts=s.restarts, responses=s.responses, seed=s.seed)
@@ -212,25 +213,26 @@ class AutoJudgerInterview:
         self._reasons = [{} for _ in self._rngs]
         available = np.ones(shape, dtype=bool)
         np.put_along_axis(available, view.asked, False, axis=1)
-        sight = None if self._scale is None else self._scale.relate(view)
-        near = np.ones(shape) if sight is None else sight.proximity
-        if sight is not None and sight.ability is not None:
-            self._ability = sight.ability
-        p = near if sight is None else sight.probability
+        sight = None if self._unscaled else relate(view)
+        near = p = np.ones(shape)
+        if sight is not None:
+            near, p = sight.proximity, sight.probability
+            self._ability = self._ability if sight.ability is None else sight.ability
         inside, widened = within(p, None if sight is None else s.window, available)
-        order = self._retrieval_order(near, t) if s.agent else near
-        if s.agent:
-            ratings = np.where(inside, 1.0 + np.minimum(order, _top(order)) / (2.0 * _top(order)), 0.5 * near)
-        else:
-            ratings = np.where(inside, near, 0.0)
-        if t < self._first.shape[1]:
-            if not s.agent:
-                ratings *= 1e-9  # drawn only if a batch reaches past the first items
-            self._rate_first(ratings, available)
-            return ratings
-        self._widened += int((widened > 0).sum())
+        first = t < self._first.shape[1]
+        self._widened += 0 if first else int((widened > 0).sum())
         if not s.agent:
-            self._explain_draws(inside, sight)
+            ratings = np.where(inside, near, 0.0)
+            if first:
+                ratings *= 1e-9  # drawn only if a batch reaches past the first items
+                self._rate_first(ratings, available)
+            else:
+                self._explain_draws(inside, sight)
+            return ratings
+        order = self._retrieval_order(near, t)
+        ratings = np.where(inside, 1.0 + np.minimum(order, _top(order)) / (2.0 * _top(order)), 0.5 * near)
+        if first:
+            self._rate_first(ratings, available)
             return ratings
         self._sort()
         for subject, positions in enumerate(best(order, inside, s.candidates)):
@@ -272,7 +274,7 @@ class AutoJudgerInterview:
         self._reasons[subject][int(positions[choice.index])] = choice.reason
 
     def _difficulty(self, position: int) -> float | None:
-        b = float("nan") if self._scale is None else float(self._scale.difficulty[position])
+        b = float("nan") if self._unscaled else float(self.bank.difficulty[position])
         return None if np.isnan(b) else b
 
     def _candidate(self, subject: int, position: int, sight: Sight | None) -> Candidate:
@@ -298,8 +300,6 @@ class AutoJudgerInterview:
         self._distances.record_items(items)
         self._asked = np.hstack([self._asked, items])
         self._abilities = np.hstack([self._abilities, np.repeat(self._ability[:, None], items.shape[1], axis=1)])
-        if self._scale is not None:
-            self._scale.record_scores(items, scores)
         if self._remembers:
             self._unsorted += [
                 (subject, item, score)
@@ -309,25 +309,27 @@ class AutoJudgerInterview:
 
     def _sort(self, ask: bool = True) -> None:
         """Sort administered items into categories, all new ones in one call, and add them to the memories."""
-        unsorted = [item for _, item, _ in self._unsorted]
-        new = [item for item in dict.fromkeys(unsorted) if item not in self._categories]
+        unsorted = dict.fromkeys(item for _, item, _ in self._unsorted)
+        new = [item for item in unsorted if item not in self._categories]
         if new and ask:
             categories = self._interviewer.categorise([self._item(i) for i in new], list(self._category_names))
             self._categories.update(zip(new, categories, strict=True))
+        remaining = []
         for subject, item, score in self._unsorted:
-            if item in self._categories:
-                self._category_names.update(dict.fromkeys(self._categories[item]))
-                self._memories[subject].add(
-                    self._categories[item], self._difficulty(item), None if np.isnan(score) else score
-                )
-        self._unsorted = [entry for entry in self._unsorted if entry[1] not in self._categories]
+            names = self._categories.get(item)
+            if names is None:
+                remaining.append((subject, item, score))
+                continue
+            self._category_names.update(dict.fromkeys(names))
+            self._memories[subject].add(names, self._difficulty(item), None if np.isnan(score) else score)
+        self._unsorted = remaining
 
     def _difficulty_distances(self) -> list[float | None]:
         """Return each subject's distance of ability and difficulty past the first items; None if unknown."""
-        if self._scale is None:
+        if self._unscaled:
             return [None] * len(self._asked)
         past = np.s_[:, self._first.shape[1] :]
-        difficulty = self._scale.difficulty[self._asked[past]]
+        difficulty = self.bank.difficulty[self._asked[past]]
         pairs = zip(difficulty, self._abilities[past], strict=True)
         return [_number(difficulty_distance(*pair)) for pair in pairs]
 
@@ -342,13 +344,15 @@ class AutoJudgerInterview:
     def account(self) -> dict[str, Any]:
         """Return the interviewer, its settings and counts of deviations, for the record."""
         self._sort(ask=False)
-        s, scaled = self.settings, self._scale is not None
+        s = self.settings
         window = "off" if s.window is None else f"{s.window[0]:g} to {s.window[1]:g}"
+        if self._unscaled:
+            window = f"off: {self._unscaled}"
         return {
             "interviewer": dict(self._interviewer.account()) if s.agent else None,
             "embeddings": s.to_json()["embeddings"],
             "first": s.first,
-            "window": window if scaled else f"off: {self._unscaled}",
+            "window": window,
             "widened": self._widened,
             "chosen": self._chosen,
             "fallbacks": self._fallbacks,

@@ -34,16 +34,26 @@ def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[st
     """
     paths = [item.category for item in items]
     common = Counter(path[:depth] for path in paths for depth in range(1, len(path) + 1))
-    finest = [
-        next((path[:depth] for depth in range(len(path), 0, -1) if common[path[:depth]] > 1), ()) for path in paths
-    ]
-    if any(finest):
-        names = Counter(path[-1] for path in set(finest) if path)
-        return tuple(
-            (" / ".join(path) if names[path[-1]] > 1 else path[-1],) if path else ("other",) for path in finest
-        )
+    finest = [_finest(path, common) for path in paths]
+    names = Counter(path[-1] for path in set(finest) if path)
+    if names:
+        return tuple((_category(path, names),) for path in finest)
     label = clusters(points, min(CLUSTERS, len(points)), 0).label
     return tuple((f"group {number + 1}",) for number in label.tolist())
+
+
+def _finest(path: tuple[str, ...], common: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
+    """Return the longest beginning of a category that another item shares; empty if none does."""
+    while path and common[path] < 2:
+        path = path[:-1]
+    return path
+
+
+def _category(path: tuple[str, ...], names: Mapping[str, int]) -> str:
+    """Return the name of a category, with the broader ones in front if it is ambiguous."""
+    if not path:
+        return "other"
+    return " / ".join(path) if names[path[-1]] > 1 else path[-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 from pytest_adaptive_eval.inference.clusters import residual_factors
-from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.interviewer.encoders.reading import unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -105,10 +104,9 @@ def load_embedder(
     """Return the embedder that `spec` names.
 
     Args:
-        spec: ``factors``, ``categories``, or an encoder: a folder with an open_clip model, a sentence encoder or a
-            generative model; ``hf-hub:ORGANISATION/NAME`` or ``ARCHITECTURE/TAG`` of open_clip, from the local hub
-            cache. Nothing is downloaded.
-        part: Input of open_clip; other encoders read all that they support.
+        spec: ``factors``, ``categories``, or an encoder: a folder with an open_clip model, a sentence encoder or
+            another text model. Nothing is downloaded.
+        part: Input of open_clip; other encoders read texts.
         device: ``auto`` takes CUDA if available.
         cache: Folder for embeddings and hashes of files.
         note: Called with a sentence if cached embeddings had to be replaced.
@@ -121,40 +119,31 @@ def load_embedder(
         return FactorsEmbedder(responses)
     if spec == "categories":
         return CategoryEmbedder()
-    kind = _kind(spec)
-    if kind != "open_clip" and part != "mean":
+    is_clip = _is_clip(spec)
+    if not is_clip and part != "mean":
         raise ConfigError(f"encoder {spec!r} is none of open_clip, and cannot choose its input {part!r}; leave it out")
     settings: dict[str, Any] = {"device": device, "batch_size": batch_size, "cache": cache}
     encoder: Encoder
     try:
-        if kind == "open_clip":
+        if is_clip:
             from pytest_adaptive_eval.interviewer.encoders.openclip import OpenClipEmbedder
 
             encoder = OpenClipEmbedder.load(spec, part=part, **settings)
         else:
-            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder, SentenceFolderEmbedder
+            from pytest_adaptive_eval.interviewer.encoders.sentences import SentenceFolderEmbedder
 
-            embedder = HiddenStatesEmbedder if kind == "hidden" else SentenceFolderEmbedder
-            encoder = embedder.load(spec, **settings)
+            encoder = SentenceFolderEmbedder.load(spec, **settings)
     except ImportError as error:
         raise ConfigError(f"encoder {spec!r} needs a package ({error}); install pytest-adaptive-eval[clip]") from error
     return encoder if cache is None else CachedEmbedder(encoder, cache, note)
 
 
-def _kind(spec: str) -> str:
-    """Return the kind of encoder in a folder; ``open_clip`` by default, whose loader names the expected files."""
+def _is_clip(spec: str) -> bool:
+    """Return whether open_clip loads a folder, as it does by default: its loader names the expected files."""
     folder = Path(spec).expanduser()
-    if spec.startswith(("local-dir:", "hf-hub:")) or (folder / "open_clip_config.json").is_file():
-        return "open_clip"
-    if (folder / "modules.json").is_file():
-        return "sentences"
-    if not (folder / "config.json").is_file():
-        return "open_clip"
-    try:
-        architectures = json.loads(read_regular(folder / "config.json"))["architectures"]
-    except (OSError, ValueError, RecursionError, TypeError, KeyError):
-        return "hidden"  # its loader reports the fault of the folder
-    return "hidden" if any("For" in name for name in map(str, architectures or ["For"])) else "sentences"
+    if spec.startswith("local-dir:") or (folder / "open_clip_config.json").is_file():
+        return True
+    return not any((folder / name).is_file() for name in ("modules.json", "config.json"))
 
 
 def best_embedder(

@@ -57,20 +57,19 @@ class PromptForm:
     """Contents of prompts.
 
     Args:
-        difficulty: Source of difficulties. With ``annotated`` an item without a number shows ``meta["difficulty"]``,
-            else ``meta["level"]``. With ``none`` prompts have no difficulties, predicted scores and abilities.
+        difficulty: Source of difficulties. With ``none`` prompts have no difficulties, predicted scores and abilities.
         images: Whether they have the questions' pictures, if the form of the prompt allows it.
         counts: Whether they state for each candidate how often its categories were tested.
     """
 
     memory: bool = True
-    difficulty: Literal["irt", "annotated", "none"] = "irt"
+    difficulty: Literal["irt", "none"] = "irt"
     images: bool = True
     counts: bool = False
 
     def __post_init__(self) -> None:
-        if self.difficulty not in ("irt", "annotated", "none"):
-            raise ConfigError(f"difficulty is {self.difficulty!r}, expected 'irt', 'annotated' or 'none'")
+        if self.difficulty not in ("irt", "none"):
+            raise ConfigError(f"difficulty is {self.difficulty!r}, expected 'irt' or 'none'")
 
 
 def sort_first(items: Sequence[Item], existing: Sequence[str], form: PromptForm) -> list[Message]:
@@ -172,12 +171,12 @@ def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str
     numbers = form.difficulty != "none"
     columns = ("category", "count", *(("min", "mean", "max") if numbers else ()), "accuracy")
     least = sorted(range(len(memory.rows)), key=lambda i: memory.rows[i].count)[:SHOWN_ROWS]
-    rows = [memory.rows[i] for i in sorted(least)]
-    omitted = len(memory.rows) - len(rows)
-    lines = [" | ".join(columns), *(" | ".join(_cells(row, numbers)) for row in rows)]
-    more = f"and {omitted} categories that were tested more\n" if omitted else ""
-    head = "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
-    return text + head + "".join(f"| {line} |\n" for line in lines) + more
+    rows = [columns, *(_cells(memory.rows[i], numbers) for i in sorted(least))]
+    text += "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
+    for row in rows:
+        text += f"| {' | '.join(row)} |\n"
+    omitted = len(memory.rows) - len(least)
+    return text + (f"and {omitted} categories that were tested more\n" if omitted else "")
 
 
 def _cells(row: CategoryRow, numbers: bool) -> list[str]:
@@ -197,16 +196,9 @@ def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> s
     if form.difficulty != "none":
         if candidate.difficulty is not None:
             facts.append(f"difficulty {_logits(candidate.difficulty)}")
-        elif form.difficulty == "annotated" and (mark := _annotation(candidate.item)):
-            facts.append(f"difficulty {mark}")
         if candidate.probability is not None:
             facts.append(f"chance {100 * candidate.probability:.0f}%")
     return _question(candidate.item, form) + (f" ({'; '.join(facts)})" if facts else "")
-
-
-def _annotation(item: Item) -> str:
-    mark = item.meta.get("difficulty", item.meta.get("level"))
-    return one_line(str(mark), 40) if isinstance(mark, str | int | float) else ""
 
 
 def _question(item: Item, form: PromptForm) -> str:

@@ -234,14 +234,8 @@ class EAP:
         return MAP(self.mean, self.sd).prior(subjects, dimensions)
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
-        """Return mean and covariance of the posterior, in at most three dimensions.
-
-        Raises:
-            ValueError: More than three dimensions.
-        """
+        """Return mean and covariance of the posterior, in at most three dimensions."""
         subjects, dimensions = start.theta.shape
-        if dimensions > 3:
-            raise ValueError(f"EAP integrates over at most 3 dimensions, not {dimensions}: use map")
         points = self.points if dimensions == 1 else max(15, self.points // (2 * dimensions))
         axis = np.linspace(-6.0, 6.0, points)
         grid = np.stack(np.meshgrid(*[axis] * dimensions, indexing="ij"), axis=-1).reshape(-1, dimensions)
@@ -340,13 +334,7 @@ class PseudoItems:
         return MAP(sd=math.sqrt(4.0 / self.count) if self.count else self.bound).prior(subjects, dimensions)
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
-        """Return the root of the score and the inverse information there; bisection needs no start.
-
-        Raises:
-            ValueError: More than one dimension, or guessing.
-        """
-        if A.shape[-1] != 1 or c is not None:
-            raise ValueError("pseudo-items serve banks of one dimension without guessing: use map")
+        """Return the root of the score and the inverse information there; bisection needs no start."""
         scores, A = _scored(scores, A)
         low = np.full((len(scores), 1), -self.bound)
         high = -low

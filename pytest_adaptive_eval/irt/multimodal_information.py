@@ -54,8 +54,6 @@ class FormatInterview:
     def __post_init__(self) -> None:
         n, formats, parts = self.items.slopes.shape
         worth = np.ones(n) if self.worth is None else np.asarray(self.worth, dtype=np.float64)
-        if worth.shape != (n,) or not (worth >= 0).all():
-            raise ValueError(f"worth has shape {worth.shape}, expected {n} numbers of at least 0, one per item")
         self.rule = self.rule or ("fisher" if self.items.form == "m2" else "d-optimal")
         # eligible items, and their constants
         self._eligible = np.flatnonzero(worth > 0)
@@ -135,8 +133,6 @@ class FormatInterview:
     def tell(self, scores: ArrayLike) -> None:
         """Record the scores of the last pairs, NaN where missing."""
         self._scores += np.asarray(scores, dtype=np.float64).ravel().tolist()
-        if len(self._scores) != len(self._pairs):
-            raise ValueError(f"{len(self._scores)} scores for {len(self._pairs)} pairs asked; expected one per pair")
         self._abilities = None
         if self.adaptive:
             self._theta = self.abilities.theta[0]

@@ -59,12 +59,7 @@ class PersonFit:
 
         A flag means that the ability is not reliable, without a cause. With few answers, the absence of a flag means
         little.
-
-        Raises:
-            ValueError: The level is not in (0, 0.5].
         """
-        if not 0.0 < level <= 0.5:
-            raise ValueError(f"level is {level!r}, expected a share of fitting subjects in (0, 0.5] such as {LEVEL}")
         return np.asarray(self.normal < NormalDist().inv_cdf(level))
 
 
@@ -102,18 +97,7 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
         p: Shape (S, t). Probability of a right answer to each at the subject's final estimate, see `irt.probability`.
         A: Shape (S, t, D). Slopes of the items asked.
         c: Shape (S, t). Their guess floors; None means none.
-
-    Raises:
-        ValueError: Shapes do not belong together, or a score lies outside [0, 1].
     """
-    if scores.ndim != 2 or p.shape != scores.shape or A.shape[:-1] != scores.shape:
-        raise ValueError(
-            f"scores of shape {scores.shape}, p {p.shape} and A {A.shape}; expected (S, t), (S, t) and (S, t, D)"
-        )
-    if c is not None and c.shape != scores.shape:
-        raise ValueError(f"scores of shape {scores.shape} with c {c.shape}; expected one shape")
-    if ((scores < 0) | (scores > 1)).any():
-        raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
     # an answer predicted with certainty has no variance, and its weight would be infinite
     scored = ~np.isnan(scores)
     inside = np.clip(p, 1e-12, 1.0 - 1e-12)

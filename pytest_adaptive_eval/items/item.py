@@ -76,7 +76,6 @@ _CUT = re.compile(r"\n\[([0-9]{1,18}) more characters were neither graded nor ke
 
 #: What an answer counts as that is empty, refused or truncated: graded as it is, and wrong where none is read; or
 #: without a score.
-WRONG, MISSING = "wrong", "missing"
 
 
 class Status(enum.StrEnum):
@@ -91,18 +90,23 @@ class Status(enum.StrEnum):
     SANDBOX_ERROR = "sandbox_error"
     NOT_RUN = "not_run"
     NOT_AWAITED = "not_awaited"
+    NOT_RECORDED = "not_recorded"
 
     @property
     def infrastructure(self) -> bool:
         """Whether the run is at fault, not the subject."""
         return self in _INFRASTRUCTURE
 
-    def missing(self, unanswered: str) -> bool:
-        """Whether an answer has no score, where unanswered items count as `WRONG` or `MISSING`."""
-        return self.infrastructure or (unanswered == MISSING and self is not Status.OK)
+    @property
+    def fault(self) -> bool:
+        """Whether it counts towards the faults that end a run; a score that a finished log lacks does not."""
+        return self.infrastructure and self not in (Status.NOT_AWAITED, Status.NOT_RECORDED)
 
 
-_INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN, Status.NOT_AWAITED)
+_INFRASTRUCTURE = (
+    *(Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN),
+    *(Status.NOT_AWAITED, Status.NOT_RECORDED),
+)
 #: Statuses of answers that a subject did not finish or did not give, and their words.
 UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED: "cut at the cap"}
 
@@ -111,11 +115,6 @@ def unanswered_sentence(statuses: Mapping[str, int]) -> str:
     """Return the counts of missing answers by status: ``10 of 40 empty, 3 refused``; empty without any."""
     counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
-
-
-def counting_sentence(first: str, then: str, places: tuple[str, str] = ("in the baseline", "here")) -> str:
-    """Return the sentence on two evaluations that count unanswered items differently."""
-    return f"answers that are empty, refused or cut count as {first} {places[0]} and as {then} {places[1]}"
 
 
 def cut_text(text: str) -> str:
@@ -144,7 +143,7 @@ class Response:
     """Outcome of administering one item.
 
     Args:
-        score: In [0, 1]; None for a fault of the infrastructure, and where unanswered items count as missing.
+        score: In [0, 1]; None for a fault of the infrastructure.
         text: Raw completion, if known.
         detail: Reason for a missing score, or a note of the grader.
     """
@@ -161,9 +160,9 @@ class Response:
             raise ValueError(f"a score lies in [0, 1], not {self.score!r}")
 
     @classmethod
-    def of(cls, status: Status, score: float | None, text: str, detail: str, unanswered: str) -> Response:
-        """Return the response to an answer; a `score` of None is wrong or, by its status and `unanswered`, missing."""
-        if status.missing(unanswered):
+    def of(cls, status: Status, score: float | None, text: str, detail: str) -> Response:
+        """Return the response to an answer; a `score` of None is wrong, but for a fault of the infrastructure."""
+        if status.infrastructure:
             return cls(status, None, text, detail)
         return cls(status, 0.0 if score is None else score, text, detail)
 

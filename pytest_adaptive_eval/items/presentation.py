@@ -148,7 +148,6 @@ class Presentation:
 
     template: str = PLAIN
     examples: tuple[Example, ...] = ()
-    shots: int = 0
     likelihood: ChoiceLikelihood | None = None
     delimiter: str = " "
     candidates: str = "text"
@@ -185,8 +184,7 @@ class Presentation:
             raise BankError(
                 f"item {item.id!r} has {content}, which no template can hold: ask it without template and examples"
             )
-        others = [example for example in self.examples if self._asked(example) != item.prompt]
-        examples = others[: self.shots]
+        examples = [example for example in self.examples if self._asked(example) != item.prompt]
         before = "".join(self._example(example) for example in examples)
         return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
 
@@ -227,7 +225,6 @@ class Presentation:
         return {
             "template": self.template,
             "examples": [[example.prompt, list(example.choices), example.answer] for example in self.examples],
-            "shots": self.shots,
             "likelihood": None if self.likelihood is None else self.likelihood.to_json(),
             "delimiter": self.delimiter,
             "candidates": self.candidates,
@@ -241,7 +238,6 @@ class Presentation:
         return cls(
             data["template"],
             tuple(Example(prompt, tuple(choices), answer) for prompt, choices, answer in data["examples"]),
-            data["shots"],
             None if likelihood is None else ChoiceLikelihood(**likelihood),
             data["delimiter"],
             data["candidates"],

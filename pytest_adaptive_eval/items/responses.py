@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from pytest_adaptive_eval.types import Array, Bools
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import Modalities
+
+_ROUNDED = 5.1e-4  #: Largest difference of a stated accuracy from that of the samples: tools round to three digits.
 
 
 def _duplicate(names: Sequence[str]) -> str | None:
@@ -36,7 +38,6 @@ class LoggedQuestion:
         answers: Accepted answers; of a question with choices the text or the letter of one.
         images: Contents of files, data URLs, or paths of files.
         names: Other ids of the item in the log, by their field, such as ``doc.id``.
-        replies: A few answers of subjects, with their logged scores.
     """
 
     prompt: str = ""
@@ -46,7 +47,48 @@ class LoggedQuestion:
     images: tuple[str | bytes, ...] = ()
     category: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
-    replies: tuple[tuple[str, float], ...] = ()
+
+
+class Reply(NamedTuple):
+    """One answer of a subject to an item, with its logged score in [0, 1], NaN where missing."""
+
+    subject: str
+    text: str
+    score: float
+
+
+class Stated(NamedTuple):
+    """What a log states about a part of itself, such as a task, and what that part holds.
+
+    Args:
+        where: File, and task in it, for messages.
+        held, planned: Number of samples in the log, and of those the run was to have; None if the log does not say.
+        status: How the run ended, if not as planned; empty otherwise.
+        accuracy, measured: Mean score as the log states it, and of its samples; None if the log does not say.
+    """
+
+    subject: str
+    where: str
+    held: int
+    planned: int | None = None
+    status: str = ""
+    accuracy: float | None = None
+    measured: float | None = None
+
+    @property
+    def fault(self) -> str:
+        """Why the part is not whole, with both figures; empty if nothing says so."""
+        ended = f" ({self.status})" if self.status else ""
+        if self.planned is not None and self.held < self.planned:
+            return f"{self.where}: {self.held} of {self.planned} planned samples{ended}"
+        if self.status:
+            return f"{self.where}: the run did not end as planned{ended}"
+        if self.accuracy is None or self.measured is None or abs(self.accuracy - self.measured) <= _ROUNDED:
+            return ""
+        return (
+            f"{self.where}: it states an accuracy of {self.accuracy:.4f}, and its samples have {self.measured:.4f} "
+            f"({self.held} samples)"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +104,8 @@ class Responses:
         weights: Shape (S,). Number of subjects that each one counts for in a fit and its checks; one each when omitted.
         administered: Shape (S, n). Whether the subject's log has an item, with a score or without; unknown when
             omitted.
+        replies: Answers by item: a few, or all if the reader was asked for texts.
+        stated: What the logs say about themselves, for `check_whole`.
 
     Raises:
         ResponsesError: Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
@@ -75,6 +119,8 @@ class Responses:
     questions: Mapping[str, LoggedQuestion] = field(default_factory=dict)
     weights: Array | None = None
     administered: Bools | None = None
+    replies: Mapping[str, Sequence[Reply]] = field(default_factory=dict)
+    stated: tuple[Stated, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("subjects", "items", "families"):
@@ -102,6 +148,29 @@ class Responses:
             )
         scores.setflags(write=False)
         object.__setattr__(self, "scores", scores)
+
+    def check_whole(self, subject: str, *, partial: bool) -> list[str]:
+        """Return a warning for each part of the subject's log that is not whole.
+
+        Raises:
+            ResponsesError: There is such a part, and `partial` is false; the message has both figures.
+        """
+        faults = [part.fault for part in self.stated if part.subject == subject and part.fault]
+        if faults and not partial:
+            more = f", and {len(faults) - 1} more parts" if len(faults) > 1 else ""
+            raise ResponsesError(
+                f"{faults[0]}{more}: the log is not whole; finish the run, or judge what there is with --partial "
+                "(partial = true in model_options)"
+            )
+        return [f"a log that is not whole was judged: {fault}" for fault in faults]
+
+    def scores_of(self, subject: str) -> dict[str, float]:
+        """Return the scores of the items that the subject's log has by item, NaN where missing."""
+        row = self.subjects.index(subject)
+        scores = zip(self.items, self.scores[row].tolist(), strict=True)
+        if self.administered is None:
+            return dict(scores)
+        return {item: score for (item, score), asked in zip(scores, self.administered[row], strict=True) if asked}
 
     @property
     def observed(self) -> float:

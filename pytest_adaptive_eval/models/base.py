@@ -84,15 +84,15 @@ class Completion:
         """Whether it lacks an answer to grade: a fault of the infrastructure, or neither a text nor a score."""
         return self.status.infrastructure or (self.score is None and not self.text.strip())
 
-    def response(self, item: Item, unanswered: str) -> Response:
-        """Return the response to an item by its known score, or its grader; `unanswered` is as of `Response.of`."""
+    def response(self, item: Item) -> Response:
+        """Return the response to an item by its known score, or its grader."""
         status, score, detail = self.status, self.score, self.detail
-        if score is None and not (self.unread or status.missing(unanswered)):
+        if score is None and not self.unread:
             try:
                 score = item.grade(self.text)
             except Unscored as fault:
                 status, detail = Status(fault.status), fault.detail
-        return Response.of(status, score, self.text, detail, unanswered)
+        return Response.of(status, score, self.text, detail)
 
 
 @dataclass(frozen=True, slots=True)

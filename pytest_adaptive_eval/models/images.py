@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inputs import open_regular
 
@@ -43,12 +44,6 @@ def open_image(path: str, root: str) -> Image:
         return ImageOps.exif_transpose(image).convert("RGB")
 
 
-def image_size(path: str, root: str) -> tuple[int, int]:
-    """Return width and height of an image by its header; parameters and errors as of `open_image`."""
-    with _opened(path, root) as image:
-        return image.size
-
-
 @contextlib.contextmanager
 def _opened(path: str, root: str) -> Iterator[Image]:
     """Open an image and read its header only, until it is decoded."""
@@ -66,9 +61,7 @@ def _opened(path: str, root: str) -> Iterator[Image]:
                         f"{MAX_PIXELS // 10**6} megapixels; scale it down"
                     )
                 yield image
-    except Image.DecompressionBombError as error:
-        raise BankError(f"image {path!r} has too many pixels ({error}); scale it down") from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         raise BankError(
             f"image {path!r} cannot be read as {', '.join(FORMATS)}: {error}; save it in one of these formats"
         ) from error
@@ -86,20 +79,25 @@ def image_hash(path: str, root: str) -> str:
 
 def _locate(path: str, root: str) -> Path:
     """Return the regular file at `path`, without following links below `root`."""
-    pure = PurePosixPath(path)
-    if "://" in path or path.startswith("data:"):
-        raise BankError(f"image {path[:80]!r} is a URL, expected a file in the bank's folder; save it there")
-    if not path or "\0" in path or "\\" in path or ".." in pure.parts or (root and pure.is_absolute()):
-        raise BankError(f"image {path!r} leads out of the bank's folder {root!r}; use a relative path without '..'")
+    check_faults(_path_faults(path, root), f"image {path[:80]!r}", BankError)
     file = Path(root)
-    for part in pure.parts if root else (path,):
+    for part in PurePosixPath(path).parts if root else (path,):
         file /= part
         try:
             mode = file.lstat().st_mode
         except (OSError, ValueError) as error:
             raise BankError(f"image {path!r} is not in the folder {root or '.'!r} ({error}); put it there") from error
         if stat.S_ISLNK(mode):
-            raise BankError(f"image {path!r} goes through the symbolic link {file}; put the file itself there")
+            break
     if not stat.S_ISREG(mode):
-        raise BankError(f"image {path!r} is not a file; name an image file")
+        raise BankError(f"image {path!r}: {file} is a symbolic link, or not a file; put the image file itself there")
     return file
+
+
+def _path_faults(path: str, root: str) -> Iterator[str]:
+    parts = PurePosixPath(path)
+    if "://" in path or path.startswith("data:"):
+        yield "a URL, expected a file in the bank's folder; save it there"
+    absolute = bool(root) and parts.is_absolute()
+    if not path or set(path) & set("\0\\") or ".." in parts.parts or absolute:
+        yield f"it leads out of the bank's folder {root!r}; use a relative path without '..'"

@@ -1,12 +1,14 @@
 """Recorded answers as a subject, to try a policy or a gate without a model.
 
-Two formats are read:
+Two formats are read here:
 
 * a matrix, CSV or gzipped CSV, with one row per subject and one column per
   item.  The first column is ``subject``; ``run`` and ``step`` may follow.  A
   cell holds a score in [0, 1], or nothing for an item without an answer;
 * JSON lines, one answer per line: ``{"id": ..., "text": ..., "score": ...,
   "status": ..., "detail": ...}``, with a text, a score or a status.
+
+Records of runs, and logs of tools, are read by the extension ``logs``.
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
-from pytest_adaptive_eval.tables import Cells, MatrixRow, MatrixTable, read_lines
+from pytest_adaptive_eval.registry import service
+from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, MatrixRow, MatrixTable, read_lines
 
 
 class ReplayModel(Model):
     """Recorded answers, looked up by item id.
 
-    Created by `load`. An item without a recorded answer gets the status ``not_run``.
+    Created by `load`. An item without a recorded answer gets the status ``not_run``, and one whose recorded answer has
+    no score ``not_recorded``.
 
     Args:
         source: File of the answers, for the record.
@@ -46,26 +52,27 @@ class ReplayModel(Model):
         self._answers = dict(answers)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], subject: str | None = None) -> ReplayModel:
+    def load(cls, path: str | os.PathLike[str], subject: str | None = None, /, **options: Any) -> ReplayModel:
         """Read recorded answers.
 
         Args:
-            path: A ``.csv``, ``.csv.gz`` or ``.jsonl`` file.
-            subject: Row of a matrix; optional if there is only one. For JSON lines it is the subject's name, by default
-                that of the file.
+            path: A matrix (``.csv``, ``.csv.gz``), JSON lines of answers, a run's record, or logs of another tool.
+            subject: Row of a matrix, or subject of the logs; optional if there is only one. For JSON lines of answers
+                it is the subject's name, by default that of the file.
+            options: Settings by which logs are read, see `extensions.logs.replay.ReplayTable`.
 
         Raises:
-            ConfigError: The file is missing or malformed, or has no such subject.
+            ConfigError: The file is missing, malformed or not whole, or has no such subject.
         """
         file = Path(path)
-        if file.name.endswith((".csv", ".csv.gz")):
-            with _reporting(file):
-                name, answers = _read_matrix(file, subject)
-        elif file.suffix == ".jsonl":
-            with _reporting(file):
+        with _reporting(file):
+            if options or not _is_own(file):
+                logged: ReplayModel = service("replay_log", "logs")(file, subject, options)
+                return logged
+            if file.suffix == ".jsonl":
                 name, answers = subject or file.stem, _read_json_lines(file)
-        else:
-            raise ConfigError(f"recorded answers {str(file)!r}: expected a file .csv, .csv.gz or .jsonl")
+            else:
+                name, answers = _read_matrix(file, subject)
         return cls(name, answers, str(file))
 
     @property
@@ -80,11 +87,27 @@ class ReplayModel(Model):
                 f"recorded answers of {self.identity.name!r} are looked up by item id, and a bare prompt has none; "
                 "pass the item: `model.generate(item)` or `item.score(model.score(item))`"
             )
-        return [
-            self._answers.get(item.id)
-            or Completion("", Status.NOT_RUN, detail=f"no answer of {self.identity.name!r} to {item.id!r} was recorded")
-            for item in items
-        ]
+        return [self.find(item) for item in items]
+
+    def find(self, item: Item) -> Completion:
+        """Return the recorded answer to an item."""
+        recorded = self._answers.get(item.id)
+        detail = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
+        return Completion("", Status.NOT_RUN, detail=detail) if recorded is None else recorded
+
+
+def _is_own(file: Path) -> bool:
+    """Return whether a file is a matrix with subjects in rows, or JSON lines of answers; by its first line."""
+    if not file.name.endswith((".csv", ".csv.gz", ".jsonl")):
+        return False
+    if file.suffix != ".jsonl":
+        return MatrixTable(file).corner not in (*ITEM_WORDS, "index")
+    try:
+        first = json.loads(next(read_lines(file), ""))
+    except (ValueError, RecursionError):
+        return True
+    keys = first.keys() if isinstance(first, dict) else set[str]()
+    return not keys or "id" in keys or bool(keys & {"text", "status"})
 
 
 @contextlib.contextmanager
@@ -105,7 +128,7 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     chosen: MatrixRow | None = None
     names: list[str] = []
     table = MatrixTable(file)
-    if table.corner != "subject":
+    if table.corner not in SUBJECT_WORDS:
         raise ConfigError(f"{file}, line 1: the first column is {table.corner!r}, expected 'subject', then item ids")
     for row in table:
         names.append(row.identity)
@@ -114,13 +137,13 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     if chosen is None or (subject is None and len(names) > 1):
         near = difflib.get_close_matches(subject or "", names, 5, 0.0)
         fault = f"{len(names)} subjects" if subject is None else f"no subject {subject!r}"
-        raise ConfigError(f"{file} has {fault}; choose one{', such as ' + ', '.join(map(repr, near)) if near else ''}")
+        raise ConfigError(f"{file} has {fault}; choose one, such as {', '.join(map(repr, near)) or 'none'}")
     cells = Cells()
     try:
         scores = [cells[cell] for cell in chosen.cells]
     except ValueError:
         raise table.bad_cell(chosen, cells) from None
-    missing = Completion("", Status.NOT_RUN, detail="no answer was recorded")
+    missing = Completion("", Status.NOT_RECORDED, detail="no answer was recorded")
     answers = {
         item: missing if math.isnan(score) else Completion("", score=score)
         for item, score in zip(table.columns, scores, strict=True)
@@ -136,32 +159,31 @@ def _read_json_lines(file: Path) -> dict[str, Completion]:
             continue
         where = f"{file}, line {number}"
         try:
-            data = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{where}: not JSON ({error}); expected one object per line") from error
-        if not isinstance(data, dict) or not isinstance(data.get("id"), str) or not data["id"]:
-            raise ConfigError(f"{where}: no `id`, expected an object with the item's id as text")
-        if data["id"] in answers:
-            raise ConfigError(f"{where}: item {data['id']!r} is there twice; keep one answer per item")
-        answers[data["id"]] = _answer(where, data)
+            answer = msgspec.json.decode(line, type=_Answer)
+        except (ValueError, RecursionError, msgspec.DecodeError) as error:
+            raise ConfigError(
+                f"{where}: {error}; expected one JSON object with the item's id, and a text, a score in [0, 1] or a "
+                "status"
+            ) from error
+        if answer.id in answers:
+            raise ConfigError(f"{where}: item {answer.id!r} is there twice; keep one answer per item")
+        unfit = answer.score is not None
+        if not answer.status.infrastructure:
+            unfit = answer.status is Status.OK and answer.text is None and answer.score is None
+        if unfit:
+            raise ConfigError(
+                f"{where}: status {answer.status.value!r} with score {answer.score!r} and text {answer.text!r:.80}; "
+                "an answer that is ok has a text or a score, and one that failed has no score"
+            )
+        answers[answer.id] = Completion(answer.text or "", answer.status, answer.score, answer.detail)
     return answers
 
 
-def _answer(where: str, data: Mapping[str, Any]) -> Completion:
-    """Return the answer in an object; raise ConfigError if text, score and status contradict each other."""
-    text, score, detail = data.get("text"), data.get("score"), data.get("detail", "")
-    if not isinstance(text, (str, type(None))) or not isinstance(detail, str):
-        raise ConfigError(f"{where}: `text` is {text!r} and `detail` {detail!r}, expected text")
-    if score is not None and (type(score) not in (int, float) or not 0.0 <= score <= 1.0):
-        raise ConfigError(f"{where}: `score` is {score!r}, expected a number in [0, 1], or none")
-    try:
-        status = Status(data.get("status", Status.OK))
-    except ValueError:
-        known = ", ".join(status.value for status in Status)
-        raise ConfigError(f"{where}: `status` is {data['status']!r}, expected one of {known}") from None
-    if score is not None if status.infrastructure else status is Status.OK and text is None and score is None:
-        raise ConfigError(
-            f"{where}: status {status.value!r} with score {score!r} and {'no' if text is None else 'a'} text; "
-            "an answer that is ok has a text or a score, and one that failed has no score"
-        )
-    return Completion(text or "", status, None if score is None else float(score), detail)
+class _Answer(msgspec.Struct):
+    """One line of recorded answers."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+    text: str | None = None
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    status: Status = Status.OK
+    detail: str = ""

@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -71,8 +71,6 @@ class AnswerStore:
 
     def __init__(self, path: Path) -> None:
         self.path, self.fault = path, ""
-        if path.is_dir():
-            raise ConfigError(f"{path} is a folder, expected a file for the answers: {_OTHER}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # replies arrive in the thread of a server's connections, while that of the run waits
@@ -81,14 +79,11 @@ class AnswerStore:
             )
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(f"{path}: the store of answers cannot be opened: {error}; {_OTHER}") from None
-        try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self.close()
-            raise self._unreadable(error) from None
-        except BaseException:
-            self.close()
-            raise
+        with contextlib.ExitStack() as closing:
+            closing.callback(self.close)
+            with self._readable():
+                self._prepare()
+            closing.pop_all()  # it stays open
 
     def _prepare(self) -> None:
         """Check that the file is a store of this version, or make it one if it is empty."""
@@ -113,29 +108,31 @@ class AnswerStore:
         application, version = self._number("application_id"), self._number("user_version")
         if application == APPLICATION_ID and version == SCHEMA_VERSION:
             return True
-        if application == APPLICATION_ID:
-            raise ConfigError(
-                f"{self.path}: the store of answers has schema {version}, this version reads {SCHEMA_VERSION}: {_OTHER}"
-            )
         if application or tables:
-            raise ConfigError(f"{self.path}: a database of something else, expected a store of answers: {_OTHER}")
+            raise ConfigError(
+                f"{self.path}: a database of something else, expected a store of answers of schema {SCHEMA_VERSION}: "
+                f"{_OTHER}"
+            )
         return False
 
     def _number(self, pragma: str) -> int:
         return int(self._connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
-    def _unreadable(self, error: sqlite3.Error) -> ConfigError:
-        return ConfigError(
-            f"{self.path}: no store of answers, or a damaged one ({error}): {_OTHER}, or delete it, which loses no "
-            "result"
-        )
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Raise a ConfigError in place of an error of SQLite."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ConfigError(
+                f"{self.path}: no store of answers, or a damaged one ({error}): {_OTHER}, or delete it, which loses "
+                "no result"
+            ) from None
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the data of a key, None if missing or not a JSON object; raise ConfigError for a damaged file."""
-        try:
+        with self._readable():
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from None
         try:
             data = None if row is None else json.loads(row[0])
         except (ValueError, TypeError):
@@ -309,7 +306,8 @@ class RecordedModel(Model):
     ) -> Completion:
         """Return the reply to a chat, see the base class."""
         key = self._key(_chat(messages), max_tokens, schema, draw)
-        if (known := self._find(key)) is None:
+        known = self._find(key)
+        if known is None:
             known = self._model.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
             self._keep_both(key, known)
             return known
@@ -318,7 +316,8 @@ class RecordedModel(Model):
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return log-likelihoods of a label, see the base class."""
         key = self._key(_chat(messages), list(candidates), label)
-        if (known := self._find(key)) is not None:
+        known = self._find(key)
+        if known is not None:
             with contextlib.suppress(ValueError, TypeError):
                 scores = tuple(float(score) for score in json.loads(known.text))
                 if len(scores) == len(candidates):
@@ -337,19 +336,26 @@ class RecordedModel(Model):
             None if one is None else scored(item, replace(one, reused=True))
             for item, one in zip(items, found, strict=True)
         ]
-        if missing := [index for index, one in enumerate(done) if one is None and first[keys[index]] == index]:
-            before = self._model.usage
-            answers = self._model.answer([items[index] for index in missing])
-            together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
-            answers[0] = replace(answers[0], cost=answers[0].cost + together)
+        missing = sorted(index for index in first.values() if done[index] is None)
+        if missing:
+            answers = self._ask([items[index] for index in missing])
             for index, answer in zip(missing, answers, strict=True):
                 self._keep_both(keys[index], answer, items[index].id)
                 done[index] = answer
-        equal = [(index, first[key]) for index, key in enumerate(keys) if first[key] != index]
-        for index, other in equal:  # a request that is repeated in one call is made once
-            if (same := done[other]) is not None:
-                done[index] = replace(same, cost=Usage())
-        return [one for one in done if one is not None]
+        whole: list[Completion] = []
+        for index, key in enumerate(keys):  # a request that is repeated in one call is made once
+            completion = done[first[key]]
+            assert completion is not None
+            whole.append(completion if first[key] == index else replace(completion, cost=Usage()))
+        return whole
+
+    def _ask(self, items: Sequence[Item]) -> list[Completion]:
+        """Return the model's answers; the first one's cost has what the call cost beyond that of each."""
+        before = self._model.usage
+        answers = self._model.answer(items)
+        together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
+        answers[0] = replace(answers[0], cost=answers[0].cost + together)
+        return answers
 
     def close(self) -> None:
         """Close the model."""
@@ -382,7 +388,11 @@ def _shared_key(key: str) -> str:
 
 def _chat(messages: Sequence[Message]) -> list[list[Any]]:
     """Return the messages of a chat as JSON data, pictures by their content."""
-    return [[m.role, m.text, [_picture_hash(str(Path(m.root, name))) for name in m.images]] for m in messages]
+    chat = []
+    for message in messages:
+        pictures = [_picture_hash(str(Path(message.root, name))) for name in message.images]
+        chat.append([message.role, message.text, pictures])
+    return chat
 
 
 class KnownAnswers:

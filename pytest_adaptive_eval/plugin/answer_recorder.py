@@ -251,8 +251,8 @@ class AnswerRecorder:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
         limit, reason = FaultLimit(budget), ""
         for entry in self.administrations:
-            failed = Status(entry.status).infrastructure and entry.status != Status.NOT_AWAITED
-            reason = limit.add((entry.detail.strip() or entry.status) if failed else None)
+            fault = entry.detail.strip() or entry.status
+            reason = limit.add(fault if Status(entry.status).fault else None)
         return reason
 
     def unread_answers(self) -> str:

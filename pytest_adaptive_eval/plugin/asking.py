@@ -17,7 +17,7 @@ from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_score, one_way_changes
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
+from pytest_adaptive_eval.items.item import Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.reuse import Completions, identity_key
@@ -426,11 +426,6 @@ class AskingLoop:
         self.state.pipeline.advance(self)
         return response
 
-    @property
-    def unanswered(self) -> str:
-        """What an unanswered question counts as, see `items.item.Response.of`."""
-        return self.evaluation.unanswered
-
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None where that is unknown.
 
@@ -524,7 +519,7 @@ class AskingLoop:
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
-            file.check(decoding=respondent.decoding, unanswered=self.unanswered, checkpoint=identity.checkpoint)
+            file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity)
         self.evaluation = self.evaluation.for_subject(
@@ -569,7 +564,6 @@ class AskingLoop:
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),
-                **({"unanswered": MISSING} if evaluation.unanswered == MISSING else {}),
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,

@@ -199,8 +199,6 @@ class Collection:
         definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
             raise ConfigError(f"{spec.where}: {NO_MODEL}")
-        if spec.table.temperature is not None and interview.own_model is None:
-            interview.own_model = self._at_temperature(interview, spec, definitions)
         named = bool(self.config.getoption("adaptive_eval_model")) and self.state.settings.model is not None
         if definitions and named and not may_read_flags(definitions, interview._fixtureinfo):
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
@@ -218,32 +216,12 @@ class Collection:
     def _own_model(
         self, spec: EvalSpec, model: str, base: Path, options: Mapping[str, Any], file: pytest.Module
     ) -> OwnModel:
-        """Return a model for an evaluation, at its temperature; equal models of a file are loaded once."""
-        if (temperature := spec.table.temperature) is not None:
-            if "temperature" in options:
-                raise ConfigError(f"{spec.where}: temperature is in the model's options too: remove one of them")
-            options = {**options, "temperature": temperature}
+        """Return a model for an evaluation; equal models of a file are loaded once."""
         load = functools.partial(subject, self.config, model, base, options)
         key = (file.nodeid, model, str(base), repr(sorted(options.items())))
         return self._own_models.setdefault(
             key, OwnModel(model, base, options, load, file, functools.partial(spec.located, "model"))
         )
-
-    def _at_temperature(self, interview: EvaluationTest, spec: EvalSpec, definitions: Sequence[Any]) -> OwnModel:
-        """Return the model of the run at an evaluation's temperature.
-
-        Raises:
-            ConfigError: The user's own fixture gives the model.
-        """
-        settings, file = self.state.settings, interview.getparent(pytest.Module)
-        of_run = bool(definitions) and definitions[-1].func is model_function and settings.model is not None
-        others = [found[-1].argnames for found in interview._fixtureinfo.name2fixturedefs.values()]
-        if not of_run or settings.model is None or file is None or any("model" in names for names in others):
-            raise ConfigError(
-                f"{spec.where}: temperature is {spec.table.temperature:g}, and the model is of a fixture in Python, "
-                "which decides how it decodes: set it there, or name the model by --adaptive-eval-model"
-            )
-        return self._own_model(spec, settings.model, settings.root, settings.model_options, file)
 
     @functools.cached_property
     def _tasks(self) -> Mapping[str, TaskFamily]:
@@ -367,15 +345,12 @@ class Collection:
             deselected[:] = [item for item in deselected if item not in restored]
         if state.worker:  # a worker prints nothing
             state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
-        planned = [
-            Planned(
-                item.nodeid,
-                getattr(getattr(item, "evaluation", None), "questions", 0),
-                [node.nodeid for node in state.needs.get(item, ())],
-            )
-            for item in items
-            if isinstance(item, EvaluationNode) or item in state.needs
-        ]
+        planned = []
+        for item in items:
+            if isinstance(item, EvaluationNode) or item in state.needs:
+                questions = getattr(getattr(item, "evaluation", None), "questions", 0)
+                needed = [node.nodeid for node in state.needs.get(item, ())]
+                planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:

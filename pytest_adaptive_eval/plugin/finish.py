@@ -11,7 +11,7 @@ from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
-from pytest_adaptive_eval.models.base import Model, Usage
+from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
@@ -131,13 +131,9 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
 
 
 def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> EvaluationRecord:
-    evaluation, bank, respondent = loop.evaluation, loop.evaluation.bank, loop.respondent
+    evaluation, bank, identity = loop.evaluation, loop.evaluation.bank, _identity_at_the_end(loop)
     answers = loop.recorder.administrations
     items = by_item(answers, evaluation.samples)
-    root = loop.node.config.rootpath
-    identity = respondent.identity
-    if isinstance(respondent.subject, Model):  # the environment as it is at the end: batches may have become smaller
-        identity = replace(identity, environment=respondent.subject.identity.environment)
     judge, journal = evaluation.judge, loop.recorder.journal
     record = EvaluationRecord(
         name=evaluation.name,
@@ -146,20 +142,10 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         subject=SubjectRecord.of(identity),
         bank=BankRecord.of(
             bank,
-            path=relative(evaluation.path, root) if evaluation.path else "",
+            path=relative(evaluation.path, loop.node.config.rootpath) if evaluation.path else "",
             calibration_subject=identity.name in bank.subjects,
         ),
-        policy=PolicyRecord.of(
-            {
-                **evaluation.policy.to_json(),
-                **evaluation.policy.assisted_by(bank),
-                "seed": evaluation.seed,
-                "stream": str(evaluation.stream),
-                "asked_first": [str(bank.ids[n]) for n in loop.session.take_all.tolist()],
-                "must_pass": evaluation.must_pass_ids,
-                "horizon": None if loop.session.fixed else loop.session.horizon,
-            }
-        ),
+        policy=_policy_record(loop),
         conditions=list(map(ConditionRecord.of, loop.gate_plan.conditions)),
         seconds=round(seconds, 3),
         samples=evaluation.samples,
@@ -168,7 +154,6 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         interviewer=InterviewerRecord.of(loop.session.account),
         judge=JudgeRecord(judge.name, **judge.counts.to_json()) if judge is not None else None,
         baselines={name: file.source for name, file in loop.gate_plan.loaded.items() if file.source.hash},
-        unanswered=loop.unanswered,
         journal=journal.path.name if journal is not None else "",
         reuse=loop.reuse.record(answers),
         usage_error=bool(loop.fault and loop.fault.usage),
@@ -179,10 +164,38 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         record.notes = list(judge.notes())
     record.notes += filter(None, [must_pass_sentence(result.must_pass)])
     spent = Usage()
-    if isinstance(respondent.subject, Model):
-        spent = respondent.subject.usage - respondent.usage
-        record.warnings = respondent.subject.warnings
-    account = record.interviewer.interviewer if record.interviewer else None
-    chosen = Usage(**{name: getattr(account, name) for name in Usage.__dataclass_fields__}) if account else Usage()
-    record.costs = evaluation.spending.costs(spent, chosen, judge.usage if judge else Usage(), record.size)
+    subject = loop.respondent.subject
+    if isinstance(subject, Model):
+        spent = subject.usage - loop.respondent.usage
+        record.warnings = subject.warnings
+    of_judge = judge.usage if judge is not None else Usage()
+    record.costs = evaluation.spending.costs(spent, _interviewer_usage(record), of_judge, record.size)
     return record
+
+
+def _identity_at_the_end(loop: AskingLoop) -> SubjectIdentity:
+    """Return the subject's identity with its present environment: batches may have become smaller."""
+    identity, subject = loop.respondent.identity, loop.respondent.subject
+    return replace(identity, environment=subject.identity.environment) if isinstance(subject, Model) else identity
+
+
+def _policy_record(loop: AskingLoop) -> PolicyRecord:
+    evaluation, session = loop.evaluation, loop.session
+    return PolicyRecord.of(
+        {
+            **evaluation.policy.to_json(),
+            **evaluation.policy.assisted_by(evaluation.bank),
+            "seed": evaluation.seed,
+            "stream": str(evaluation.stream),
+            "asked_first": [str(evaluation.bank.ids[n]) for n in session.take_all.tolist()],
+            "must_pass": evaluation.must_pass_ids,
+            "horizon": None if session.fixed else session.horizon,
+        }
+    )
+
+
+def _interviewer_usage(record: EvaluationRecord) -> Usage:
+    account = record.interviewer.interviewer if record.interviewer else None
+    if account is None:
+        return Usage()
+    return Usage(**{name: getattr(account, name) for name in Usage.__dataclass_fields__})

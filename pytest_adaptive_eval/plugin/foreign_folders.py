@@ -42,9 +42,8 @@ def check_arguments(config: pytest.Config) -> None:
 def _initial_paths(config: pytest.Config) -> Iterator[Path]:
     """Yield the paths whose conftest files pytest imports at its start."""
     here = config.invocation_params.dir
-    named = config.known_args_namespace.file_or_dir or [
-        config.rootpath / path for path in config.getini("testpaths") if not any(sign in path for sign in "*?[")
-    ]
+    plain = [path for path in config.getini("testpaths") if not {*"*?["} & {*path}]
+    named = config.known_args_namespace.file_or_dir or [config.rootpath / path for path in plain]
     for argument in named or [here]:
         path = Path(os.path.abspath(here / str(argument).partition("::")[0]))  # noqa: PTH100 - links stay as named
         with contextlib.suppress(OSError):

@@ -18,7 +18,6 @@ from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
-from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
@@ -226,11 +225,10 @@ class GatePlan:
         subject = result.subject
         baseline = Baseline(subject.get("name") or name, scores, result.log, climbed=result.climb is not None)
         assert isinstance(node.evaluation, Evaluation)
-        unanswered = node.evaluation.unanswered if unanswered_sentence(result.statuses) else ""
         # without requests: two tests of one run may differ, and the reader sees both
         where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
         checkpoint = subject.get("checkpoint", "")
-        return BaselineFile(baseline, where, decoding, unanswered=unanswered, checkpoint=checkpoint)
+        return BaselineFile(baseline, where, decoding, checkpoint=checkpoint)
 
     def result_arguments(self) -> dict[str, Any]:
         """Return keyword arguments of a result that come from the gates."""

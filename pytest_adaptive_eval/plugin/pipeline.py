@@ -23,6 +23,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.call_sizes import CallSizes
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.state import EvaluationNode
@@ -44,6 +45,8 @@ class Pipeline:
         self._refused: set[str] = set()
         #: Number of questions that calls have begun and that have no answer yet, by the id of the subject.
         self._open: Counter[int] = Counter()
+        #: Times of the calls of subjects that do not wait apart, by the id of the subject.
+        self._sizes: dict[int, CallSizes] = {}
         #: The interview whose tests run, and those that may follow it: asked ahead, and not looked at yet.
         self._leader: AskingLoop | None = None
         self._followers: list[_Ahead] = []
@@ -84,8 +87,7 @@ class Pipeline:
                 self._take(subject, wait=False)
                 clock.sleep(POLL)
                 continue
-            room = max(1, subject.shared_batch - self._open[id(subject)]) if subject.waits_apart else len(questions)
-            self._fill(subject, leading.expect(questions[:room]))
+            self._fill(subject, leading.expect(questions[: self._room(loop, subject, len(questions))]))
             if key not in leading.arrived:
                 self._take(subject, wait=True)
         return True
@@ -125,31 +127,57 @@ class Pipeline:
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
         return self._ahead[loop.nodeid]
 
+    def _room(self, loop: AskingLoop, subject: Model, questions: int) -> int:
+        """Return how many of the `questions` that the session knows of are asked for now."""
+        if subject.waits_apart:
+            return max(1, subject.shared_batch - self._open[id(subject)])
+        free = loop.asks_ahead and loop.session.uniform and subject.shared_batch > 0
+        return 1 if free else questions
+
     def _fill(self, subject: Model, awaited: Sequence[Draw]) -> None:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
         assert self._leader is not None
-        leading, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
-        if not subject.waits_apart and (busy or not awaited):  # nothing runs beside such a call
+        leading = self._ahead[self._leader.nodeid]
+        if not subject.waits_apart:
+            self._call(subject, leading, awaited)
             return
-        capacity = subject.shared_batch - busy - len(awaited)
-        if not subject.waits_apart:  # a test waits for all that one call asks
-            capacity = min(capacity, self._leader.evaluation.policy.batch - len(awaited))
-        requests = [(leading, draw) for draw in [*awaited, *leading.take(capacity)]]
-        if requests or subject.waits_apart:
-            together = all(draw.asked.item.likelihood is None for _, draw in requests)  # else prompts begin alike
-            requests += self._of_followers(subject.shared_batch - busy - len(requests)) if together else []
-        for group in ([request] for request in requests) if subject.waits_apart and together else [requests]:
-            if group:
-                self._begin(subject, group)
+        busy = self._open[id(subject)]
+        ahead = leading.take(subject.shared_batch - busy - len(awaited), whole_prospect=False)
+        requests = [(leading, draw) for draw in [*awaited, *ahead]]
+        alike = any(draw.asked.item.likelihood is not None for _, draw in requests)  # their prompts begin alike
+        if not alike:
+            requests += self._of_followers(subject.shared_batch - busy - len(requests), whole_prospect=False)
+        for group in [requests] if alike else [[request] for request in requests]:
+            self._begin(subject, group)
 
-    def _of_followers(self, capacity: int) -> list[tuple[_Ahead, Draw]]:
+    def _call(self, subject: Model, leading: _Ahead, awaited: Sequence[Draw]) -> None:
+        """Make one call of a subject that a test waits for, with what is likely to be needed."""
+        if not awaited:
+            return
+        evaluation = leading.loop.evaluation
+        sizes, batch = self._sizes.setdefault(id(subject), CallSizes()), evaluation.policy.batch
+        # where scores change the chances of a draw, draws would depend on what was asked ahead of them
+        free = leading.loop.session.uniform and "batch" not in evaluation.written
+        size = sizes.best(batch, subject.shared_batch) if free else min(batch, subject.shared_batch)
+        ahead = leading.take(size - len(awaited), whole_prospect=free)
+        requests = [(leading, draw) for draw in [*awaited, *ahead]]
+        if all(draw.asked.item.likelihood is None for _, draw in requests):  # else prompts begin alike
+            room = (size if free else subject.shared_batch) - len(requests)
+            requests += self._of_followers(room, whole_prospect=free)
+        begun = clock.elapsed()
+        self._begin(subject, requests)
+        sizes.note(len(requests), clock.elapsed() - begun)
+
+    def _of_followers(self, capacity: int, *, whole_prospect: bool) -> list[tuple[_Ahead, Draw]]:
         """Return the next questions of later interviews, up to `capacity`; the interviews come in their order."""
         requests: list[tuple[_Ahead, Draw]] = []
         for follower in self._followers:
-            requests += [(follower, draw) for draw in follower.take(capacity - len(requests))]
+            ahead = follower.take(capacity - len(requests), whole_prospect=whole_prospect)
+            requests += [(follower, draw) for draw in ahead]
         while len(requests) < capacity and (further := next(self._rest, None)) is not None:
             self._followers.append(further)
-            requests += [(further, draw) for draw in further.take(capacity - len(requests))]
+            ahead = further.take(capacity - len(requests), whole_prospect=whole_prospect)
+            requests += [(further, draw) for draw in ahead]
         return requests
 
     def _begin(self, subject: Model, requests: Sequence[tuple[_Ahead, Draw]]) -> None:
@@ -288,20 +316,25 @@ class _Ahead:
         self._sent += len(awaited)
         return awaited
 
-    def take(self, capacity: int) -> list[Draw]:
-        """Return the next questions without an answer, up to `capacity` and to the forecast of those needed."""
+    def take(self, capacity: int, *, whole_prospect: bool) -> list[Draw]:
+        """Return the next questions without an answer, up to `capacity`.
+
+        Args:
+            whole_prospect: Whether all that the verdict is likely to need may be asked, and not a part of it, as of a
+                model that takes no further question before it has answered these.
+        """
         if capacity <= 0 or not self.loop.asks_ahead:
             return []
         try:
-            most = self._most()
+            most = self._most(1.0 if whole_prospect else SHARE)
         except Exception:  # code of a user, such as a selector, which fails when its turn comes
             return []
         taken = list(itertools.islice(self._queue, max(0, min(capacity, most - self._sent))))
         self._sent += len(taken)
         return [self._queue.pop(key) for key in taken]
 
-    def _most(self) -> int:
-        """Return the number of questions that may have a call or an answer now."""
+    def _most(self, share: float) -> int:
+        """Return the number of questions that may have a call or an answer now, of those in prospect a `share`."""
         session, samples = self.loop.session, self.loop.evaluation.samples
         session.draw_ahead()
         recorder = self.loop.recorder
@@ -325,7 +358,7 @@ class _Ahead:
         told, then = self._then
         if told != session.asked or answered >= then + LEAST or self._sent >= self._limit:
             needed = (session.asked + session.remaining(self.scores())) * samples
-            prospect = max(LEAST, math.ceil(SHARE * (needed - answered)))
+            prospect = max(LEAST, math.ceil(share * (needed - answered)))
             self._limit = min(answered + prospect, needed + LEAST)  # one slow answer does not make more necessary
             self._then = session.asked, answered
         return self._limit
@@ -353,7 +386,7 @@ class _Ahead:
         item, loop = draw.asked.item, self.loop
         # for the forecast, where grading is quick
         if loop.session.decides and loop.asks_items and item.custom is None and not draw.asked.sample:
-            score = completion.response(item, loop.unanswered).score
+            score = completion.response(item).score
             self._scores[item.id] = math.nan if score is None else score
         with contextlib.suppress(AdaptiveEvalError):
             self.loop.recorder.keep_completion(draw, completion)
@@ -391,13 +424,17 @@ def _asks_alike(first: Any, second: Any) -> bool:
         return False
     if len(first.ids) > 1 or len(second.ids) > 1 or first.own_model is not second.own_model:
         return False
-    definitions = [
-        {name: info.name2fixturedefs[name][-1] for name in {*info.names_closure} & {*info.name2fixturedefs} - {"item"}}
-        for info in (first._fixtureinfo, second._fixtureinfo)
-    ]
-    if definitions[0] != definitions[1]:
+    definitions = _definitions(first)
+    if definitions != _definitions(second):
         return False
-    return first.parent is second.parent or all(entry.scope == "session" for entry in definitions[0].values())
+    return first.parent is second.parent or all(entry.scope == "session" for entry in definitions.values())
+
+
+def _definitions(node: Any) -> dict[str, Any]:
+    """Return the fixtures of an interview's test by name."""
+    info = node._fixtureinfo
+    names = {*info.names_closure} & {*info.name2fixturedefs} - {"item"}
+    return {name: info.name2fixturedefs[name][-1] for name in names}
 
 
 def _follower(leader: AskingLoop, node: Any) -> AskingLoop | None:

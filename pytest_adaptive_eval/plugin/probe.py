@@ -99,11 +99,11 @@ class _ProbedItem(AskedItem):
 
     def __init__(self, item: Item, *, named: bool, grade_of_made_up: float) -> None:
         super().__init__(item)
-        self._named, self._grade = named, grade_of_made_up
+        self.named, self._grade = named, grade_of_made_up
         self.derived = False  #: Whether a text to grade came of the made-up answer.
 
     def grade(self, text: str | float) -> float:
-        if self._named or _MADE_UP.fullmatch(str(text)) is None:
+        if self.named or _MADE_UP.fullmatch(str(text)) is None:
             return super().grade(text)
         self.text, self.read, self.graded, self.derived = str(text), True, self._grade, True
         return self._grade
@@ -174,6 +174,11 @@ class _Probe(QuestionTest):
             self.error = _line(error)
         finally:
             attributes.update(before)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the test asks a model, or ends before it could."""
+        return self.has_model and (self.requests.count > 0 or bool(self.error))
 
     @property
     def score(self) -> float:
@@ -288,37 +293,57 @@ class TestProbes:
 
     def check_first(self, interview: QuestionOwner, node: pytest.Function, item: Item) -> str:
         """Run the test before the first question.  Return why its verdicts would mean nothing; empty if sound."""
-        named, finding, partial = self._wrong_answer is not None, interview.finding, dict[float, str]()
         if self._wrong_answer is not None:
-            answers = [(self._wrong_answer, True)]
-        else:
-            donor = None if _why_unprobed(item) else self._donors.key_for(item)
-            answers = [(donor.text, True)] if donor is not None else []
-            answers += [(text, False) for text in _ANSWERS]
-        for answer, graded_as_it_is in answers:
-            # where a made-up answer got a part of the score, another grade has to change it
-            asked = _ProbedItem(item, named=graded_as_it_is, grade_of_made_up=float(bool(partial)))
-            probe = _run(interview, node, asked, answer)
-            if isinstance(probe, str):
-                self._unprobed = probe
+            asked = _ProbedItem(item, named=True, grade_of_made_up=0.0)
+            probe = self._probe_first(interview, node, asked, self._wrong_answer)
+            if probe is None or (probe.asks and not probe.passed):
                 return ""
-            finding.methods |= {"grade"} if asked.derived or (graded_as_it_is and asked.graded is not None) else set()
-            finding.methods |= {"score"} if asked.given is not None and probe.requests.count else set()
-            finding.asks_item, finding.grades_answer = probe.requests.asks(item), asked.text == answer
-            asks = bool(probe.requests.count) or bool(probe.error)
-            if not (probe.has_model and asks):
-                return _fault(probe, named=named)
-            if probe.error and not named:
+            return _fault(probe, named=True)
+        partial: dict[float, str] = {}  # fault by score that a made-up answer got
+        for answer, of_other_question in self._first_answers(item):
+            # where a made-up answer got a part of the score, another grade has to change it
+            asked = _ProbedItem(item, named=of_other_question, grade_of_made_up=float(bool(partial)))
+            probe = self._probe_first(interview, node, asked, answer)
+            if probe is None:
+                return ""
+            if not probe.asks:
+                return _fault(probe, named=False)
+            if probe.error:
                 continue  # it cannot read this answer
             if not probe.passed:
                 return ""
-            if graded_as_it_is and not named:
+            if of_other_question:
                 continue  # one answer may be right by chance
             score = _varying_score(probe, partial)
-            if named or score is None:
-                return _fault(probe, named=named)
+            if score is None:
+                return _fault(probe, named=False)
             partial[score] = _fault(probe, named=False)  # such as a similarity; a constant is the same for all answers
         return next(iter(partial.values())) if len(partial) == 1 else ""
+
+    def _first_answers(self, item: Item) -> Iterator[tuple[str, bool]]:
+        """Yield the answers of the first probe, and whether each is right for another question."""
+        donor = None if _why_unprobed(item) else self._donors.key_for(item)
+        if donor is not None:
+            yield donor.text, True
+        for made_up in _ANSWERS:
+            yield made_up, False
+
+    def _probe_first(
+        self, interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, answer: str
+    ) -> _Probe | None:
+        """Run one probe before the first question, and note what the test does.  Return None if it cannot be run."""
+        probe = _run(interview, node, asked, answer)
+        if isinstance(probe, str):
+            self._unprobed = probe
+            return None
+        finding = interview.finding
+        if asked.derived or (asked.named and asked.graded is not None):
+            finding.methods.add("grade")
+        if asked.given is not None and probe.requests.count:
+            finding.methods.add("score")
+        finding.asks_item = probe.requests.asks(asked.item)
+        finding.grades_answer = asked.text == answer
+        return probe
 
     def check_passed(self, node: pytest.Function, test: QuestionTest, text: str) -> str:
         """Run the test of a question that passed on other answers.  Return why it is unsound; empty if it may be sound.

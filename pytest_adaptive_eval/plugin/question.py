@@ -236,9 +236,11 @@ class QuestionTest(Once):
                 pytest.fail(f"score {self.asked.given:g} of 1", pytrace=False)
         finally:
             item, text = self.asked.item, self.asked.text
+            chat = "\n".join(f"{message.get('role')}: {message.get('content')}" for message in item.messages)
+            choices = "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices))
             sections = {
-                "asked": item.prompt or "\n".join(f"{m.get('role')}: {m.get('content')}" for m in item.messages),
-                "choices": "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices)),
+                "asked": item.prompt or chat,
+                "choices": choices,
                 "images": "\n".join(item.image_paths),
                 "answered": text,
                 "expected": item.answer and f"{item.expected} (by the grader {item.grader})",
@@ -321,14 +323,12 @@ class QuestionTest(Once):
         except AssertionError:
             score = 0.0
         except Unscored as fault:
-            completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
-            response = Response.of(completion.status, None, completion.text, fault.detail, interview.unanswered)
-            if completion.status.infrastructure:
+            response = self._ungraded(fault)
+            if response.status is Status.NOT_RECORDED:
+                return response
+            if response.status.infrastructure:
                 self.response = response
                 raise
-            if asked.fault is not fault:  # a model raised it, and what it wrote is graded
-                with contextlib.suppress(UsageError):
-                    return completion.response(asked.item, interview.unanswered)
             return response
         except pytest.skip.Exception as fault:
             self.response = Response(Status.NOT_RUN, None, asked.text, f"skipped: {fault.msg}")
@@ -344,7 +344,17 @@ class QuestionTest(Once):
         if completion.unread:  # also where the test caught that
             score = None
         text = asked.text if completion.status is Status.OK else asked.text or completion.text
-        return Response.of(completion.status, score, text, completion.detail, interview.unanswered)
+        return Response.of(completion.status, score, text, completion.detail)
+
+    def _ungraded(self, fault: Unscored) -> Response:
+        """Return the response to an answer that the model or the grader did not give a score."""
+        asked = self.asked
+        completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
+        of_model = asked.fault is not fault
+        if of_model and not completion.status.infrastructure:  # what it wrote is graded
+            with contextlib.suppress(UsageError):
+                return completion.response(asked.item)
+        return Response.of(completion.status, None, completion.text, fault.detail)
 
     def _of_the_test(self, error: BaseException) -> bool:
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""

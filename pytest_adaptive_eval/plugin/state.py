@@ -440,10 +440,6 @@ class QuestionOwner(Protocol):
     generators: GeneratorStates  #: Random state that the questions share.
     finding: TestFinding  #: What made-up answers have shown of the test.
 
-    @property
-    def unanswered(self) -> str:
-        """What an unanswered question counts as, see `items.item.Response.of`."""
-
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
 

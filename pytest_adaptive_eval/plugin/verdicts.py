@@ -129,7 +129,8 @@ class VerdictLog:
             return
         first = next(verdict for verdict in verdicts if verdict)
         note = "one of several verdicts suffices; not held: " + "; ".join(verdict.sentence for verdict in failed)
-        kept = [e for e in self._entries.get(gate.nodeid, ()) if not any(e.verdict is verdict for verdict in failed)]
+        failed_ids = {id(verdict) for verdict in failed}
+        kept = [entry for entry in self._entries.get(gate.nodeid, ()) if id(entry.verdict) not in failed_ids]
         self._entries[gate.nodeid] = [
             e._replace(verdict=replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in kept
         ]

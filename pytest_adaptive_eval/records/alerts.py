@@ -17,9 +17,8 @@ from pytest_adaptive_eval.records.drift import Alarm
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.text import clean_terminal, counted
 
-#: Characters of a sentence.  Slack takes 3 000 in a block, and a character becomes up to five when it is escaped.
-_SENTENCE = 500
-_LISTED = 20  #: Alarms, and gates, with a sentence of their own; Slack takes 50 blocks.
+_SENTENCE = 500  #: Characters of a sentence.
+_LISTED = 20  #: Alarms, and gates, with a sentence of their own.
 _TEXT = 3_500  #: Characters of the whole text.
 _LINK = 3_000  #: Longest link.
 #: Characters that stay in a link; others, such as those that would end it, are escaped.
@@ -50,10 +49,12 @@ def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, repo
     refused = [gate for gate in run.gates if not gate.holds] if run else []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
     sentences += [f"{gate.name}: {gate.verdict.sentence}" for gate in refused[:_LISTED]]
-    if unlisted := len(alarms) + len(refused) - len(sentences):
+    unlisted = len(alarms) + len(refused) - len(sentences)
+    if unlisted:
         sentences.append(f"and {unlisted} more")
     counts = [counted(len(alarms), "drop")] if alarms else []
-    counts += [f"{counted(len(refused), 'gate')} not passed"] if refused else []
+    if refused:
+        counts.append(f"{counted(len(refused), 'gate')} not passed")
     about = ""
     if run:
         subjects = dict.fromkeys(interview.subject.name or "unnamed" for interview in run.interviews)
@@ -67,18 +68,11 @@ def _inert(text: str) -> str:
     return clean_terminal(text, _SENTENCE).replace("@", "@\u200b").replace("<", "<\u200b").replace("://", ":\u200b//")
 
 
-def slack_payload(alert: Alert) -> dict[str, Any]:
-    """Return the alert as JSON data for an incoming webhook of Slack: ``blocks``, and ``text`` for other receivers."""
-    link = _slack_link(alert.report_url)
+def slack_payload(alert: Alert) -> dict[str, str]:
+    """Return the alert as JSON data for an incoming webhook of Slack and of receivers that take its ``text``."""
     escaped = Alert(alert.title, _escaped(alert.run), tuple(map(_escaped, alert.sentences)), alert.report_url)
-    blocks: list[dict[str, Any]] = [{"type": "header", "text": {"type": "plain_text", "text": alert.title}}]
-    blocks += [{"type": "section", "text": _slack_text(line)} for line in escaped.sentences]
-    blocks += [{"type": "context", "elements": [_slack_text(line)]} for line in (escaped.run, link) if line]
-    return {"text": f"{alert.title}\n{escaped.text(link)}".rstrip("\n"), "blocks": blocks}
-
-
-def _slack_text(line: str) -> dict[str, Any]:
-    return {"type": "mrkdwn", "text": line, "verbatim": True}
+    text = escaped.text(_slack_link(alert.report_url))
+    return {"text": f"{alert.title}\n{text}".rstrip("\n")}
 
 
 def _escaped(text: str) -> str:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import (
@@ -31,6 +31,7 @@ from pytest_adaptive_eval.registry import service
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
+_ANSWERS = "replay:"  #: Prefix of files and folders that are read as recorded answers, whatever their name.
 STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
@@ -42,8 +43,6 @@ class BaselineFile:
         where: The file, and the interview in it, for messages.
         decoding: Hash of the decoding settings.
         requests: What its tests asked, see `EvaluationRecord.requests`.
-        unanswered: What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty
-            without any.
         started: Time of recording, ISO 8601; empty if unknown.
         refusal: Why its run did not pass; empty for one that passed, and for answers without a run.
         source: Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
@@ -53,7 +52,6 @@ class BaselineFile:
     baseline: Baseline
     where: str
     decoding: str = ""
-    unanswered: str = ""
     started: str = ""
     checkpoint: str = ""
     refusal: str = ""
@@ -87,52 +85,48 @@ class BaselineFile:
 
     def check_requests(self, administrations: Iterable[Administration]) -> None:
         """Raise BaselineError if a candidate was asked something else."""
-        if changed := changed_requests(self.requests, administrations):
+        changed = changed_requests(self.requests, administrations)
+        if changed:
             raise BaselineError(
                 f"{self.where}: {changed} the prompts changed since the baseline was recorded, so the results are not "
                 "comparable: record the baseline again"
             )
 
-    def check(self, *, decoding: str, unanswered: str, checkpoint: str = "") -> None:
-        """Raise if a candidate is decoded or counted in another way, or is the baseline itself.
+    def check(self, *, decoding: str, checkpoint: str = "") -> None:
+        """Raise if a candidate is decoded in another way, or is the baseline itself.
 
         Raises:
-            BaselineError: The decoding settings or what unanswered items count as changed, or the baseline is the file
-                of the candidate's recorded answers; the message names which.
+            BaselineError: The decoding settings changed, or the baseline is the file of the candidate's recorded
+                answers; the message names which.
         """
-        recorded_answers = not self.source.run
-        if recorded_answers and self.source.path and checkpoint and self.checkpoint == checkpoint:
-            raise BaselineError(
-                f"{self.where}: the baseline holds the same answers as the model, so no answer can be worse: name the "
-                "file of another model as the baseline"
+        check_faults(self._faults(decoding, checkpoint), self.where, BaselineError)
+
+    def _faults(self, decoding: str, checkpoint: str) -> Iterator[str]:
+        answers_alone = bool(self.source.path) and not self.source.run
+        if answers_alone and checkpoint and self.checkpoint == checkpoint:
+            yield (
+                "the baseline holds the same answers as the model, so no answer can be worse: name the file of another "
+                "model as the baseline"
             )
-        if self.unanswered not in ("", unanswered):
-            raise BaselineError(f"{self.where}: {counted_apart(self.unanswered, unanswered)}")
         if self.decoding and decoding and self.decoding != decoding:
-            raise BaselineError(
-                f"{self.where}: the decoding settings changed since the baseline was recorded (hash {self.decoding} "
-                f"then, {decoding} now), so the results are not comparable: record the baseline again"
+            yield (
+                f"the decoding settings changed since the baseline was recorded (hash {self.decoding} then, {decoding} "
+                "now), so the results are not comparable: record the baseline again"
             )
-
-
-def counted_apart(before: str, now: str) -> str:
-    """Return what to do about a baseline that counts unanswered items in another way."""
-    return f'{counting_sentence(before, now)}: record the baseline again, or write unanswered = "{before}"'
 
 
 def read_baseline(
-    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = "", unanswered: str = WRONG
+    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
 ) -> BaselineFile:
     """Return the baseline of one evaluation.
 
     Args:
         spec: A run's record (``.json``); a history (a run folder, a folder or zip of records), for its newest run that
-            passed; or recorded answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one
-            subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
+            passed; or recorded answers (``.csv``, ``.csv.gz``, ``.jsonl``, or anything after ``replay:``), with
+            ``#NAME`` for one subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
             ``wandb:ENTITY/PROJECT/RUN``.
         evaluation: Name of the candidate's evaluation, and of its interview in a record.
         run: Id of a run of the history in place of the newest that passed.
-        unanswered: What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
     Raises:
         BaselineMissing: It lacks an interview of the evaluation.
@@ -145,10 +139,10 @@ def read_baseline(
         path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
     )
     with _as_baseline_error():
-        if source.is_dir() or source.suffix in (".zip", ".json"):
+        if not spec.startswith(_ANSWERS) and (source.is_dir() or source.suffix in (".zip", ".json")):
             file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
         else:
-            file = _from_answers(source, subject or None, bank, unanswered)
+            file = _from_answers(source, subject or None, bank)
     recorded_path = path if source == folders[0] / path else str(source)
     return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
 
@@ -190,7 +184,7 @@ def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
 
 def baseline_path(spec: str) -> tuple[str, str]:
     """Return the path of a baseline's file, and the subject in it, empty for the only one."""
-    path, _, subject = spec.removeprefix("replay:").partition("#")
+    path, _, subject = spec.removeprefix(_ANSWERS).partition("#")
     return path, subject
 
 
@@ -198,30 +192,6 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     with _as_baseline_error():
         file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
-
-
-def read_again(
-    source: BaselineSource, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
-) -> BaselineFile:
-    """Return the baseline that a recorded run was compared with.
-
-    Raises:
-        BaselineError: It is missing, has changed, or belongs to another bank.
-    """
-    path = source.path
-    spec = f"{path}#{source.subject}" if source.subject else path
-    gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
-    if not is_tracked(path) and find_input(path, folders) is None:
-        raise BaselineError(gone)
-    try:
-        file = read_baseline(spec, folders, bank, evaluation, run=source.run, unanswered=unanswered)
-    except BaselineMissing as error:
-        raise BaselineError(gone) from error
-    if file.source.hash != source.hash:
-        raise BaselineError(
-            f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
-        )
-    return file
 
 
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
@@ -283,48 +253,47 @@ def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started
     Raises:
         BaselineError: The interview is void, or on another bank.
     """
+    check_faults(_interview_faults(interview, bank), where, BaselineError)
+    subject = interview.subject
+    baseline, requests = _of_draws(subject.name or interview.name, interview, bank), interview.requests
+    return BaselineFile(baseline, where, subject.decoding_hash, started, subject.checkpoint, requests=requests)
+
+
+def _interview_faults(interview: EvaluationRecord, bank: ItemBank) -> Iterator[str]:
     if interview.error:
-        raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
+        yield f"it is void ({interview.error}): record the baseline again"
     before, now = (part or "the whole bank" for part in (interview.bank.category, bank.report.get("category")))
     if before != now:
-        raise BaselineError(
-            f"{where} asked {before!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
-            "file of answers to the whole bank"
+        yield (
+            f"it asked {before!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a file "
+            "of answers to the whole bank"
         )
     if interview.bank.content_hash != bank.content_hash:
-        raise BaselineError(
-            f"{where}: the bank {bank.name!r} changed since the baseline was recorded (content hash "
+        yield (
+            f"the bank {bank.name!r} changed since the baseline was recorded (content hash "
             f"{interview.bank.content_hash} then, {bank.content_hash} now): record the baseline again"
         )
-    subject = interview.subject
-    unanswered = interview.counting if unanswered_sentence(interview.statuses) else ""
-    baseline, requests = _of_draws(subject.name or interview.name, interview, bank, where), interview.requests
-    return BaselineFile(
-        baseline, where, subject.decoding_hash, unanswered, started, subject.checkpoint, requests=requests
-    )
+    items = set(map(str, bank.ids))
+    for asked in interview.administrations:
+        if asked.item not in items:
+            yield f"the bank {bank.name!r} has no item {asked.item!r}"
 
 
-def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank, where: str) -> Baseline:
+def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank) -> Baseline:
     index = {str(item): n for n, item in enumerate(bank.ids)}
-    asked = interview.administrations
-    if unknown := next((a.item for a in asked if a.item not in index), None):
-        raise BaselineError(f"{where}: the bank {bank.name!r} has no item {unknown!r}")
     log = interview.draws(index)
     scores = np.full(len(bank), np.nan)
     scores[log.items] = log.scores
     return Baseline(name, scores, log, climbed=interview.policy.stop == "level")
 
 
-def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
+def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
     from pytest_adaptive_eval.models.replay import ReplayModel
 
-    try:
-        replay = ReplayModel.load(path, subject)
-    except ConfigError as error:
-        raise BaselineError(str(error)) from error
+    replay = ReplayModel.load(path, subject)
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
-        response = completion.response(item, unanswered)
+        response = completion.response(item)
         if response.status.infrastructure and not completion.status.infrastructure:
             raise BaselineError(f"{path}: an answer of the baseline cannot be graded: {response.detail}")
         if response.score is not None:

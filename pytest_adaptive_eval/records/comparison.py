@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
-from pytest_adaptive_eval.items.item import counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
@@ -95,30 +94,42 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     policy compare by their areas, also with different seeds.
     """
     subjects = (before.subject.name, after.subject.name)
-    if reason := _void(before, after) or _other_settings(before, after):
+    reason = _void(before, after) or _other_settings(before, after)
+    if reason:
         return Comparison(after.name, subjects, reason)
     if not after.is_interview:
         changes = _changes(before, after, _by_intervals)
         labels = {f"{quantity} of {part}" if part else quantity: change for (quantity, part), change in changes.items()}
         return Comparison(after.name, subjects, quantities=labels)
-    scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
-    common = [item for item in scores[0] if item in scores[1]]
     changes = _changes(before, after, _by_errors)
-    if before.bank.scale != after.bank.scale:
-        changes = {quantity: change for quantity, change in changes.items() if quantity.metric != "ability"}
-    whole = {quantity.metric: change for quantity, change in changes.items() if not quantity.part}
+    old, new = _scores(before), _scores(after)
+    common = [item for item in old if item in new]
+    abilities = _of_metric(changes, "ability") if before.bank.scale == after.bank.scale else {}
+    accuracies = _of_metric(changes, "accuracy")
+    lost = tuple(item for item in common if new[item] < old[item])
+    gained = tuple(item for item in common if new[item] > old[item])
     return Comparison(
         after.name,
         subjects,
-        ability=whole.get("ability"),
-        accuracy=whole.get("accuracy"),
-        auc=whole.get("auc"),
-        parts={quantity.part: c for quantity, c in changes.items() if quantity.part and quantity.metric == "ability"},
-        categories={q.part: change for q, change in changes.items() if q.part and q.metric == "accuracy"},
+        ability=abilities.pop("", None),
+        accuracy=accuracies.pop("", None),
+        auc=_of_metric(changes, "auc").get(""),
+        parts=abilities,
+        categories=accuracies,
         common=len(common),
-        lost=tuple(item for item in common if scores[1][item] < scores[0][item]),
-        gained=tuple(item for item in common if scores[1][item] > scores[0][item]),
+        lost=lost,
+        gained=gained,
     )
+
+
+def _scores(interview: EvaluationRecord) -> dict[str, float]:
+    """Return the scores of an interview by item."""
+    return {asked.item: asked.score for asked in interview.by_item() if asked.score is not None}
+
+
+def _of_metric(changes: Mapping[Quantity, Difference], metric: str) -> dict[str, Difference]:
+    """Return the changes of one metric by part, that of the whole under an empty text."""
+    return {quantity.part: change for quantity, change in changes.items() if quantity.metric == metric}
 
 
 def _changes(
@@ -150,24 +161,20 @@ def _other_settings(before: EvaluationRecord, after: EvaluationRecord) -> str:
 
 
 def _refusal(before: EvaluationRecord, after: EvaluationRecord) -> str:
-    silent = any(unanswered_sentence(interview.statuses) for interview in (before, after))
-    if silent and before.counting != after.counting:
-        return counting_sentence(before.counting, after.counting, ("in the first", "in the second"))
     hashes = {
         "the bank": (before.bank.content_hash, after.bank.content_hash),
         "the decoding settings": (before.subject.decoding_hash, after.subject.decoding_hash),
     }
-    if before.levels and after.levels:
-        if population(before) != population(after):
-            return "the task's levels, or the way they were climbed, changed between the two"
-        if _seed(before) != _seed(after):
-            del hashes["the bank"]
+    climbs = before.levels is not None and after.levels is not None
+    if climbs and population(before) != population(after):
+        return "the task's levels, or the way they were climbed, changed between the two"
+    if climbs and _seed(before) != _seed(after):
+        del hashes["the bank"]
     for part, (old, new) in hashes.items():
         if old and new and old != new:
             return f"{part} changed between the two (hash {old}, then {new})"
-    if changed := changed_requests(before.requests, after.administrations if after.requests else ()):
-        return f"{changed} the prompts changed between the two"
-    return ""
+    changed = changed_requests(before.requests, after.administrations if after.requests else ())
+    return f"{changed} the prompts changed between the two" if changed else ""
 
 
 def _seed(interview: EvaluationRecord) -> object:

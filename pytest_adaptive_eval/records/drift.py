@@ -28,7 +28,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -136,27 +136,18 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
     Args:
         series: Each in order of time. The first `BASELINE` runs of each set its level and never alarm.
         average_run_length: Runs between false alarms, over all series together.
-
-    Raises:
-        ValueError: A value or standard error is not finite, a standard error is not above 0, a series is not in order
-            of time, or the run length is below 10.
     """
-    if not _SHORTEST <= average_run_length < math.inf:
-        raise ValueError(
-            f"average_run_length is {average_run_length}, expected a finite number of at least {_SHORTEST}"
-        )
     watches = [_Watch(entry) for entry in series]
     families: dict[tuple[str, str, str], list[_Watch]] = {}
     for watch in watches:
         families.setdefault(watch.family, []).append(watch)
-    order = sorted(
-        ((point.started, point.run, n) for n, entry in enumerate(series) for point in entry.points),
-        key=lambda event: event[:2],
-    )
+    by_run: dict[tuple[str, str], list[_Watch]] = {}
+    for watch in watches:
+        for point in watch.series.points:
+            by_run.setdefault((point.started, point.run), []).append(watch)
     raised: list[tuple[_Watch, int]] = []
     shared = 1
-    for _, events in groupby(order, key=lambda event: event[:2]):
-        measured = [watches[n] for _, _, n in events]
+    for _, measured in sorted(by_run.items(), key=lambda event: event[0]):
         shared = max(shared, len(measured))
         length = average_run_length * shared
         for watch in measured:
@@ -235,16 +226,6 @@ class _Watch:
     def __init__(self, series: Series) -> None:
         self.series = series
         self.family = (series.evaluation, series.bank_hash, series.scale)
-        previous = ""
-        for point in series.points:
-            if not (math.isfinite(point.value) and 0.0 < point.standard_error < math.inf):
-                raise ValueError(
-                    f"run {point.run} has the value {point.value} and the standard error {point.standard_error}, "
-                    "expected finite numbers and an error above 0: leave such runs out"
-                )
-            if point.started < previous:
-                raise ValueError(f"run {point.run} started at {point.started}, before the one that precedes it")
-            previous = point.started
         self.now = -1
         #: Whether a run counts for the level, its weight there, and its residual where that counts for phi and rho.
         self.inside: list[bool] = []
@@ -287,21 +268,14 @@ class _Watch:
         residual = 0.0
         if self.weight:
             residual = (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
-        most = _ONE_RUN * most_sum
         odd = False
         if self.now >= BASELINE:
-            z = self._score(residual, family)
-            odd = abs(z) > _REFERENCE + most
-            if self.fall == 0.0:
-                self.fall_start = self.now
-            if self.rise == 0.0:
-                self.rise_start = self.now
-            self.fall = max(0.0, self.fall + min(-z - _REFERENCE, most))
-            self.rise = max(0.0, self.rise + min(z - _REFERENCE, most))
+            odd = self._add_to_sums(self._score(residual, family), _ONE_RUN * most_sum)
             most_sum += math.log1p(_CAUTION / self.spread.degrees) / (2.0 * _REFERENCE)
+        inside = not (odd or self.alarmed)
         self.weights.append(1.0 / variance)
-        self.inside.append(not (odd or self.alarmed))
-        self.residuals.append(None if odd or self.alarmed or not self.weight else residual)
+        self.inside.append(inside)
+        self.residuals.append(residual if inside and self.weight else None)
         raised = not self.alarmed and self.fall > most_sum
         if raised:
             since = self._change()
@@ -317,6 +291,16 @@ class _Watch:
         if self.fall == 0.0:
             self._join()
         return raised
+
+    def _add_to_sums(self, z: float, most: float) -> bool:
+        """Add a run's score to the sums of falls and rises, at most `most`, and return whether it is more."""
+        if self.fall == 0.0:
+            self.fall_start = self.now
+        if self.rise == 0.0:
+            self.rise_start = self.now
+        self.fall = max(0.0, self.fall + min(-z - _REFERENCE, most))
+        self.rise = max(0.0, self.rise + min(z - _REFERENCE, most))
+        return abs(z) > _REFERENCE + most
 
     def _correlation(self, family: _Spread) -> float:
         """Return rho, by the series' own residuals and, with less weight, by the evaluation's other ones."""

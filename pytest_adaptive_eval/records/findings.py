@@ -20,25 +20,29 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
     """Return the fields of an interview's record that follow from the answers; abilities have shape (t, D)."""
     log, bank = result.log, result.bank
     drawn = bool(len(log)) and not result.invalid
-    scored = bool(result.scored)  # without any score, estimates repeat the prior
-    return {
+    scored = bool(result.scored)
+    estimates = {
+        "theta": result.theta,
+        "standard_error": result.standard_error,
+        "accuracy": result.interval(),
+        "accuracy_error": standard_error(log) if drawn else None,
+        "accuracy_model": result.model,
+        "accuracy_conformal": result.conformal,
+        "levels": _levels(result),
+    }
+    if not scored:  # without any score, estimates repeat the prior
+        estimates = dict.fromkeys(estimates)
+    return estimates | {
         "asked": result.asked,
         "scored": result.scored,
         "size": len(bank),
         "statuses": dict(result.statuses),
         "stop": result.stop.name if result.stop else "",
         "stop_sentence": result.stop.value if result.stop else "",
-        "theta": result.theta if scored else None,
-        "standard_error": result.standard_error if scored else None,
-        "accuracy": result.interval() if scored else None,
-        "accuracy_error": standard_error(log) if drawn and scored else None,
-        "accuracy_model": result.model if scored else None,
-        "accuracy_conformal": result.conformal if scored else None,
         "categories": [
             row if row.scored else replace(row, accuracy=None, standard_error=None)
             for row in by_category(bank, log, abilities, drawn=drawn)
         ],
-        "levels": _levels(result) if scored else None,
         "error": result.error,
     }
 
@@ -49,10 +53,12 @@ def _levels(result: SessionResult) -> LevelsRecord | None:
         return None
     from pytest_adaptive_eval.ladder.result import crossing
 
+    accuracies = [None if np.isnan(accuracy) else accuracy for accuracy in ladder.accuracies.tolist()]
+    asked = [len(level) for level in ladder.scores]
     levels = LevelsRecord(
         ladder.cap,
-        [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
-        [len(level) for level in ladder.scores],
+        accuracies,
+        asked,
         ladder_policy.queries,
         guess=list(ladder_policy.floors(len(ladder.scores))),
     )

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -21,7 +21,6 @@ from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
-from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.drift import Series, SeriesPoint
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
@@ -189,26 +188,26 @@ class History:
 
     def _find(self) -> Iterator[_File]:
         source = self.source
-        if not source.exists():
+        members = self._members() if source.is_file() else None
+        if members is not None:
+            changed = source.stat().st_mtime_ns
+            for member in members:
+                if member.filename.endswith(".json"):
+                    yield _File(source, member.filename, member.file_size, changed)
+            return
+        if not source.is_dir() and not (source.exists() and source.suffix == ".json"):
             raise JournalError(
                 f"no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
-                "downloaded records, or one record"
+                "downloaded records, or one record (.json)"
             )
-        if not source.is_dir():
-            members = self._members()
-            if members is not None:
-                changed = source.stat().st_mtime_ns
-                for member in members:
-                    if member.filename.endswith(".json"):
-                        yield _File(source, member.filename, member.file_size, changed)
-                return
-            if source.suffix != ".json":
-                raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
-            paths: Iterator[Path] = iter([source])
-        elif (folder := place_of(source)) != source:
-            paths = folder.glob("[!.]*.json")
-        else:
-            paths = _below(source)
+        yield from self._files_at(source)
+
+    def _files_at(self, source: Path) -> Iterator[_File]:
+        """Yield the records of a folder, or the one at a path."""
+        paths: Iterable[Path] = [source]
+        if source.is_dir():
+            folder = place_of(source)
+            paths = _below(source) if folder == source else folder.glob("[!.]*.json")
         for path in sorted(paths):
             try:
                 status = path.stat()
@@ -226,10 +225,11 @@ class History:
                     return None
                 with zipfile.ZipFile(file) as archive:
                     return archive.infolist()
-        except OSError as error:
-            raise JournalError(_unreadable(str(self.source), error)) from error
         except Exception as error:  # a damaged archive raises undocumented exceptions
-            raise JournalError(f"{self.source} is a damaged zip archive ({error}): copy it again") from error
+            fault = f"{self.source} is a damaged zip archive ({error}): copy it again"
+            if isinstance(error, OSError):
+                fault = _unreadable(str(self.source), error)
+            raise JournalError(fault) from error
 
     def _index(self) -> sqlite3.Connection:
         """Open the index beside the runs if it is writable, else one in memory."""
@@ -299,22 +299,22 @@ class History:
         Raises:
             ConfigError: No run has that name, or several do.
         """
-        unread = f": {self.unread[0]}" if self.unread else ""
-        if not self.runs:
-            raise ConfigError(f"{self.source} holds no record of a run{unread}")
-        if name == LATEST and self.unread:
-            raise ConfigError(f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id")
         ids = [record.run for record in self.runs]
-        matches = [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
+        if not ids:
+            raise ConfigError(": ".join([f"{self.source} holds no record of a run", *self.unread[:1]]))
         if name == LATEST:
-            matches = [self.newest.run]
-        if len(matches) != 1:
-            examples = ", ".join((matches or ids)[-3:])
-            count = "several runs" if matches else "no run"
-            raise ConfigError(
-                f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}"
-            )
-        return matches[0]
+            if self.unread:
+                raise ConfigError(
+                    f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id"
+                )
+            return self.newest.run
+        equal = [run for run in ids if run == name]
+        matches = equal or [run for run in ids if run.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        examples = ", ".join((matches or ids)[-3:])
+        count = "several runs" if matches else "no run"
+        raise ConfigError(f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}")
 
     @property
     def accepted(self) -> list[AcceptedLevel]:
@@ -407,7 +407,6 @@ def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, st
         return evaluation.kind, evaluation.population, "", evaluation.population
     bank = evaluation.bank
     asked = population(evaluation) if find_metric(metric).by_levels else bank.content_hash
-    asked += f" unanswered {MISSING}" if evaluation.counting == MISSING else ""
     return bank.name, asked, bank.scale, bank.content_hash
 
 
@@ -419,7 +418,8 @@ def _moment(text: str) -> datetime:
 
 def _opened(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=1.0)
-    try:
+    with ExitStack() as undo:
+        undo.callback(connection.close)
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, _INDEX):
             raise sqlite3.DatabaseError("another version")
@@ -429,9 +429,7 @@ def _opened(path: str) -> sqlite3.Connection:
         connection.execute("SELECT file, size, changed, summary FROM run LIMIT 1")
         connection.execute(f"PRAGMA user_version = {_INDEX}")
         connection.commit()
-    except BaseException:
-        connection.close()
-        raise
+        undo.pop_all()  # it stays open
     return connection
 
 
@@ -458,10 +456,13 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     """
     began = datetime.fromisoformat(run.started)
     recent = [r for r in history if r.run != run.run and began - _SPAN <= datetime.fromisoformat(r.started) < began]
-    before = [(key, gate, interview) for earlier in recent for key, gate, interview in _keyed(earlier)]
+    tries_by_key: dict[Any, list[tuple[GateRecord, EvaluationRecord]]] = {}
+    for earlier in recent:
+        for key, gate, interview in _keyed(earlier):
+            tries_by_key.setdefault(key, []).append((gate, interview))
     sentences = []
     for key, gate, _ in _keyed(run):
-        tries = [(other, interview) for other_key, other, interview in before if other_key == key]
+        tries = tries_by_key.get(key, [])
         if gate.outcome is Outcome.PASS and any(other.outcome is not Outcome.PASS for other, _ in tries):
             told = ", ".join(f"{other.outcome.value} ({_settings(interview)})" for other, interview in tries)
             sentences.append(

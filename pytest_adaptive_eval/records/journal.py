@@ -17,6 +17,7 @@ import secrets
 import stat
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -169,37 +170,44 @@ class Journal:
         self._synced = -SYNC_EVERY
         self._broken = ""
         self._fd = -1
-        try:
-            make_private(path.parent)
-            self._fd = os.open(path, OPEN_FLAGS, 0o666)
-            if not stat.S_ISREG(os.fstat(self._fd).st_mode):
-                raise JournalError(f"{path} is not a regular file: remove it")
-            if not lock(self._fd):
+        with ExitStack() as closing:
+            closing.callback(self.close)
+            try:
+                self._open(fresh)
+            except OSError as error:
                 raise JournalError(
-                    f"{path}: another process is writing this journal, which one interview of one run may do: wait for "
-                    "that run to end, end it, or choose another folder with --adaptive-eval-dir"
-                )
-            if fresh:
-                os.ftruncate(self._fd, 0)
-            self._load()
-            self.earlier = frozenset(self._records)
-            sync_folder(path.parent)
-        except OSError as error:
-            self.close()
-            raise JournalError(
-                f"{path}: cannot open the journal: {error.strerror or error}. Mend the file or its folder, or choose "
-                "another folder with --adaptive-eval-dir"
-            ) from error
-        except BaseException:
-            self.close()
-            raise
+                    f"{path}: cannot open the journal: {error.strerror or error}. Mend the file or its folder, or "
+                    "choose another folder with --adaptive-eval-dir"
+                ) from error
+            closing.pop_all()  # it stays open
+        self.earlier = frozenset(self._records)
+
+    def _open(self, fresh: bool) -> None:
+        path = self.path
+        make_private(path.parent)
+        self._fd = os.open(path, OPEN_FLAGS, 0o666)
+        fault = ""
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            fault = "not a regular file: remove it"
+        elif not lock(self._fd):
+            fault = (
+                "another process is writing this journal, which one interview of one run may do: wait for that run to "
+                "end, end it, or choose another folder with --adaptive-eval-dir"
+            )
+        if fault:
+            raise JournalError(f"{path}: {fault}")
+        if fresh:
+            os.ftruncate(self._fd, 0)
+        self._load()
+        sync_folder(path.parent)
 
     def _load(self) -> None:
         """Read all lines, and remove a torn last one."""
         os.lseek(self._fd, 0, os.SEEK_SET)
         with os.fdopen(os.dup(self._fd), "rb") as file:
             for number, line in enumerate(file, 1):
-                if (record := _parse(line)) is None:
+                record = _parse(line)
+                if record is None:
                     rest = line + file.read()
                     if _START.search(rest, 1):
                         raise JournalError(
@@ -242,8 +250,6 @@ class Journal:
         """
         if self._broken:
             raise JournalError(self._broken)
-        if self._fd < 0:
-            raise JournalError(f"{self.path}: the journal is closed: open it again before keeping answers")
         try:
             text = _encode({"key": key, "data": dict(data)})
         except (TypeError, ValueError, RecursionError) as error:

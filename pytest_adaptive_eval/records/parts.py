@@ -37,10 +37,13 @@ def plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    if isinstance(value, Part) or (is_dataclass(kind) and hasattr(value, "to_json")):
-        return value.to_json()
-    if is_dataclass(kind):
-        return fields_json(value)
+    return _plain_object(value)
+
+
+def _plain_object(value: Any) -> Any:
+    """Return strict JSON data of an object that is none by itself."""
+    if isinstance(value, Part) or is_dataclass(value):
+        return value.to_json() if hasattr(value, "to_json") else fields_json(value)
     if isinstance(value, Mapping):
         return plain(dict(value))
     return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
@@ -168,7 +171,6 @@ class PresentationRecord(Part):
     sparse = frozenset({"system"})
     template: str
     examples: list[tuple[str, list[str], str]]
-    shots: int
     likelihood: dict[str, str] | None
     delimiter: str
     candidates: str

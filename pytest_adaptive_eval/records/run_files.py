@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,9 +14,8 @@ import msgspec
 from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 
-_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  #: Run ids are file names on every system, and no paths.
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 _DEPTH = 4  #: Depth of a record's administrations.
 _EXPECTED_FILE = "Give a file that --adaptive-eval-record or a run wrote"
@@ -34,18 +32,12 @@ def new_run_id(now: datetime, entropy: bytes) -> str:
         >>> new_run_id(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC), bytes(4))
         '20310506T070809000Z-00000000'
     """
-    if now.tzinfo is None:
-        raise ValueError(f"now is {now!r}, expected a time with a time zone")
-    if len(entropy) < 4:
-        raise ValueError(f"entropy has {len(entropy)} bytes, expected at least 4")
     time = now.astimezone(UTC)
     return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z-{entropy[:4].hex()}"
 
 
 def write_run(folder: Path, record: RunRecord) -> Path:
-    """Add a run to the history of a run folder; a JournalError if it is there or cannot be written."""
-    if not _RUN.fullmatch(record.run):
-        raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
+    """Add a run, under an id of `new_run_id`, to a run folder; a JournalError if it is there or cannot be written."""
     path = folder / "runs" / f"{record.run}.json"
     if path.exists():
         raise JournalError(f"{path} exists, and runs are never overwritten: give the run another id")
@@ -89,39 +81,42 @@ def read_run(path: Path) -> RunRecord:
 
 def parse_run(content: bytes, where: str) -> RunRecord:
     """Return the run record in a file's content; raises as `read_run`, with `where` as the file's name."""
+    fault = ""
     try:
         data: Any = msgspec.json.decode(content.removeprefix(BOM_UTF8))
     except (ValueError, RecursionError) as error:
-        raise JournalError(f"{where} is no run record: it is not JSON ({error}). {_EXPECTED_FILE}") from error
-    if not isinstance(data, dict) or "run" not in data:
-        keys = f"an object with the keys {', '.join(sorted(data)[:5])}" if isinstance(data, dict) else ""
-        raise JournalError(
-            f"{where} is no run record: expected a JSON object with the key 'run', found "
-            f"{keys or type(data).__name__}. {_EXPECTED_FILE}"
-        )
+        fault = f"it is not JSON ({error})"
+    else:
+        if not isinstance(data, dict):
+            fault = f"expected a JSON object with the key 'run', found {type(data).__name__}"
+        elif "run" not in data:
+            keys = ", ".join(sorted(data)[:5])
+            fault = f"expected a JSON object with the key 'run', found an object with the keys {keys}"
+    if fault:
+        raise JournalError(f"{where} is no run record: {fault}. {_EXPECTED_FILE}")
     try:
         record = RunRecord.from_json(data)
-        for interview in record.interviews:
-            _check_administrations(interview)
-        if datetime.fromisoformat(record.started).tzinfo is None:
-            raise ValueError(f"started is {record.started!r:.40}, expected a time with a zone, such as ...+00:00")
+        fault = next(_record_faults(record), "")
     except UsageError as error:
         raise JournalError(f"{where}: {error}") from error
     except (TypeError, ValueError) as error:
-        raise JournalError(
-            f"{where}: the run record is damaged: {error}. Write it again or restore the file"
-        ) from error
+        fault = str(error)
+    if fault:
+        raise JournalError(f"{where}: the run record is damaged: {fault}. Write it again or restore the file")
     return record
 
 
-def _check_administrations(interview: EvaluationRecord) -> None:
-    """Raise a TypeError for an impossible score, or a repeated sample of an item."""
-    administered: set[tuple[str, int]] = set()
-    for number, asked in enumerate(interview.administrations):
-        field = f"administrations[{number}]"
-        if (asked.item, asked.sample) in administered:
-            raise TypeError(f"{field} of {interview.name} is the item {asked.item!r:.80} a second time")
-        administered.add((asked.item, asked.sample))
-        if asked.score is not None and not 0 <= asked.score <= 1:
-            score = f"{field}.score of {interview.name} is {asked.score!r:.80}"
-            raise TypeError(f"{score}, expected a number in [0, 1] or null")
+def _record_faults(record: RunRecord) -> Iterator[str]:
+    """Yield impossible scores, repeated samples of an item, and a start without a time zone."""
+    for interview in record.interviews:
+        administered: set[tuple[str, int]] = set()
+        for number, asked in enumerate(interview.administrations):
+            field = f"administrations[{number}]"
+            if (asked.item, asked.sample) in administered:
+                yield f"{field} of {interview.name} is the item {asked.item!r:.80} a second time"
+            administered.add((asked.item, asked.sample))
+            if asked.score is not None and not 0 <= asked.score <= 1:
+                score = f"{field}.score of {interview.name} is {asked.score!r:.80}"
+                yield f"{score}, expected a number in [0, 1] or null"
+    if datetime.fromisoformat(record.started).tzinfo is None:
+        yield f"started is {record.started!r:.40}, expected a time with a zone, such as ...+00:00"

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
-from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
@@ -138,10 +138,12 @@ def by_item(administrations: list[Administration], samples: int) -> list[Adminis
     for a in administrations:
         if a.sample < samples:
             groups.setdefault(a.item, []).append(a)
-    return [
-        replace(group[0], score=item_score([*(a.score for a in group), *[None] * (samples - len(group))]))
-        for group in groups.values()
-    ]
+    items = []
+    for group in groups.values():
+        scores = [answer.score for answer in group]
+        missing = [None] * (samples - len(group))
+        items.append(replace(group[0], score=item_score([*scores, *missing])))
+    return items
 
 
 def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:
@@ -196,14 +198,13 @@ class EvaluationRecord(Record, kw_only=True):
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
         baselines: By the name that conditions use.
-        unanswered: The setting of that name, see `items.item.Response.of`; empty in records of earlier versions.
     """
 
     nested = ("administrations",)
     sparse = frozenset(
         {
             "journal", "usage_error", "members", "metrics", "account", "population", "opinion", "judge", "baselines",
-            "unanswered", "reuse", "warnings",
+            "reuse", "warnings",
         }
     )  # fmt: skip
     name: str
@@ -246,7 +247,6 @@ class EvaluationRecord(Record, kw_only=True):
     administrations: list[Administration] = []
     judge: JudgeRecord | None = None
     baselines: dict[str, BaselineSource] = {}
-    unanswered: str = ""
     reuse: ReuseRecord | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -302,12 +302,10 @@ class EvaluationRecord(Record, kw_only=True):
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
         asked = self.by_item()
-        columns: dict[str, Any] = {
-            name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
-            for name, attribute in _COLUMNS.items()
-        }
-        floor = self.policy.floor
-        if floor is not None and floor < GATE_FLOOR and self.policy.selector != "random":
+        columns: dict[str, Any] = {}
+        for name, attribute in _COLUMNS.items():  # None becomes NaN
+            columns[name] = np.array([getattr(entry, attribute) for entry in asked], dtype=np.float64)
+        if self._may_lack_propensities():
             columns["propensities"] = np.full(len(asked), np.nan)
         items = range(len(asked)) if index is None else [index[a.item] for a in asked]
         noise = self.decoding_noise.allowed if self.decoding_noise else 0.0
@@ -316,21 +314,18 @@ class EvaluationRecord(Record, kw_only=True):
         columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
         fixed = self.policy.stop == "budget" and self.policy.horizon is None and self.stop in _PLANNED
         horizon = len(asked) if fixed else self.policy.horizon or 0
-        awaited = next((n for n, a in enumerate(asked) if a.status == Status.NOT_AWAITED), None)
+        statuses = [entry.status for entry in asked]
+        awaited = statuses.index(Status.NOT_AWAITED) if Status.NOT_AWAITED in statuses else None
         return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed, awaited=awaited)
+
+    def _may_lack_propensities(self) -> bool:
+        policy = self.policy
+        return policy.floor is not None and policy.floor < GATE_FLOOR and policy.selector != "random"
 
     @property
     def projection(self) -> Interval | None:
         """The accuracy by the draws, else by the bank's projection; None without any."""
         return self.accuracy or self.accuracy_conformal or self.accuracy_model
-
-    @property
-    def counting(self) -> str:
-        """What answers count as that are empty, refused or cut.
-
-        Earlier versions counted them as missing; where a record of them has none, both are the same.
-        """
-        return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
 
     @property
     def requests(self) -> dict[Place, str]:
@@ -401,7 +396,7 @@ class RunRecord(Record):
         missing: Node ids of planned evaluations and gates without a result.
         deselected: Node ids of gates that were found and did not run.
         shard: Number of the shard that the run is, as ``2 of 3``; empty for a whole run.
-        rescored_from, merged: Ids of the runs that a derived record is of.
+        merged: Ids of the runs that a derived record is of.
         only_required_gates_absent: The run failed for nothing but required gates without a result.
         only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
@@ -409,7 +404,7 @@ class RunRecord(Record):
     nested = ("evaluations", "gates")
     sparse = frozenset(
         {
-            "required", "missing", "deselected", "shard", "rescored_from", "merged", "only_required_gates_absent",
+            "required", "missing", "deselected", "shard", "merged", "only_required_gates_absent",
             "only_baselines_missing",
         }
     )  # fmt: skip
@@ -426,7 +421,6 @@ class RunRecord(Record):
     missing: list[str] = []
     deselected: list[str] = []
     shard: str = ""
-    rescored_from: str = ""
     merged: list[str] = []
     only_required_gates_absent: bool = False
     only_baselines_missing: bool = False
@@ -474,15 +468,8 @@ class RunRecord(Record):
 
     @property
     def copied_from(self) -> str:
-        """``rescored from RUN`` or ``merged of N``; empty for a run with answers of its own."""
-        if self.rescored_from:
-            return f"rescored from {self.rescored_from}"
+        """``merged of N``; empty for a run with answers of its own."""
         return f"merged of {len(self.merged)}" if self.merged else ""
-
-    @property
-    def sources(self) -> list[str]:
-        """Ids of the runs whose answers a derived record holds; empty for any other record."""
-        return [self.rescored_from] if self.rescored_from else self.merged
 
     def fail_without_required(self) -> None:
         """Set the exit status of a run that passed but for required gates without a result."""
@@ -497,31 +484,27 @@ class RunRecord(Record):
         if self.deselected:
             warning, advice = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
             self.warnings.append(f"{warning}: {', '.join(self.deselected)}; {advice}")
-        if absent := self.absent_required:
+        absent, opinion = self.absent_required, self._opinion_warning()
+        if absent:
             self.warnings.append(f"{REQUIRED}: {', '.join(absent)}")
-        if opinion := self._opinion_warning():
+        if opinion:
             self.warnings.append(opinion)
-        for i in self.interviews:
-            cap = i.subject.decoding.get("max_tokens")
-            cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
-            refused = i.reuse.refused if i.reuse else ""
-            unshared = f"no answer was taken from the store (--adaptive-eval-reuse): {refused}" if refused else ""
-            sentences = filter(None, [cut, unshared, *i.warnings, *(i.interviewer.faults if i.interviewer else ())])
-            self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
+        for interview in self.interviews:
+            name = interview.name or interview.nodeid
+            self.warnings += [f"{name}: {sentence}" for sentence in _warnings_of(interview)]
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
         if not self.promote:
             return ""
-        judged = {name for i in self.interviews if i.judge for name in (i.name, i.nodeid)}
-        opinions = {name for entry in self.evaluations if entry.opinion for name in (entry.name, entry.nodeid)}
+        judged = _names_of(entry for entry in self.interviews if entry.judge)
+        opinions = _names_of(entry for entry in self.evaluations if entry.opinion)
         passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
         interviews = [name for gate in passed for name in gate.interviews]
-        if any(name not in judged | opinions for name in interviews):
+        if not judged | opinions >= set(interviews):
             return ""
-        names = ", ".join(dict.fromkeys(interviews))
-        by_judge = any(name in judged for name in interviews)
-        return f"{_JUDGED if by_judge else _OPINION} ({names}); {_ADVICE}"
+        warning = _OPINION if judged.isdisjoint(interviews) else _JUDGED
+        return f"{warning} ({', '.join(dict.fromkeys(interviews))}); {_ADVICE}"
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -539,9 +522,22 @@ class RunRecord(Record):
         return super().from_json(data)
 
 
-def recorded_must_pass(interview: EvaluationRecord) -> tuple[MustPassAnswer, ...]:
-    """Return the answers to the items of a recorded interview that must pass."""
-    return must_pass_answers(interview.policy.must_pass, interview.administrations)
+def _names_of(evaluations: Iterable[EvaluationRecord]) -> set[str]:
+    """Return all names by which gates find evaluations."""
+    return {name for evaluation in evaluations for name in (evaluation.name, evaluation.nodeid)}
+
+
+def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
+    """Yield what whoever promotes must know of an interview's answers."""
+    truncated, answers = interview.statuses.get(Status.TRUNCATED, 0), sum(interview.statuses.values())
+    cut = truncation_warning(truncated, answers, interview.subject.decoding.get("max_tokens"))
+    if cut:
+        yield cut
+    if interview.reuse and interview.reuse.refused:
+        yield f"no answer was taken from the store (--adaptive-eval-reuse): {interview.reuse.refused}"
+    yield from filter(None, interview.warnings)
+    if interview.interviewer:
+        yield from filter(None, interview.interviewer.faults)
 
 
 def must_pass_answers(items: Iterable[str], administrations: Sequence[Administration]) -> tuple[MustPassAnswer, ...]:
@@ -581,14 +577,19 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     whole.deselected = [nodeid for nodeid in deselected if nodeid not in judged]
     if whole.deselected:
         whole.shard = ", ".join(dict.fromkeys(record.shard for record in records if record.shard))
+    whole.required = _all_required(records)
+    whole.fail_without_required()
+    whole.warn()
+    return whole
+
+
+def _all_required(records: Iterable[RunRecord]) -> dict[str, list[str]]:
+    """Return the required gates of all records, without repetitions."""
     required: dict[str, dict[str, None]] = {}
     for record in records:
         for name, nodeids in record.required.items():
             required.setdefault(name, {}).update(dict.fromkeys(nodeids))
-    whole.required = {name: list(nodeids) for name, nodeids in required.items()}
-    whole.fail_without_required()
-    whole.warn()
-    return whole
+    return {name: list(nodeids) for name, nodeids in required.items()}
 
 
 def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:

@@ -96,11 +96,7 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     z = NormalDist().inv_cdf(0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
-    ends: dict[str, list[float]] = {}
-    for entry in drawn:
-        bounds = [bound for point in entry.points for bound in point.bounds(z)]
-        ends.setdefault(entry.metric, []).extend(bounds)
-    spans = {metric: _span(metric, values) for metric, values in ends.items()}
+    spans = _spans(drawn, z)
     panels = []
     for n, entry in enumerate(drawn, 1):
         whole = find_metric(entry.metric).whole_bank
@@ -114,6 +110,15 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
             )
         )
     return panels
+
+
+def _spans(series: Sequence[Series], z: float) -> dict[str, tuple[float, float]]:
+    """Return the range of the axis of each metric."""
+    ends: dict[str, list[float]] = {}
+    for entry in series:
+        bounds = [bound for point in entry.points for bound in point.bounds(z)]
+        ends.setdefault(entry.metric, []).extend(bounds)
+    return {metric: _span(metric, values) for metric, values in ends.items()}
 
 
 def _span(metric: str, values: Sequence[float]) -> tuple[float, float]:

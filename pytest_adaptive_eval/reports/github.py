@@ -90,16 +90,19 @@ def outputs(record: RunRecord) -> dict[str, str]:
     """
     outcomes = [gate.outcome for gate in record.gates]
     worst = {*outcomes, *(Outcome.ERROR for evaluation in record.evaluations if evaluation.void)}
+    verdict = next((outcome.value for outcome in WORST_FIRST if outcome in worst), "NONE")
+    notices = sum(gate.verdict.notice for gate in record.gates)
+    asked = sum(interview.asked for interview in record.interviews)
     return {
         "promote": "true" if words.promoted(record) else "false",
-        "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in worst), "NONE"),
+        "verdict": verdict,
         "passed": str(outcomes.count(Outcome.PASS)),
         "failed": str(outcomes.count(Outcome.FAIL)),
         "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
         "errors": str(outcomes.count(Outcome.ERROR)),
-        "notices": str(sum(gate.verdict.notice for gate in record.gates)),
+        "notices": str(notices),
         "exit-status": "" if record.exit_status is None else str(record.exit_status),
-        "asked": str(sum(interview.asked for interview in record.interviews)),
+        "asked": str(asked),
     }
 
 

@@ -50,7 +50,7 @@ def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     result = _accuracy(evaluation) if evaluation.is_interview else view.leading
     suites = (gate for gate in record.judged()[1] if evaluation.name in gate.interviews)
     outcomes = [gate.outcome for gate in (*view.gates, *suites)]
-    counts = [f"{n} {outcome.value}" for outcome in Outcome if (n := outcomes.count(outcome))]
+    counts = [f"{outcomes.count(outcome)} {outcome.value}" for outcome in Outcome if outcome in outcomes]
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
         clean_terminal(record.run, 40),
@@ -82,11 +82,9 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
     if comparison.refused:
         return [*lines, *wrap(f"not compared: {clean_terminal(comparison.refused)}", width, "    ", "  ")]
     changes = {"accuracy": comparison.accuracy, "ability": comparison.ability, "auc": comparison.auc}
-    rows = [(name, change) for name, change in changes.items() if change]
-    rows += comparison.quantities.items()
-    rows += [(f"ability.{name}", change) for name, change in comparison.parts.items()]
-    rows += comparison.categories.items()
-    table = [(clean_terminal(name, _NAME), _change(change)) for name, change in rows]
+    parts = {f"ability.{name}": change for name, change in comparison.parts.items()}
+    rows = [*changes.items(), *comparison.quantities.items(), *parts.items(), *comparison.categories.items()]
+    table = [(clean_terminal(name, _NAME), _change(change)) for name, change in rows if change]
     lines += aligned(table, [], "  ") if table else []
     if comparison.common:
         named = (("worse", comparison.lost), ("better", comparison.gained))
@@ -141,24 +139,32 @@ def drift_lines(
     """
     runs = {point.run for entry in series for point in entry.points}
     lines = [f"{len(series)} series of {counted(len(runs), 'run')} watched"]
+    levels = {level.series: level for level in accepted}  # of several, the last
     for entry in series:
-        own = (entry.evaluation, entry.metric, entry.category)
-        if level := next((level for level in reversed(accepted) if level.series == own), None):
+        level = levels.get((entry.evaluation, entry.metric, entry.category))
+        if level:
             lines.append(f"accepted level: {entry.quantity} from {level.started[:10]} on (run {level.run})")
     standing = lasting(alarms, series)
-    for alarm in alarms:
-        head = "ALARM"
-        if alarm not in standing:
-            began, *over = [alarm.series.points[n].started[:10] for n in (alarm.at, alarm.until) if n is not None]
-            head = f"alarm from {began} to {over[0]}" if over else f"alarm at {began}, of another bank"
-        lines.append(f"{head}: {alarm.sentence}")
-    learning: dict[str, list[str]] = {}
-    for entry in series:
-        if entry.learning:
-            learning.setdefault(entry.learning, []).append(entry.quantity)
-    lines += [f"{state}: {', '.join(quantities)}" for state, quantities in learning.items()]
+    lines += [f"{'ALARM' if alarm in standing else _over(alarm)}: {alarm.sentence}" for alarm in alarms]
+    lines += _learning(series)
     wrapped = [part for line in lines for part in wrap(clean_terminal(line), width, "  ", "")]
     return wrapped if alarms else [*wrapped, drift_message(series)]
+
+
+def _learning(series: Sequence[Series]) -> list[str]:
+    """Return what series still learn, with their quantities."""
+    learning: dict[str, list[str]] = {}
+    for entry in series:
+        learning.setdefault(entry.learning, []).append(entry.quantity)
+    return [f"{state}: {', '.join(quantities)}" for state, quantities in learning.items() if state]
+
+
+def _over(alarm: Alarm) -> str:
+    """Return the dates of an alarm that does not last."""
+    began = alarm.series.points[alarm.at].started[:10]
+    if alarm.until is None:
+        return f"alarm at {began}, of another bank"
+    return f"alarm from {began} to {alarm.series.points[alarm.until].started[:10]}"
 
 
 def drift_message(series: Sequence[Series]) -> str:

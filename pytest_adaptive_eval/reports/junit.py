@@ -88,7 +88,8 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
         name = "interview"
         facts = [f"asked {view.asked}, {words.stop(evaluation)}", f"ability {view.ability}, accuracy {view.result}"]
         facts += [words.statuses(evaluation), *(evaluation.interviewer.faults if evaluation.interviewer else ())]
-    text = clean_xml("\n".join(filter(None, [*facts, *evaluation.notes, evaluation.nodeid])), _BODY)
+    lines = [*facts, *evaluation.warnings, *evaluation.notes, evaluation.nodeid]
+    text = clean_xml("\n".join(filter(None, lines)), _BODY)
     case = TestCase(name, _class(suite), elapsed_sec=evaluation.seconds or None, stdout=text)
     if evaluation.void:
         message = _one_line(f"ERROR {evaluation.void}")

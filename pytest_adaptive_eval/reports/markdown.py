@@ -84,7 +84,12 @@ def summary_markdown(
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
         ("wrong answers", _wrong(record.interviews, banks)),
     ]
-    free = max(limit, _LEAST) - len(_omission([name for name, _ in sections]).encode())
+    return _within(sections, max(limit, _LEAST))
+
+
+def _within(sections: Sequence[tuple[str, str]], limit: int) -> str:
+    """Return the sections that fit into so many bytes, and name the others."""
+    free = limit - len(_omission([name for name, _ in sections]).encode())
     texts, omitted = [], []
     for name, text in sections:
         size = len(text.encode()) + 1

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -293,17 +293,23 @@ def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str
         facts.append(("Ability", minus(view.ability), f"{unit}, two-sided {percent}"))
     remark = f"{more}{interval.method}, two-sided {percent}" if interval else more
     facts.append((title, value, remark))
-    if noise := words.noise(interview):
+    noise = words.noise(interview)
+    if noise:
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", view.asked, words.statuses(interview) or "each has a score"))
+    facts += _costs(view, interview)
+    facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
+    return facts
+
+
+def _costs(view: ReportView, interview: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
+    """Yield the cost of the subject and of each agent."""
     agents = words.agent_usages(interview.costs)
     told = view.cost.removesuffix("; ".join(agents)).removesuffix("; ")
     for role, cost in [("subject", told), *(agent.split(" ", 1) for agent in agents)]:
         calls, _, rest = cost.partition(", ")
         if calls:
-            facts.append((f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"))
-    facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
-    return facts
+            yield f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"
 
 
 def _setup(interview: EvaluationRecord) -> dict[str, str]:

@@ -161,11 +161,13 @@ def difficulty_bins(interview: EvaluationRecord) -> tuple[list[Share], list[floa
 
     Both are empty with too few answers.
     """
-    measured = [
-        [plottable(value) for value in (asked.difficulty, asked.score, asked.predicted)]
-        for asked in interview.by_item()
-    ]
-    rows = sorted([value for value in row if value is not None] for row in measured if None not in row)
+    rows = []
+    for asked in interview.by_item():
+        measured = (asked.difficulty, asked.score, asked.predicted)
+        row = [value for value in map(plottable, measured) if value is not None]
+        if len(row) == len(measured):
+            rows.append(row)
+    rows.sort()
     count = min(_BINS, len(rows) // _PER_BIN)
     if count < 2:
         return [], []
@@ -302,6 +304,7 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
     positions = [(frame.x(k), frame.y(point.value)) for k, point in enumerate(series.points)]
     parts.append(path(positions, "line faint"))
     raised = {alarm.at for alarm in alarms}
+    label: list[Markup] = []
     for k, (point, (x, y)) in enumerate(zip(series.points, positions, strict=True)):
         low, high = point.bounds(z)
         parts.append(whisker(x, frame.y(low), frame.y(high), cap=0.0))
@@ -311,11 +314,8 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
             parts.append(tag("circle", class_="point", cx=x, cy=y, r=3))
         if point.run == run:
             parts.append(tag("circle", class_="now", cx=x, cy=y, r=8))
-    if current := [k for k, point in enumerate(series.points) if point.run == run]:
-        x, y = positions[current[-1]]
-        label = minus(number(series.points[current[-1]].value, 2))
-        parts.append(tag("text", label, class_="value", x=x + 12, y=y + 4))
-    parts += [frame.axis(), *_dates(series, frame)]
+            label = [tag("text", minus(number(point.value, 2)), class_="value", x=x + 12, y=y + 4)]
+    parts += [*label, frame.axis(), *_dates(series, frame)]
     description = f"{n} runs, the last at {number(series.points[-1].value)}. "
     description += " ".join(alarm.sentence for alarm in alarms)
     return frame.picture(key, f"{series.metric} by run", description, parts)

@@ -7,12 +7,11 @@ import io
 import json
 import shlex
 import stat
-import struct
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
@@ -33,7 +32,6 @@ THUMBNAIL = 5_000  #: Bytes of a thumbnail.
 _FILE = 50_000_000  #: Files larger than this are not opened.
 #: Longest side in pixels, and qualities as JPEG, tried in this order.
 _SIDES, _QUALITIES = (224, 192, 160, 128, 96, 64, 48, 32), (80, 65, 50)
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
     try:
         from PIL import Image
     except ImportError:
-        return _undecoded(data, limit)
+        return Thumbnail(sentence="a smaller copy of it needs Pillow")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is below Pillow's
@@ -104,16 +102,6 @@ def _smaller(image: ImageFile, limit: int) -> Thumbnail:
             if out.tell() <= limit:
                 return _encoded(out.getvalue(), "jpeg", *whole.size)
     return Thumbnail(sentence="it does not fit into a thumbnail")
-
-
-def _undecoded(data: bytes, limit: int) -> Thumbnail:
-    """Return a small PNG as it is, with the size in its header."""
-    if not data.startswith(_PNG) or data[12:16] != b"IHDR" or len(data) > limit:
-        return Thumbnail(sentence="a smaller copy of it needs Pillow")
-    width, height = struct.unpack(">II", data[16:24])
-    if width * height > MAX_PIXELS:
-        return _TOO_LARGE
-    return _encoded(data, "png", width, height)
 
 
 def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
@@ -173,27 +161,34 @@ def question_lists(
     interviews: Sequence[tuple[str, EvaluationRecord]], banks: Mapping[str, ItemBank]
 ) -> list[QuestionList]:
     """Return the questions of each interview."""
-    sources = [
-        (title, interview, AskedItems(interview, banks.get(interview.name)))
-        for title, interview in interviews
-        if interview.administrations
-    ]
-    asked = [
-        (items, *items.find(a), a, interview.bank.calibrated)
-        for _, interview, items in sources
-        for a in interview.administrations
-    ]
-    names = [(item.root, name) for _, item, *_ in asked if item is not None for name in item.images]
+    lists: list[QuestionList] = []
+    asked: list[_Asked] = []
+    for title, interview in interviews:
+        items = AskedItems(interview, banks.get(interview.name))
+        if interview.administrations:
+            lists.append(QuestionList(title, items.sentence))
+        for administration in interview.administrations:
+            found = items.find(administration)
+            asked.append(_Asked(lists[-1], administration, *found, interview.bank.calibrated))
+    names = [(entry.item.root, name) for entry in asked if entry.item is not None for name in entry.item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
     # a question and its answer share the remaining bytes
     cut = max(_SHORT, min(_LONG, (text_bytes // max(len(asked), 1) - _OVERHEAD) // 2))
-    lists = {id(items): QuestionList(title, items.sentence) for title, _, items in sources}
-    for items, item, sentence, a, calibrated in asked:
-        facts = _facts(a, calibrated=calibrated)
-        lists[id(items)].questions.append(_question(a, item, sentence, facts, pictures, cut))
-    return list(lists.values())
+    for entry in asked:
+        entry.of.questions.append(_question(entry, pictures, cut))
+    return lists
+
+
+class _Asked(NamedTuple):
+    """A question of a list, with its item, or the reason why that cannot be shown."""
+
+    of: QuestionList
+    administration: Administration
+    item: Item | None
+    sentence: str
+    calibrated: bool
 
 
 class AskedItems:
@@ -253,12 +248,7 @@ def wrong_answers(
 
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
-    wrong = [
-        WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
-        for interview in interviews
-        for asked in interview.administrations
-        if asked.score is not None and asked.score < 0.5
-    ]
+    wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
     shown = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
     known = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
     for n, answer in enumerate(shown):
@@ -270,6 +260,12 @@ def wrong_answers(
     return shown, f"{which} of {len(wrong)}" if len(wrong) > len(shown) else ""
 
 
+def _wrong_of(interview: EvaluationRecord) -> Iterator[WrongAnswer]:
+    for asked in interview.administrations:
+        if asked.score is not None and asked.score < 0.5:
+            yield WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
+
+
 def _picture(name: str, root: str, limit: int) -> Picture:
     image = thumbnail(name, root, limit)
     tiny = 0 < image.width <= _TINY and image.height <= _TINY
@@ -277,18 +273,17 @@ def _picture(name: str, root: str, limit: int) -> Picture:
     return Picture(name.rsplit("/", 1)[-1], image, scale * image.width, scale * image.height, tiny)
 
 
-def _question(
-    asked: Administration,
-    item: Item | None,
-    sentence: str,
-    facts: str,
-    pictures: Mapping[tuple[str, str], Picture],
-    cut: int,
-) -> QuestionRow:
-    kind = kind_of(asked)
-    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+def _word(asked: Administration, kind: Kind) -> str:
+    """Return how a question was answered: its kind or the share of the score, and the status of an odd answer."""
     if kind is Kind.NONE:
-        word = asked.status if asked.status != "ok" else "no score"
+        return asked.status if asked.status != "ok" else "no score"
+    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+    return word if asked.status == "ok" else f"{word}, {asked.status}"
+
+
+def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int) -> QuestionRow:
+    asked, item = entry.administration, entry.item
+    kind = kind_of(asked)
     categories = asked.category
     answer = clean_html(asked.text, cut)
     text, expected, pictures_of_item = None, "", []
@@ -300,17 +295,17 @@ def _question(
     return QuestionRow(
         position=asked.position,
         kind=kind,
-        word=clean_html(word if asked.status == "ok" or kind is Kind.NONE else f"{word}, {asked.status}", 40),
+        word=clean_html(_word(asked, kind), 40),
         item=clean_html(asked.item, 130),
         category=clean_html(" / ".join(categories), 120),
         broad=clean_html(categories[0], 60) if categories else "",
         text=text,
-        sentence=sentence,
+        sentence=entry.sentence,
         pictures=pictures_of_item,
         answer=answer,
         detail=clean_html(asked.detail, min(cut, 600)),
         expected=expected,
-        facts=clean_html(facts, 400),
+        facts=clean_html(_facts(asked, calibrated=entry.calibrated), 400),
         brief=bool(expected) and not asked.detail and one_line,
     )
 

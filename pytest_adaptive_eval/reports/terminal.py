@@ -153,21 +153,23 @@ def _interviews(entries: Sequence[ReportView], width: int) -> list[Line]:
     shown = [view for view in entries if view.record.is_interview]
     rows = [_cells(view) for view in shown]
     ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
-    widths = {name: max(len(name), *(columns(row[name]) for row in rows)) for name in _HEADS}
+    heads = {name: name for name in _HEADS}
+    widths = {name: max(columns(row[name]) for row in (heads, *rows)) for name in _HEADS}
     table_width = sum(widths.values()) + 2 * (len(_HEADS) - 1)
     end_width = width - table_width - 2
     end_column = end_width >= max(len(_END), min(map(columns, ends)))
     lines: list[Line] = []
-    if table_width <= width:
-        head = _row({name: name for name in _HEADS}, widths) + (f"  {_END}" if end_column else "")
+    fits = table_width <= width
+    if fits:
+        head = _row(heads, widths) + (f"  {_END}" if end_column else "")
         lines.append(((head, _BOLD),))
     for view, row, ending in zip(shown, rows, ends, strict=True):
-        if end_column and columns(ending) <= end_width:
-            lines += _styled([f"{_row(row, widths)}  {ending}"])
-        elif table_width <= width:
-            lines += _styled([_row(row, widths).rstrip(), *wrap(ending, width, "    ")])
-        else:
+        if not fits:
             lines += _block(row, ending, width)
+        elif end_column and columns(ending) <= end_width:
+            lines += _styled([f"{_row(row, widths)}  {ending}"])
+        else:
+            lines += _styled([_row(row, widths).rstrip(), *wrap(ending, width, "    ")])
         lines += _void(view.record.void, width)
     note = words.interval_note([view.record for view in shown], "")
     return [*lines, *_styled(wrap(note, width), {"light": True})]
@@ -235,30 +237,47 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
 
 
 def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
-    outcome = gate.outcome
-    claim, verdict = _claim(gate, outcome), gate.verdict
+    outcome, verdict = gate.outcome, gate.verdict
+    claim = _claim(gate, outcome)
     asked = "" if verdict.asked is None else f", {verdict.asked} of {verdict.size}"
-    asked += f" {verdict.unit}" if asked and verdict.unit != "items" else ""
-    reason = ""
-    if outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):  # the first note that no other line has
-        reason = next((clean_terminal(text, CLAIM) for text in verdict.notes if text not in standing), "")
-    reason = "; ".join(filter(None, [clean_terminal(verdict.unanswered, CLAIM), reason]))
+    if asked and verdict.unit != "items":
+        asked += f" {verdict.unit}"
+    reason = _reason(gate, standing)
     start, indent, room = outcome.value.ljust(head), " " * head, width - head
     name = clean_terminal(gate.name, max(room, NAME), keep_end=True)
-    # gates of TOML files have the evaluation's name in their own
-    says_more = gate.interview not in ("", gate.name) and not gate.name.startswith(f"{gate.interview}-")
-    full_name = name + (f" ({clean_terminal(gate.interview, NAME)})" if several and says_more else "")
+    full_name = name + (_interview_of(gate) if several else "")
     metric = verdict.metric
     short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
     asked_briefly = asked.replace(" of ", "/")
     texts = [f"{said}{tail}" for said in (claim, short_claim) for tail in (asked, asked_briefly)]
     lines = [f"{title}: {said}" for title in (full_name, name) for said in (*texts, claim, short_claim)]
-    if fitting := next((line for line in lines if columns(line) <= room), ""):
+    fitting = _first_within(lines, room)
+    if fitting:
         return [f"{start}{fitting}", *_cut([reason], width, indent)]
-    title = full_name if columns(full_name) <= room else clean_terminal(name, room, keep_end=True)
-    whole = (f"{claim}{asked}", f"{claim}{asked_briefly}", claim)
-    said = next((text for text in whole if columns(text) <= room), whole[0])
+    title = _first_within([full_name], room) or clean_terminal(name, room, keep_end=True)
+    whole = f"{claim}{asked}"
+    said = _first_within([whole, f"{claim}{asked_briefly}", claim], room) or whole
     return [f"{start}{title}", *_cut([said, reason], width, indent)]
+
+
+def _first_within(texts: Sequence[str], room: int) -> str:
+    """Return the first text that fits into so many columns, else an empty one."""
+    return next((text for text in texts if columns(text) <= room), "")
+
+
+def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
+    """Return a verdict's unanswered questions, and for one without a decision the first note that no other line has."""
+    reasons = [clean_terminal(gate.verdict.unanswered, CLAIM)]
+    if gate.outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):
+        notes = [text for text in gate.verdict.notes if text not in standing]
+        reasons += [clean_terminal(text, CLAIM) for text in notes[:1]]
+    return "; ".join(filter(None, reasons))
+
+
+def _interview_of(gate: GateRecord) -> str:
+    """Return the name of a gate's interview in brackets, unless the gate's name, as of TOML files, has it."""
+    known = gate.interview in ("", gate.name) or gate.name.startswith(f"{gate.interview}-")
+    return "" if known else f" ({clean_terminal(gate.interview, NAME)})"
 
 
 def _claim(gate: GateRecord, outcome: Outcome) -> str:

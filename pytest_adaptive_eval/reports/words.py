@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
+from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, Spent
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
@@ -152,9 +152,9 @@ def statuses(interview: EvaluationRecord) -> str:
     missing = [
         f"{n} {name}"
         for name, n in interview.statuses.items()
-        if n and (name not in _STATUSES or Status(name).missing(interview.counting))  # a record may hold foreign ones
+        if n and (name not in _STATUSES or Status(name).infrastructure)  # a record may hold foreign ones
     ]
-    given = "" if interview.counting == MISSING else unanswered_sentence(interview.statuses)
+    given = unanswered_sentence(interview.statuses)
     return "; ".join(filter(None, [given, f"no score: {', '.join(missing)}" if missing else ""]))
 
 
@@ -228,9 +228,16 @@ def why(record: RunRecord) -> str:
     """Return the reasons of the promotion decision as a sentence without any text of the record."""
     outcomes = [gate.outcome for gate in record.gates]
     if promoted(record):
-        undecided = len(outcomes) - outcomes.count(Outcome.PASS)
+        passed = outcomes.count(Outcome.PASS)
+        undecided = len(outcomes) - passed
         more = f", and {undecided} undecided {'was' if undecided == 1 else 'were'} let through" if undecided else ""
-        return f"{counted(outcomes.count(Outcome.PASS), 'gate')} of {len(outcomes)} passed{more}."
+        return f"{counted(passed, 'gate')} of {len(outcomes)} passed{more}."
+    text = "; ".join(_reasons(record, outcomes))
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _reasons(record: RunRecord, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return why a run is not promoted."""
     reasons = [f"{counted(n, unit)} {event}" for n, unit, event in _failures(record, outcomes) if n]
     if record.left_to_shards:
         reasons.append("gates are left to other shards")
@@ -240,8 +247,7 @@ def why(record: RunRecord) -> str:
         reasons.append("the run did not come to its end")
     elif record.exit_status or not reasons:
         reasons.append(f"the run ended with exit status {record.exit_status}")
-    text = "; ".join(reasons)
-    return f"{text[0].upper()}{text[1:]}."
+    return reasons
 
 
 def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[int, str, str]]:
@@ -350,14 +356,17 @@ def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
 
 def _total(interviews: Iterable[EvaluationRecord]) -> Spent:
     """Return the sum of what subjects, interviewers and judges cost; without money in several currencies."""
-    costs = [interview.costs for interview in interviews]
-    spent = [part for c in costs for part in (c.subject, c.interviewer, c.judge) if part is not None]
-    spent += [Spent(money=c.money, currency=c.currency) for c in costs]
+    spent: list[Spent] = []
+    for interview in interviews:
+        costs = interview.costs
+        own = Spent(money=costs.money, currency=costs.currency)
+        spent += filter(None, (costs.subject, costs.interviewer, costs.judge, own))
     names = ("calls", "prompt_tokens", "completion_tokens", "seconds")
-    total = Spent(**{name: sum(getattr(part, name) for part in spent) for name in names})
-    priced = [(part.money, part.currency) for part in spent if part.money is not None]
-    if len({currency for _, currency in priced}) == 1:
-        total.money, total.currency = sum(money for money, _ in priced), priced[0][1]
+    sums: dict[str, Any] = {name: sum(getattr(part, name) for part in spent) for name in names}
+    total = Spent(**sums)
+    priced = [part for part in spent if part.money is not None]
+    if len({part.currency for part in priced}) == 1:
+        total.money, total.currency = sum(part.money or 0.0 for part in priced), priced[0].currency
     return total
 
 

@@ -96,6 +96,13 @@ def _digest(family: TaskFamily, seeds: Sequence[Sequence[int]], queries: int, fi
     return digest.hexdigest()[:16]
 
 
+def _hardest(family: TaskFamily, levels: int | None) -> int:
+    cap = family.levels if levels is None else levels
+    if not 1 <= cap <= family.levels:
+        raise ConfigError(f"levels is {levels!r}: the task {family.name!r} has levels 1 to {family.levels}")
+    return cap
+
+
 def task_bank(
     family: TaskFamily,
     *,
@@ -128,9 +135,7 @@ def task_bank(
     """
     family = family if pixels is None else family.at_pixels(pixels)
     family = family.in_terse_form() if terse else family
-    cap = family.levels if levels is None else levels
-    if not 1 <= cap <= family.levels:
-        raise ConfigError(f"levels is {levels!r}: the task {family.name!r} has levels 1 to {family.levels}")
+    cap = _hardest(family, levels)
     check_count("queries", queries)
     size, first = cap * queries, seed * queries
 

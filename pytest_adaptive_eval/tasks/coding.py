@@ -8,7 +8,7 @@ import re
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import accumulate, dropwhile, takewhile
+from itertools import accumulate, chain, dropwhile, takewhile
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Status
@@ -40,17 +40,14 @@ def program_in(text: str) -> tuple[str, str]:
     The program is between fences, or reaches from the first line of code to the end of the function. It may be in a
     JSON string.
     """
-    if not _DEFINED.search(text):
-        text = next((code for code in _strings_of_json(text) if _DEFINED.search(code)), text)
-    fenced = list(dict.fromkeys(code for code in _FENCED.findall(text) if _DEFINED.search(code)))
+    text = next(filter(_DEFINED.search, (text, *_strings_of_json(text))), text)
+    fenced = list(dict.fromkeys(filter(_DEFINED.search, _FENCED.findall(text))))
     if len(fenced) > 1:
         return "", f"{len(fenced)} different programs that define {FUNCTION}"
     if fenced:
         return fenced[0], ""
-    lines = dropwhile(
-        lambda line: not re.match(r"(?:def|import|from|class)\s+\w", line),
-        (line for line in text.splitlines() if not line.lstrip().startswith("```")),
-    )
+    unfenced = [line for line in text.splitlines() if not line.lstrip().startswith("```")]
+    lines = dropwhile(lambda line: not re.match(r"(?:def|import|from|class)\s+\w", line), unfenced)
     code = "\n".join(takewhile(_continues_code, lines)).rstrip() + "\n"
     if not _DEFINED.search(code):
         return "", f"no program that defines {FUNCTION} in {shortened(text)}"
@@ -123,18 +120,21 @@ def _tokens(lines: Sequence[str], numbers: Iterable[int]) -> list[_LineToken]:
     return [(i, match) for i in numbers for match in _TOKEN.finditer(lines[i])]
 
 
+def _among(tokens: Iterable[_LineToken], texts: Collection[str]) -> list[_LineToken]:
+    return [token for token in tokens if token[1][0] in texts]
+
+
 def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
     """Return the source without a tenth of its tokens per level, one of `NEEDED` alone on its line."""
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
-    lines_of_told = [i for i in range(1, len(lines)) if not any(i in numbers for numbers in lines_of_untold)]
-    told = _tokens(lines, lines_of_told)
-    needed = rng.choice([token for token in told if token[1][0] in NEEDED])
+    hidden = set(chain.from_iterable(lines_of_untold))
+    told = _tokens(lines, [i for i in range(1, len(lines)) if i not in hidden])
+    needed = rng.choice(_among(told, NEEDED))
     others = [token for token in told if token[0] != needed[0]]
     missing = [needed, *rng.sample(others, min(max(1, len(told) * level // 10) - 1, len(others)))]
-    for numbers in lines_of_untold:
-        missing.append(rng.choice([token for token in _tokens(lines, numbers) if token[1][0] in RECOVERABLE]))
+    missing += [rng.choice(_among(_tokens(lines, numbers), RECOVERABLE)) for numbers in lines_of_untold]
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)
     for i, match in missing:
         before, after = lines[i][: match.start()], lines[i][match.end() :]

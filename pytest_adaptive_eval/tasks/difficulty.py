@@ -43,9 +43,8 @@ def level_parameters(
         raise BankError(f"bank {bank.name!r} gives no difficulties: one that is calibrated in one dimension is needed")
     by_level: dict[int, list[int]] = {}
     for n, name in enumerate(bank.ids):
-        if match := re.fullmatch(rf"{re.escape(family)}-([0-9]{{1,4}})-[0-9]+", name):
-            if same_form is not None and not same_form(bank.items[n]):
-                continue
+        match = re.fullmatch(rf"{re.escape(family)}-([0-9]{{1,4}})-[0-9]+", name)
+        if match and (same_form is None or same_form(bank.items[n])):
             by_level.setdefault(int(match[1]), []).append(n)
     if len(by_level) < 2:
         form = "" if same_form is None else " in the form that is asked (setting size)"

@@ -75,8 +75,6 @@ class Question:
         answer: Correct answer, computed by code; empty if only `judge` can mark answers.
         judge: Marks an answer. Without it the family's grader compares with `answer`.
         choices: Alternatives that the prompt lists, in the order A, B, C, ...
-        material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file.
-            Changed material then makes another file and another item.
     """
 
     prompt: str
@@ -84,7 +82,6 @@ class Question:
     render: Callable[[], Picture] | None = None
     judge: Judge | None = None
     choices: tuple[str, ...] = ()
-    material: str = ""
     others: tuple[str, ...] = ()
 
 
@@ -148,14 +145,11 @@ class TaskFamily:
     terse: TaskFamily | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", self.name):
+        named = re.fullmatch(r"[a-z][a-z0-9_]{0,59}", self.name)
+        if not named or self.levels < 1 or not 0.0 <= self.guess_floor < 1.0:
             raise ConfigError(
-                f"a task family is called {self.name!r:.80}: small letters, digits and underscores are expected"
-            )
-        if self.levels < 1 or not 0.0 <= self.guess_floor < 1.0:
-            raise ConfigError(
-                f"task family {self.name!r}: {self.levels} levels, a guess floor of {self.guess_floor}, "
-                "expected at least 1 and a number from 0 to 1"
+                f"task family {self.name!r:.80}: {self.levels} levels, a guess floor of {self.guess_floor}; expected "
+                "a name of small letters, digits and underscores, at least 1 level and a floor from 0 to 1"
             )
 
     def of_size(self, size: int | str) -> TaskFamily:
@@ -185,8 +179,6 @@ class TaskFamily:
         """Return the question of a level and seed, the same on every platform; raise ValueError if out of range."""
         if not 1 <= level <= self.levels:
             raise ValueError(f"{self.name} has levels 1 to {self.levels}, not {level}")
-        if seed < 0:
-            raise ValueError(f"a seed is 0 or more, not {seed}")
         source = f"{self.name}-{seed}" if self.growing else self.item_id(level, seed)
         return self.with_form(self.draw(random.Random(source), level))
 
@@ -208,11 +200,11 @@ class TaskFamily:
         return f"{self.name}-{level}-{seed}"
 
     def item(self, level: int, seed: int) -> Item:
-        """Return the question as an item that the family grades; a picture's file has its id, set size and material."""
+        """Return the question as an item that the family grades; a picture's file has its id and set size."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
         size = [] if self.pixels is None else [str(self.pixels)]
-        file = ".".join([name, *size, *filter(None, [question.material]), "png"])
+        file = ".".join([name, *size, "png"])
         return Item(
             id=name,
             prompt=question.prompt,
@@ -228,10 +220,9 @@ class TaskFamily:
         )
 
     def picture(self, level: int, seed: int) -> Picture:
-        """Return the picture of a level and seed; raise ValueError if the family has no pictures."""
+        """Return the picture of a level and seed of a pictorial family."""
         render = self.question(level, seed).render
-        if render is None:
-            raise ValueError(f"questions of {self.name} have no pictures")
+        assert render is not None
         return render()
 
     def verify(self, item: Item, text: str) -> Mark:

@@ -282,12 +282,10 @@ def _extend(
         runs = [longer.run(each) for each in arguments]
         new_results = [result for result, _ in runs]
         both_ways = set() if condition is None else {(*condition, True), (*condition, False)}
-        if (
-            max(map(abs, new_results)) <= LARGEST
-            and sum(a != b for a, b in zip(new_results, results, strict=True)) >= 2
-            and len(set(new_results)) >= RESULTS
-            and both_ways <= set().union(*(outcomes for _, outcomes in runs))
-        ):
+        changed = sum(a != b for a, b in zip(new_results, results, strict=True))
+        bounded = max(map(abs, new_results)) <= LARGEST
+        tested = both_ways <= set().union(*(outcomes for _, outcomes in runs))
+        if bounded and tested and changed >= 2 and len(set(new_results)) >= RESULTS:
             return longer, new_results
 
 

@@ -52,14 +52,11 @@ def choice_question(
     answer: str,
     options: Sequence[str],
     render: Callable[[], Picture],
-    material: str = "",
 ) -> Question:
     """Return a question with its options below the prompt, in random order."""
     choices = tuple(rng.sample(options, len(options)))
     listed = "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(choices))
-    return Question(
-        f"{prompt}\n{listed}\nEnd with `Answer: <letter>`.", answer, render, choices=choices, material=material
-    )
+    return Question(f"{prompt}\n{listed}\nEnd with `Answer: <letter>`.", answer, render, choices=choices)
 
 
 def _count_question(prompt: str, count: int, render: Callable[[], Picture]) -> Question:

@@ -148,10 +148,11 @@ def _differences(word: str) -> tuple[int, ...]:
     """Return the minimal sets of positions at which other words of this length differ, as bits."""
     if word in DIFFERENCES:
         return DIFFERENCES[word]
-    others = (other for other in LEXICON if len(other) == len(word) and other != word)
-    masks = {
-        sum(1 << i for i, pair in enumerate(zip(word, other, strict=True)) if pair[0] != pair[1]) for other in others
-    }
+    masks = set()
+    for other in LEXICON:
+        if len(other) == len(word) and other != word:
+            different = [i for i, letter in enumerate(other) if letter != word[i]]
+            masks.add(sum(1 << i for i in different))
     return tuple(sorted(bits for bits in masks if not any(bits & less == less for less in masks - {bits})))
 
 

@@ -597,7 +597,7 @@ def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that
     assert "4 examples that the bank does not have" in capsys.readouterr().out
     shots, items = read_bank(examples).items, read_bank(bank).items
     assert (len(shots), len(items), {item.id for item in shots} & {item.id for item in items}) == (4, 36, set())
-    shown = Presentation(examples=(example_of(shots[0]),), shots=1).present(items[0]).prompt
+    shown = Presentation(examples=(example_of(shots[0]),)).present(items[0]).prompt
     assert shown.startswith(f"{shots[0].prompt}\nAnswer: {shots[0].answer}\n\n{items[0].prompt}")
     (tmp_path / "twin").mkdir()
     for split in ("test", "train"):

@@ -88,7 +88,7 @@ def test_helm_runs(tmp_path):
     }
     question = found.questions["mmlu:subject=law:id1"]
     assert (question.prompt, question.choices, question.answers) == ("Which?", ("x", "y"), ("B",))
-    assert question.replies == ((" B", 1.0), (" B", 0.0))
+    assert found.replies["mmlu:subject=law:id1"] == [("org/a", " B", 1.0), ("org/b", " B", 0.0)]
     assert "1 perturbed instances are left out" in notes[0]
 
 
@@ -103,6 +103,19 @@ def test_a_helm_run_of_two_splits_asks_for_one(tmp_path):
     helm_run(tmp_path, "m", *one)
     assert "splits: found 'test', 'valid' and no choice between them; give filter" in refused(tmp_path)
     assert table(read_responses(tmp_path, filter="test")) == {"m": {"mmlu:subject=law:id0": 1}}
+
+
+@pytest.mark.parametrize(
+    ("planned", "accuracy", "fault"),
+    [(2, 0.5, ""), (3, 0.5, "2 of 3 planned samples"), (2, 0.9, "it states an accuracy of 0.9000")],
+)
+def test_a_helm_run_that_disagrees_with_its_sums_is_no_whole_log(tmp_path, planned, accuracy, fault):
+    helm_run(tmp_path, "m", *(instance(f"id{n}", stat("exact_match", float(n))) for n in range(2)))
+    write(tmp_path / "stats.json", [stat("num_instances", planned), stat("exact_match", accuracy)])
+    found = read_responses(tmp_path)
+    (reason,) = found.check_whole("m", partial=True) or [""]
+    assert fault in reason
+    assert bool(reason) == bool(fault)
 
 
 # --- evalscope --------------------------------------------------------------------------------------------------------
@@ -172,6 +185,17 @@ def test_promptfoo_results_are_read_from_json_and_from_json_lines(tmp_path):
         assert (question.prompt, question.answers) == ("What is 1 + 1?", ("2",))
 
 
+def test_promptfoo_results_that_were_cut_are_no_whole_log(tmp_path):
+    results = [promptfoo_result(n, "a", int(n == 2)) for n in range(3)]
+    sums = {"testPassCount": 2, "testFailCount": 1, "testErrorCount": 0, "score": 2.0}
+    whole = {"version": 3, "prompts": [{"raw": "?", "provider": "a", "metrics": sums}], "results": results}
+    write(tmp_path / "out.json", {"evalId": "e-1", "results": whole})
+    assert read_responses(tmp_path / "out.json").check_whole("a", partial=False) == []
+    write(tmp_path / "out.json", {"evalId": "e-1", "results": {**whole, "results": results[:2]}})
+    with pytest.raises(ResponsesError, match="2 of 3 planned samples"):
+        read_responses(tmp_path / "out.json").check_whole("a", partial=False)
+
+
 # --- code -------------------------------------------------------------------------------------------------------------
 
 
@@ -239,7 +263,9 @@ def test_published_folders_of_inspect_leave_out_what_has_no_scores():
 
 @published
 def test_a_published_excerpt_of_samples_is_refused_by_its_own_results():
-    assert "10 of the 5000 documents that" in refused(DATA / "lm_eval")
+    (subject,) = (found := read_responses(DATA / "lm_eval")).subjects
+    with pytest.raises(ResponsesError, match=r"task 'math_rephrased_full': 0 of 5000 planned samples.*, and 1 more"):
+        found.check_whole(subject, partial=False)
 
 
 @published

@@ -2,16 +2,17 @@
 
 import json
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items, with_item_ids
+from pytest_adaptive_eval.banks.responses.ids import rename_items, with_item_ids
 from pytest_adaptive_eval.banks.responses.questions import items_of
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Reply, Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -98,8 +99,8 @@ def test_a_row_with_several_subjects(tmp_path):
     )
     found = read_responses(lines(tmp_path / "r.jsonl", row), mapping=mapping)
     assert {subject: list(scores.values()) for subject, scores in table(found).items()} == {"small": [0], "large": [1]}
-    (question,) = found.questions.values()
-    assert question.replies == (("3", 0.0), ("2", 1.0))
+    (replies,) = found.replies.values()
+    assert replies == [("small", "3", 0.0), ("large", "2", 1.0)]
 
 
 def test_samples_of_an_object_count_as_their_mean(tmp_path):
@@ -134,88 +135,36 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "options"),
+    ("row", "options"),
     [
         (
-            [{"id": "1", "model": "m", "response": "60", "model_answer": "60", "correct": True}],
+            {"id": "1", "model": "m", "response": "60", "model_answer": "60", "correct": True},
             "subject=model item=id score=correct answer=response",
         ),
         (
-            [{"question_id": 70, "question": "?", "options": ["a", "b"], "answer": "B", "pred": "B", "category": "c"}],
-            "item=question_id score='pred == answer' answer=pred question=question choices=options target=answer "
-            "category=category",
+            {"question_id": 70, "question": "?", "options": ["a", "b"], "answer": "B", "pred": "B", "category": "c"},
+            "item=question_id answer=pred question=question choices=parse(options) target=answer category=category",
         ),
-        (
-            [
-                {
-                    "question": "?",
-                    "a": {"is_correct": True, "solution": "s"},
-                    "b": {"is_correct": False, "solution": "t"},
-                }
-            ],
-            "rows='*' subject='$key' item='hash($parent.question)' score=is_correct answer=solution "
-            "question='$parent.question'",
-        ),
-        (
-            [{"doc": {"id": "x"}, "metrics": {"acc": 1.0}}, {"doc": {"id": "y"}, "metrics": {"acc": 0.0}}],
-            "item=doc.id score=metrics.acc",
-        ),
+        ({"doc": {"id": "x"}, "metrics": {"acc": 1.0}}, "item=doc.id score=metrics.acc"),
     ],
 )
-def test_a_mapping_is_proposed_where_the_names_of_columns_tell(tmp_path, rows, options):
-    message = refused(lines(tmp_path / "r.jsonl", *rows))
-    options = shlex.split(options)
-    proposed = message.partition("Its rows can be read by a mapping: ")[2].partition(" reads ")[0]
-    assert shlex.split(proposed) == [word for option in options for word in ("--set", option)]
-    assert message.endswith(" rows of r.jsonl")
-    mapping = ResponseMapping(**dict(option.split("=", 1) for option in options))
+def test_clear_names_of_columns_suggest_a_mapping(tmp_path, row, options):
+    message = refused(lines(tmp_path / "r.jsonl", row))
+    proposed = message.partition("The names of its columns suggest: ")[2]
+    assert sorted(shlex.split(proposed)) == sorted(word for each in options.split() for word in ("--set", each))
+    mapping = ResponseMapping(**dict(option.split("=", 1) for option in options.split()))
     assert read_responses(tmp_path / "r.jsonl", mapping=mapping).items
 
 
-def graded(n, *, score=None, **fields):
-    """A row whose reply is long and whose answer is a word; the log's own score stands deep in it."""
-    own = {} if score is None else {"review": {"score": {"value": {"acc": score}}}}
-    return {"id": f"q{n}", "answer": str(n), "response": f"So it is {n}.", **own, **fields}
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        pytest.param([graded(n) for n in range(9)], "response == answer holds in none of 9 rows", id="no row"),
-        pytest.param(
-            [graded(n, verdict={"choice": {"value": "C"}}) for n in range(9)],
-            "verdict.choice == answer holds in none of 9 rows; give --set score=COLUMN with its own scores",
-            id="scores in other words",
-        ),
-        pytest.param(
-            [graded(n, prediction=str(n), judge={"a": {"b": {"c": {"acc": n % 2}}}}) for n in range(9)],
-            "prediction == answer holds in 9 of 9 rows, and its own score judge.a.b.c.acc is another in 56 % of them; "
-            "give --set score=judge.a.b.c.acc",
-            id="own scores that differ",
-        ),
-    ],
-)
-def test_a_comparison_that_gives_other_scores_than_the_log_is_not_proposed(tmp_path, rows, words):
-    message = refused(lines(tmp_path / "r.jsonl", *rows))
-    assert words in message
-    assert "No mapping of its columns is proposed: in r.jsonl, " in message
-    assert "can be read by a mapping" not in message
-
-
-def test_the_score_of_a_log_is_found_deep_in_its_rows_before_a_comparison(tmp_path):
-    rows = [graded(n, score=float(n % 3 > 0)) for n in range(9)]
-    assert "--set score=review.score.value.acc " in refused(lines(tmp_path / "r.jsonl", *rows))
-
-
-def test_a_comparison_that_a_reader_would_guess_is_refused_too(tmp_path):
-    path = lines(tmp_path / "r.jsonl", *[graded(n) for n in range(9)])
-    with pytest.raises(ResponsesError, match="response == answer holds in none of 9 rows; give --set score"):
-        read_responses(path, mapping=ResponseMapping(item="id"))
+def test_a_column_without_a_clear_name_is_used_only_where_the_mapping_says(tmp_path):
+    path = lines(tmp_path / "r.jsonl", {"id": "a", "rating": 1, "acc": 0})
+    assert table(read_responses(path, format="mapping")) == {"r": {"a": 0}}
+    assert table(read_responses(path, mapping=ResponseMapping(score="rating"))) == {"r": {"a": 1}}
 
 
 def test_the_fields_of_a_summary_are_no_scores(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"adapter": {"tries": 1, "name": "plain", "ask": True, "top": 0}}))
-    assert "can be read by a mapping" not in refused(tmp_path / "run.json")
+    assert "suggest" not in refused(tmp_path / "run.json")
 
 
 def test_answers_without_verdicts_are_graded_by_the_target_or_by_own_items(tmp_path):
@@ -225,9 +174,6 @@ def test_answers_without_verdicts_are_graded_by_the_target_or_by_own_items(tmp_p
     mapping = ResponseMapping(item="id", answer="out", target="gold")
     assert table(read_responses(path, mapping=mapping)) == {"r": {"a": 1, "b": 0}}
     (tmp_path / "v.json").write_text(json.dumps({"q1": "B", "q2": "(A)", "other": "A"}))
-    assert "--set item='$key' --set answer='$value' --items ITEMS.jsonl grades its answers" in refused(
-        tmp_path / "v.json"
-    )
     own = {
         name: parse_item(json.dumps({"id": name, "prompt": "?", "choices": ["x", "y"], "answer": "B"}), "t")
         for name in ("q1", "q2")
@@ -305,17 +251,6 @@ def test_items_without_a_new_id_are_left_out_and_two_for_one_are_refused():
         rename_items(responses_to("a:1", "a:2"), "(.):.*")
 
 
-def test_the_ids_that_join_most_items_are_proposed():
-    given = responses_to(*(f"sums:sum-4-{n}" for n in range(10)))
-    assert propose_ids(given, own(*(f"sum-4-{n}" for n in range(10)))) == ("sums:(.*)", 10)
-    assert propose_ids(given, own("unlike")) == ("", 0)
-    two = responses_to("a:1", "b:2")
-    ids, count = propose_ids(two, own("1", "2"))
-    assert (count, rename_items(two, ids)[0].items) == (2, ("1", "2"))
-    logged = {"t:h": LoggedQuestion("?", names={"doc_id": "0", "doc.id": "q-0"})}
-    assert propose_ids(responses_to("t:h", questions=logged), own("q-0")) == ("doc.id", 1)
-
-
 def test_ids_that_cannot_name_tests_become_others():
     notes: list[str] = []
     renamed = with_item_ids(responses_to("fine:1", "with space", "a::b", "\u00fcber", "x" * 130), notes.append)
@@ -329,30 +264,29 @@ def test_ids_that_cannot_name_tests_become_others():
 # --- items ------------------------------------------------------------------------------------------------------------
 
 
-def logged_items(tmp_path, **questions):
+def logged_items(tmp_path, *replies, **questions):
+    """Items of questions, the first of which has replies with scores."""
     notes: list[str] = []
-    given = responses_to(*questions, questions=questions)
+    given = replace(
+        responses_to(*questions, questions=questions),
+        replies={next(iter(questions)): [Reply("m", text, score) for text, score in replies]},
+    )
     return {item.id: item for item in items_of(given, tmp_path, notes.append)}, notes
 
 
 def test_the_grader_is_the_one_that_agrees_with_the_logged_scores(tmp_path):
-    exact = LoggedQuestion(
-        "Capital of France?", answers=("Paris",), replies=(("Not London but Paris", 0.0), ("paris", 1.0))
-    )
-    within = LoggedQuestion(
-        "Capital of France?", answers=("Paris",), replies=(("Not London but Paris", 1.0), ("Rome", 0.0))
-    )
-    number = LoggedQuestion("6 * 7?", answers=("42",), replies=(("So 42", 1.0), ("41", 0.0)))
-    letter = LoggedQuestion("A or B?", answers=("B",), replies=(("ANSWER: B", 1.0), ("A", 0.0)))
-    for question, grader, agreed in (
-        (exact, "exact", "2 of 2"),
-        (within, "contains", "2 of 2"),
-        (number, "numeric", "2 of 2"),
-        (letter, "choice", "2 of 2"),
+    capital = LoggedQuestion("Capital of France?", answers=("Paris",))
+    number = LoggedQuestion("6 * 7?", answers=("42",))
+    letter = LoggedQuestion("A or B?", answers=("B",))
+    for question, replies, grader in (
+        (capital, [("Not London but Paris", 0.0), ("paris", 1.0)], "exact"),
+        (capital, [("Not London but Paris", 1.0), ("Rome", 0.0)], "contains"),
+        (number, [("So 42", 1.0), ("41", 0.0)], "numeric"),
+        (letter, [("ANSWER: B", 1.0), ("A", 0.0)], "choice"),
     ):
-        items, notes = logged_items(tmp_path, q=question)
+        items, notes = logged_items(tmp_path, *replies, q=question)
         assert items["q"].grader == grader
-        assert f"agrees with the logged score of {agreed} answers" in notes[0]
+        assert "agrees with the logged score of 2 of 2 answers" in notes[0]
 
 
 def test_items_that_cannot_be_asked_or_graded_are_left_out_with_the_reason(tmp_path):
@@ -369,12 +303,13 @@ def test_items_that_cannot_be_asked_or_graded_are_left_out_with_the_reason(tmp_p
 
 def test_several_accepted_answers_all_count_and_several_right_choices_are_left_out(tmp_path):
     accepted = ("U.S.", "United States")
-    whole = LoggedQuestion("Where?", answers=accepted, replies=(("united states.", 1.0), ("The United States", 0.0)))
-    within = LoggedQuestion("Where?", answers=accepted, replies=(("In the U.S. of course", 1.0), ("Peru", 0.0)))
-    for question in (whole, within):
-        items, notes = logged_items(tmp_path, q=question)
+    question = LoggedQuestion("Where?", answers=accepted)
+    whole = [("united states.", 1.0), ("The United States", 0.0)]
+    within = [("In the U.S. of course", 1.0), ("Peru", 0.0)]
+    for replies in (whole, within):
+        items, notes = logged_items(tmp_path, *replies, q=question)
         assert "agrees with the logged score of 2 of 2 answers" in notes[0]
-        assert [items["q"].grade(text) for text, _ in question.replies] == [score for _, score in question.replies]
+        assert [items["q"].grade(text) for text, _ in replies] == [score for _, score in replies]
     items, notes = logged_items(tmp_path, q=LoggedQuestion("Which?", choices=("x", "y"), answers=("A", "B")))
     assert (items, notes) == ({}, ["left out: 1 item with several right choices"])
 

@@ -277,8 +277,8 @@ def test_pyirt_lines(tmp_path):
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ('{"subject_id": "b", "responses": {"q1": 3}}', "line 2, key 'q1', $value: found 3, expected a score"),
-        ('{"subject_id": "b", "responses": {"q1": "1"}}', "found '1', expected a score"),
+        ('{"subject_id": "b", "responses": {"q1": 3}}', "line 2, key 'q1', metric 'score': found 3, expected a score"),
+        ('{"subject_id": "b", "responses": {"q1": "x"}}', "found 'x', expected a score"),
         ('{"subject_id": "", "responses": {"q1": 1}}', "line 2, key 'q1': no subject: subject_id is ''"),
         ('{"subject": "b", "responses": {}}', "line 2: nothing at rows 'responses'"),
         ('{"subject_id": "b", ', "line 2: not JSON"),
@@ -305,7 +305,11 @@ def test_malformed_pyirt_lines(tmp_path, line, part):
         ("r.tsv", "subject\tq1\na\t1\n", "neither its name nor its beginning"),
         ("r.jsonl", '{"id": "q1", "prompt": "?", "answer": "1"}\n', "looks like the items of a bank"),
         ("r.jsonl", '{"id": "q1", "score": 1}\n', "answers of one subject for replaying"),
-        ("r.jsonl", '{"evaluation_id": "x", "model_id": "m"}\n', "line 1: evaluation is None, expected a value as in"),
+        (
+            "r.jsonl",
+            '{"evaluation_id": "x", "model_id": "m"}\n',
+            "no item: {evaluation_name}:{sample_id} is None",
+        ),
         ("r.jsonl", '{"a": 1, "b": 2}\n', "has objects with the keys a, b"),
         ("r.jsonl", '{"spec": {}}\n', "write a CSV with the columns subject, item and score"),
         ("r.jsonl", "3\n", "line 1: found int, expected one JSON object a line"),
@@ -328,12 +332,12 @@ def test_folders_of_no_format(tmp_path):
     assert "holds nothing" in refused(tmp_path)
     (tmp_path / "notes").write_text("x")
     (tmp_path / "scores.jsonl").write_text('{"a": 1}\n')
-    assert refused(tmp_path).endswith(f"is given by its own path, such as {tmp_path / 'scores.jsonl'}")
+    assert refused(tmp_path).endswith("rows of a table are given by their own file")
     put(tmp_path / "a.csv", "subject,q1\na,1\n")
     put(tmp_path / "b.pkl", "")
     message = refused(tmp_path)
     assert "1 .csv, 1 .pkl" in message
-    assert "given by its own path" in message
+    assert "given by their own file" in message
     assert "is a folder" in refused(tmp_path, format="csv")
     bank = tmp_path / "x.bank"
     write_bank(bank, [Item(id="q", prompt="?", answer="1")], discrimination=np.ones(1), intercept=np.zeros(1))

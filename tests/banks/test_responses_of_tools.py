@@ -14,7 +14,7 @@ from pytest_adaptive_eval import tables
 from pytest_adaptive_eval.banks import rows
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.extensions.logs.response_readers import inspectlog, vlmevalkit
+from pytest_adaptive_eval.extensions.logs.response_readers import inspectlog
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 NAN = float("nan")
@@ -24,6 +24,12 @@ def refused(path, **settings):
     with pytest.raises(ResponsesError) as caught:
         read_responses(path, **settings)
     return str(caught.value)
+
+
+def not_whole(path, **settings):
+    """Why the log of the first subject is not whole, empty if it is."""
+    found = read_responses(path, **settings)
+    return "; ".join(found.check_whole(found.subjects[0], partial=True))
 
 
 def table(responses):
@@ -124,7 +130,7 @@ def test_the_newest_harness_run_counts_and_that_is_said(tmp_path):
     samples(tmp_path / "a" / "samples_arc_2025-12-31T23-59-59.9.jsonl", sample(0, acc=0))
     notes: list[str] = []
     assert read_responses(tmp_path, note=notes.append).scores.tolist() == [[1]]
-    assert "2 older sample files" in notes[0]
+    assert "3 logs of a; for each item the newest score counts" in notes[0]
 
 
 def test_equal_documents_are_one_item_and_no_score_is_missing(tmp_path):
@@ -137,8 +143,8 @@ def test_equal_documents_are_one_item_and_no_score_is_missing(tmp_path):
     ("entries", "part"),
     [
         ([sample(0, acc=3.5)], "line 1, metric 'acc': found 3.5, expected a score in [0, 1]"),
-        ([sample(0, acc=1), sample(0, acc=0)], "line 2: document 0 with filter 'none' stands in line 1 already"),
-        ([sample(0, metrics=["x"], x=["a"])], "no metric that is a number"),
+        ([sample(0, acc=1), sample(0, acc=0)], "1 documents stand there twice"),
+        ([sample(0, metrics=["x"], x=["a"])], "metrics: found none"),
         ([{"a": 1}], "line 1: an object with the keys a, expected a logged sample"),
         ([{"doc_id": None}], "doc_id is None"),
         ([], "empty; remove it"),
@@ -155,7 +161,7 @@ def test_a_harness_file_without_the_chosen_metric(tmp_path):
     samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", sample(0, acc=1))
     path = samples(tmp_path / "b" / f"samples_arc_{TIME}.jsonl", sample(0, metrics=["em"], em=1))
     message = refused(tmp_path, metric="acc")
-    assert f"{path}: no line with filter 'none' and metric 'acc'" in message
+    assert f"{path}, task 'arc': no score 'acc', which the other logs of the task have" in message
 
 
 def test_a_harness_file_with_fewer_samples_than_its_results_state_is_refused(tmp_path):
@@ -163,9 +169,9 @@ def test_a_harness_file_with_fewer_samples_than_its_results_state_is_refused(tmp
     samples(tmp_path / f"samples_arc_{time}.jsonl", sample(0, acc=1), sample(1, acc=0))
     results = tmp_path / f"results_{time}.json"
     results.write_text(json.dumps({"n-samples": {"arc": {"original": 9, "effective": 3}}}))
-    assert "2 of the 3 documents that results_2026-05-06T00-00-00.json states" in refused(tmp_path)
+    assert "samples_arc_2026-05-06T00-00-00.jsonl, task 'arc': 2 of 3 planned samples" in not_whole(tmp_path)
     results.write_text(json.dumps({"n-samples": {"arc": {"original": 9, "effective": 2}}}))
-    assert read_responses(tmp_path).scores.tolist() == [[1, 0]]
+    assert not_whole(tmp_path) == ""
 
 
 def test_no_harness_samples(tmp_path):
@@ -238,22 +244,60 @@ def test_inspect_logs_as_json(tmp_path):
 def test_inspect_scorers_are_chosen_by_name(tmp_path):
     entry = {**summary(1), "scores": {"match": {"value": "C"}, "judge": {"value": {"style": 0.5, "fact": 1}}}}
     log(tmp_path / "a.eval", header("m"), [entry])
-    assert "task 'arc', scorers: found 'judge/fact', 'judge/style', 'match'" in refused(tmp_path)
+    assert "task 'arc', metrics: found 'judge/fact', 'judge/style', 'match'" in refused(tmp_path)
     assert read_responses(tmp_path, metric="judge/style").scores.tolist() == [[0.5]]
 
 
-@pytest.mark.parametrize("status", ["error", "cancelled", "success"])
+@pytest.mark.parametrize("status", ["error", "cancelled", "started", "success"])
 def test_an_inspect_run_that_broke_off_is_no_whole_log(tmp_path, status):
     about = {"dataset": {"sample_ids": ["1", "2"]}, "config": {"epochs": 2}}
     log(tmp_path / "a.eval", header("m", **about) | {"status": status, "error": {"message": "CUDA"}}, [summary("1")])
-    if status == "success":  # the run stopped as it was to
-        assert table(read_responses(tmp_path)) == {"m": {"arc:1": 1}}
-        return
-    assert f"1 of 4 planned samples (status '{status}', CUDA); finish the run with: inspect" in refused(tmp_path)
-    log(tmp_path / "b.eval", header("m"), [summary("1"), summary("2")])
-    notes: list[str] = []
-    assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"arc:1": 1, "arc:2": 1}}
-    assert "left out: " in notes[0]
+    ended = "" if status == "success" else f" (status '{status}', CUDA)"
+    assert f"task 'arc': 1 of 4 planned samples{ended}" in not_whole(tmp_path)
+    every = [summary(name, epoch=epoch) for name in "12" for epoch in (1, 2)]
+    log(tmp_path / "b.eval", header("m", created="2026-05-06T09:00:00+00:00", **about), every)
+    assert not_whole(tmp_path) == ""
+
+
+def test_an_inspect_run_of_a_task_without_samples_is_missed(tmp_path):
+    log(tmp_path / "a.eval", header("m"), [summary("1")])
+    assert not_whole(tmp_path) == ""
+    log(tmp_path / "b.eval", header("m", task="sums", dataset={"sample_ids": [1, 2, 3]}), [])
+    assert "b.eval, task 'sums': 0 of 3 planned samples" in not_whole(tmp_path)
+
+
+@pytest.mark.parametrize(("stated", "fault"), [(0.5, ""), (1.0, "it states an accuracy of 1.0000, and its samples")])
+def test_an_inspect_log_that_disagrees_with_its_accuracy_is_no_whole_log(tmp_path, stated, fault):
+    scores = [{"name": "match", "scorer": "match", "metrics": {"accuracy": {"value": stated}}}]
+    results = {"results": {"total_samples": 2, "scores": scores}}
+    log(tmp_path / "a.eval", header("m") | results, [summary(1, "C"), summary(2, "I")])
+    assert fault in not_whole(tmp_path)
+    assert bool(not_whole(tmp_path)) == bool(fault)
+
+
+def test_a_harness_task_that_the_results_name_and_no_file_has_is_missed(tmp_path):
+    samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", sample(0, acc=1), sample(1, acc=0))
+    stated = {"n-samples": {"arc": {"effective": 2}, "gsm8k": {"effective": 9}}}
+    (tmp_path / "a" / f"results_{TIME}.json").write_text(json.dumps(stated))
+    assert "task 'gsm8k': 0 of 9 planned samples (no samples file)" in not_whole(tmp_path)
+    assert not_whole(tmp_path / "a" / f"samples_arc_{TIME}.jsonl") == ""
+
+
+@pytest.mark.parametrize(
+    ("stated", "aggregation", "fault"),
+    [
+        (0.5, "mean", ""),
+        (0.9, "mean", "it states an accuracy of 0.9000, and its samples have 0.5000 (2 samples)"),
+        (0.9, "f1", ""),  # no mean of its samples
+    ],
+)
+def test_harness_samples_that_disagree_with_their_results_are_no_whole_log(tmp_path, stated, aggregation, fault):
+    samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", sample(0, acc=1), sample(1, acc=0))
+    configs = {"arc": {"metric_list": [{"metric": "acc", "aggregation": aggregation}]}}
+    results = {"results": {"arc": {"acc,none": stated}}, "configs": configs}
+    (tmp_path / "a" / f"results_{TIME}.json").write_text(json.dumps(results))
+    assert fault in not_whole(tmp_path)
+    assert bool(not_whole(tmp_path)) == bool(fault)
 
 
 def test_the_newest_inspect_score_of_each_item_counts(tmp_path):
@@ -276,7 +320,7 @@ def test_checkpoints_that_run_as_one_model_are_told_apart(tmp_path):
 @pytest.mark.parametrize(
     ("entries", "part"),
     [
-        ([summary(1, "maybe")], "sample 1 (id '1', epoch 1), scorer 'match': found 'maybe', expected a score"),
+        ([summary(1, "maybe")], "sample 1 (id '1', epoch 1), metric 'match': found 'maybe', expected a score"),
         ([summary(1, 7)], "found 7, expected a score in [0, 1]"),
         ([summary(1, [1])], "found [1], expected a score"),
         ([summary(None)], "sample 1: id is None"),
@@ -294,7 +338,7 @@ def test_malformed_inspect_samples(tmp_path, entries, part):
 def test_an_inspect_log_without_the_chosen_scorer(tmp_path):
     log(tmp_path / "a.eval", header("a"), [summary(1)])
     path = log(tmp_path / "b.eval", header("b"), [summary(1, scorer="judge")])
-    assert f"{path}: scorer 'match' is missing" in refused(tmp_path, metric="match")
+    assert f"{path}, task 'arc': no score 'match', which the other logs" in refused(tmp_path, metric="match")
 
 
 def test_archives_that_are_no_inspect_logs(tmp_path):
@@ -303,7 +347,7 @@ def test_archives_that_are_no_inspect_logs(tmp_path):
     assert "not a zip archive" in refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_journal/start.json", "{}")
-    assert "the run has not ended" in refused(path)
+    assert "no eval.model and eval.task" in refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", "{}")
     assert "no summaries.json in it" in refused(path)
@@ -397,25 +441,12 @@ def test_judged_tables_in_the_folders_of_the_toolkit(tmp_path, suffix):
 def test_judged_tables_in_one_folder(tmp_path):
     judged(tmp_path / "a_chat_AI2D_TEST_result.csv", row(1, 1), row(2, 0))
     judged(tmp_path / "b_AI2D_TEST_result.csv", row(1, 0))
-    assert table(read_responses(tmp_path)) == {"a_chat": {"1": 1, "2": 0}, "b": {"1": 0, "2": None}}
-    assert read_responses(tmp_path, filter="AI2D").subjects == ("a_chat", "b")
+    found = table(read_responses(tmp_path, filter="AI2D_TEST"))
+    assert found == {"a_chat": {"1": 1, "2": 0}, "b": {"1": 0, "2": None}}
+    assert read_responses(tmp_path).subjects == ("a_chat_AI2D_TEST_result", "b_AI2D_TEST_result")
     assert read_responses(tmp_path / "b_AI2D_TEST_result.csv", filter="AI2D_TEST").subjects == ("b",)
     assert read_responses(tmp_path / "b_AI2D_TEST_result.csv").subjects == ("b_AI2D_TEST_result",)
-    assert "no judged table of 'MMMU'" in refused(tmp_path, filter="MMMU")
-
-
-@pytest.mark.parametrize(
-    ("stems", "subjects"),
-    [
-        (["a_X", "b_X"], {"a_X": "a", "b_X": "b"}),
-        (["a_X_result", "ba_X_result"], {"a_X_result": "a", "ba_X_result": "ba"}),
-        (["x", "y"], {"x": "x", "y": "y"}),
-        (["_X", "a_X"], {"_X": "_X", "a_X": "a_X"}),
-        (["a_X"], {"a_X": "a_X"}),
-    ],
-)
-def test_the_shared_ending_is_the_data_set(stems, subjects):
-    assert {stem: model for stem, (model, _) in vlmevalkit._split_shared_ending(stems).items()} == subjects
+    assert "no judged table of MMMU" in refused(tmp_path, filter="MMMU")
 
 
 def test_circular_questions_are_right_only_when_every_order_is(tmp_path):
@@ -435,16 +466,11 @@ def test_circular_questions_are_right_only_when_every_order_is(tmp_path):
 def test_tables_of_different_data_sets_do_not_mix(tmp_path):
     judged(tmp_path / "a" / "a_AI2D_result.csv", row(1, 1, answer="A"))
     judged(tmp_path / "b" / "b_MMMU_result.csv", row(1, 1, answer="B"))
-    message = refused(tmp_path)
-    assert "'a' has the table 'AI2D_result' and 'b' has 'MMMU_result': tables of different data sets" in message
+    assert "the answer to index 1 is 'B'" in refused(tmp_path)
     assert read_responses(tmp_path, filter="MMMU").subjects == ("b",)
     judged(tmp_path / "b" / "b_MMMU_gpt_result.csv", row(1, 0, answer="B"))
-    assert "'b' has judged tables 'MMMU_gpt_result', 'MMMU_result'" in refused(tmp_path, filter="MMMU")
+    assert "'b' has judged tables 'b_MMMU_gpt_result' and 'b_MMMU_result'" in refused(tmp_path, filter="MMMU")
     assert read_responses(tmp_path, filter="MMMU_gpt_result").scores.tolist() == [[0]]
-    other = tmp_path / "other"
-    judged(other / "a" / "a_MMMU_result.csv", row(1, 1, answer="A"))
-    judged(other / "b" / "b_MMMU_gpt_result.csv", row(1, 1, answer="B"))
-    assert "the answer to index 1 is 'B'" in refused(other)
 
 
 def test_links_to_the_newest_table_are_one_table_and_older_ones_are_left_out(tmp_path):
@@ -462,9 +488,9 @@ def test_links_to_the_newest_table_are_one_table_and_older_ones_are_left_out(tmp
     [
         ([row(1, 2)], "line 2, column 'hit': found '2', expected 0, 1 or nothing"),
         ([row(1, "yes")], "found 'yes'"),
-        ([row(1, 1), row(1, 0)], "line 3: index 1 stands in line 2 already"),
-        ([row(None, 1)], "line 2: index or g_index is empty"),
-        ([], "a header and no rows"),
+        ([row(1, 1), row(1, 0)], "line 3: index is '1', expected another one in each row"),
+        ([row(None, 1)], "line 2: index is '', expected another one"),
+        ([], "no responses"),
     ],
 )
 def test_malformed_judged_tables(tmp_path, entries, part):
@@ -474,8 +500,8 @@ def test_malformed_judged_tables(tmp_path, entries, part):
 def test_predictions_are_no_judged_table(tmp_path):
     path = tmp_path / "a_X.tsv"
     path.write_text("index\tprediction\n1\tA\n")
-    assert "the columns index, prediction, expected index and hit" in refused(path, format="vlmevalkit")
-    assert "no table with the columns index and hit" in refused(tmp_path, format="vlmevalkit")
+    for place in (path, tmp_path):
+        assert "no judged table of any data set, with the columns index and hit" in refused(place, format="vlmevalkit")
     path.write_text("index\thit\n1\n")
     assert "line 2: 1 cells, expected 2" in refused(path)
 
@@ -498,10 +524,17 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
 
 def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format="text", hash="h", **more):
     asked = [
-        Administration(i, item, hash, format=format, status="ok" if isinstance(s, int | float) else s or "error",
-                       score=s if isinstance(s, int | float) else None)
+        Administration(
+            i,
+            item,
+            hash,
+            format=format,
+            sample=[name for name, _ in answers[: i - 1]].count(item),
+            status="ok" if isinstance(s, int | float) else s or "error",
+            score=s if isinstance(s, int | float) else None,
+        )
         for i, (item, s) in enumerate(answers, 1)
-    ]  # fmt: skip
+    ]
     subject = {"name": name, "checkpoint": checkpoint, "decoding_hash": decoding, "decoding": {}, "environment": {}}
     return made(
         EvaluationRecord,
@@ -557,14 +590,11 @@ def test_several_answers_count_as_their_mean(tmp_path):
 def test_copies_of_runs_that_are_there_are_left_out(tmp_path):
     record(tmp_path, "1", interview([("q1", 1)]))
     record(tmp_path, "2", interview([("q1", 0), ("q2", 1)]))
-    judged = record(tmp_path, "rescored", interview([("q1", 0)]), rescored_from="1")
     record(tmp_path, "both", interview([("q1", 1), ("q1", 0)]), merged=["1", "2"])
     record(tmp_path, "other", interview([("q2", 0)]), merged=["2", "elsewhere"])
     notes: list[str] = []
     assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"q1": 0.5, "q2": 0.5}}
-    ends = ": a copy, rescored or merged, of runs that are read themselves, is left out"
-    assert sorted(notes) == [f"both.json{ends}", f"rescored.json{ends}"]
-    assert table(read_responses(judged)) == {"m": {"q1": 0}}
+    assert notes == ["both.json: merged of runs that are read themselves, and left out"]
 
 
 def test_namesakes_are_told_apart_by_their_hashes(tmp_path):
@@ -576,7 +606,7 @@ def test_namesakes_are_told_apart_by_their_hashes(tmp_path):
         interview([("q", 0)], "last", "bbbbbbbbbb", decoding="sampled-456"),
         interview([("q", 1)], "alone", ""),
     )
-    names = ("last@aaaaaaaa", "last@bbbbbbbb+greedy-1", "last@bbbbbbbb+sampled-", "alone")
+    names = ("last@aaaaaaaa+d", "last@bbbbbbbb+greedy-1", "last@bbbbbbbb+sampled-", "alone")
     assert read_responses(tmp_path).subjects == names
 
 

@@ -19,10 +19,10 @@ from benchmarks.format_backtests import (  # noqa: E402
     format_backtest_lines,
     signed_rank,
 )
+from benchmarks.subsets import evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.calibration.scale import separation  # noqa: E402
-from pytest_adaptive_eval.calibration.subsets import evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities  # noqa: E402

@@ -142,7 +142,7 @@ def test_few_subjects_and_nothing_known_are_told(quick):
     assert "6 subjects hardly separate the kinds of items" in warnings
     assert "it is not known how many slip through" in warnings
     assert "too few to rank subjects by" in warnings
-    with pytest.raises(ResponsesError, match="every item is marked"):
+    with pytest.raises(ResponsesError, match="originals besides the items that are marked"):
         refine(responses, np.ones(24, dtype=bool))
 
 

@@ -269,15 +269,6 @@ def test_assisted_replays_are_those_of_each_budget_alone(planted, name, batch, s
         same_interviews(shared, alone)
 
 
-def test_a_shortened_session_needs_a_smaller_budget_that_is_not_spent(planted):
-    made = planted(5, 30, 6)
-    bank = Recipe("2pl")(made.scores).bank("b", made.responses.items)
-    session = replay(bank, Policy(budget=8), made.scores, seed=0)
-    for budget in (8, 9, 30):
-        with pytest.raises(ValueError, match="expected one above 8 and below 8"):
-            session.shortened(budget)
-
-
 # Conformal tables
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import expit, logit
 
 from pytest_adaptive_eval.calibration.engines.svi import SVISettings, fit_svi
-from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
+from pytest_adaptive_eval.errors import UsageError
 
 needs_pyro = pytest.mark.skipif(
     importlib.util.find_spec("pyro") is None, reason="pyro-ppl is not installed: pip install pytest-adaptive-eval[pyro]"
@@ -269,32 +269,3 @@ def test_without_pyro_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyro", None)
     with pytest.raises(UsageError, match=r"pip install pytest-adaptive-eval\[pyro\]"):
         fit_svi(np.eye(3), model="1pl")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"difficulty_prior": "precision"},
-        {"prior_scale": 0.0},
-        {"log_slope_sd": np.inf},
-        {"guess_prior": (0.0, -1.0)},
-        {"guess_prior": (np.nan, 1.0)},
-        {"learning_rate": -0.1},
-        {"tolerance": 0},
-        {"betas": (0.9, 1.0)},
-        {"steps": 0},
-        {"guess_steps": -1},
-        {"batch": 2.5},
-        {"particles": True},
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        SVISettings(**wrong)
-
-
-def test_what_cannot_be_fitted_is_refused():
-    with pytest.raises(ConfigError, match="model is '4pl'"):
-        fit_svi(np.eye(3), model="4pl")
-    with pytest.raises(EstimationError):
-        fit_svi([[0.0, 2.0], [1.0, 0.0]], model="1pl")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -452,26 +451,8 @@ def test_an_interrupt_within_a_step_leaves_the_state_before_it(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("responses", "message"),
-    [
-        ([[0.0, 1.0]], "at least two subjects"),
-        ([0.0, 1.0], "at least two subjects"),
-        ([[0.0, 2.0], [1.0, 0.0]], r"outside \[0, 1\]"),
-        ([[0.0, -0.1], [1.0, 0.0]], r"outside \[0, 1\]"),
-        ([[0.0, np.inf], [1.0, 0.0]], r"outside \[0, 1\]"),
-        ([[0.0, np.nan], [1.0, np.nan]], "item number 1 has no response"),
-        ([[0.0, 1.0, 0.0], [np.nan] * 3, [0.0] * 3], "subject number 1 has no response"),
-    ],
-)
-def test_responses_that_cannot_be_fitted_are_refused(responses, message):
-    with pytest.raises(EstimationError, match=message):
-        fit_map(responses)
-
-
-@pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "4pl"}, "model is '4pl'"),
         ({"model": "2pl", "dimensions": 2}, "2 dimensions with model '2pl'"),
         ({"model": "mirt", "dimensions": 0}, "0 dimensions"),
         ({"model": "mirt", "dimensions": 8}, "more subjects than dimensions"),
@@ -480,13 +461,3 @@ def test_responses_that_cannot_be_fitted_are_refused(responses, message):
 def test_settings_that_do_not_go_together_are_refused(settings, message):
     with pytest.raises(EstimationError, match=message):
         fit_map(np.eye(8), **settings)
-
-
-def test_a_start_of_other_items_is_refused():
-    start = fit_map(np.eye(8), limit=2)
-    other_models: tuple[dict[str, Any], ...] = ({}, {"model": "mirt", "dimensions": 2})
-    for settings in other_models:
-        scores = np.eye(8)[:, : 7 if not settings else 8]
-        scores[0] = 1.0
-        with pytest.raises(EstimationError, match="the start has slopes of shape"):
-            fit_map(scores, start=start, **settings)

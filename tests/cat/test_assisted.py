@@ -180,8 +180,6 @@ def test_every_selector_without_a_floor_keeps_a_uniform_share(selector, batch):
     for s in range(2):
         np.testing.assert_allclose(session.log(s).propensities[15:25], 1.0 / (120 - np.arange(15, 25)))
         assert len(np.unique(session.log(s).items)) == 50
-    again = Session.replayed(bank, session.policy, session.log(), StopReason.BUDGET)
-    assert again.block == session.block
 
 
 def test_the_share_begins_an_interview_that_may_end_early_and_a_floor_or_no_share_needs_none():
@@ -202,23 +200,6 @@ def test_an_ordinary_subject_is_seldom_named():
     scores = answers(bank, np.random.default_rng(8).normal(size=400))
     session = finish(bank, scores, budget=100, assisted=False)
     assert sum(block is not None for block in session.own_blocks()) <= 12  # at most 2 in 100, and the binomial's tail
-
-
-def test_an_interview_of_an_earlier_version_has_no_share():
-    bank = make_bank(n=120)
-    session = finish(bank, answers(bank, [0.0]), budget=50, share=0.0)
-    again = Session.replayed(bank, POLICIES["estimate"], session.log(), StopReason.BUDGET)
-    assert again.block == (50, 50)
-    assert again.own_blocks() == [None]
-
-
-def test_a_replayed_session_has_the_same_estimate():
-    for design in (HALF, Design("estimate", 20, residual=0.5)):
-        bank = make_bank(design)
-        session = finish(bank, answers(bank, [0.4]))
-        again = Session.replayed(bank, session.policy, session.log(), StopReason.BUDGET)
-        np.testing.assert_allclose(again.projection(), session.projection(), rtol=1e-6)
-        assert again.block == session.block
 
 
 def test_the_predictor_is_a_setting_of_what_it_assists():

@@ -391,12 +391,6 @@ def test_subjects_without_any_criterion_draw_uniformly_beside_others() -> None:
     np.testing.assert_allclose(got.propensities[:, 0], [1 / 4, 0.8 * 3 / 4 + 0.2 / 4])
 
 
-@pytest.mark.parametrize("k", [0, 4])
-def test_as_many_items_as_are_left(k: int) -> None:
-    with pytest.raises(ValueError, match="expected 1 to 3, the number of remaining items"):
-        one(Random(), make_view(make_bank(5), asked=(0, 1)), k, 0.0)
-
-
 def test_join_keeps_the_order_of_subjects() -> None:
     bank = make_bank(9)
     parts = [propose(Spread(), make_view(bank, t), 2, 0.2, [np.random.default_rng(0)]) for t in (0.0, 1.0, 2.0)]

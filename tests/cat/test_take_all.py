@@ -174,13 +174,6 @@ def test_a_ladder_and_a_small_budget_are_refused():
         Session(make_bank(), Policy(Climb(10), budget=30, stop="level"), take_all=FIRST)
 
 
-def test_a_replayed_session_keeps_them():
-    session = run(make_bank(), UNIFORM, truth_of())
-    again = Session.replayed(session.bank, UNIFORM, session.log(), session.stop[0])
-    assert again.log().take_all == len(FIRST)
-    np.testing.assert_allclose(again.log().scores, session.log().scores)
-
-
 def test_an_assisted_interview_draws_after_them():
     bank = make_bank()
     design = Design("estimate", 20, uniform=0.5, weight=0.5)

@@ -48,9 +48,6 @@ def interviewed(A, d, theta, *, guess=None, budget=120, policy="decide", seed=0)
 
 def test_wald_bounds():
     assert wald_bounds(0.95) == pytest.approx((-math.log(19), math.log(19)))
-    for confidence in (0.5, 1.0, 0.2):
-        with pytest.raises(ValueError, match=r"in \(0.5, 1\)"):
-            wald_bounds(confidence)
 
 
 def test_the_ratio_by_hand():
@@ -202,18 +199,3 @@ def test_another_dimension_is_no_evidence_on_the_general_one():
     assert (side == 1).mean() <= 0.05 + slack
     held_at_zero = classify(likelihood_ratio(scores, A[..., :1], d, None, 0.0)).side
     assert (held_at_zero == 1).mean() > 0.05 + slack
-
-
-def test_what_does_not_fit_is_refused():
-    scores, parameters = np.ones((1, 2)), items([1.0, 1.0], [0.0, 0.0])
-    for width in (0.0, -1.0, math.nan):
-        with pytest.raises(ValueError, match="indifference"):
-            likelihood_ratio(scores, *parameters, 0.0, indifference=width)
-    with pytest.raises(ValueError, match="finite"):
-        likelihood_ratio(scores, *parameters, math.inf)
-    with pytest.raises(ValueError, match=r"shape \(1, 3\)"):
-        likelihood_ratio(np.ones((1, 3)), *parameters, 0.0)
-    with pytest.raises(ValueError, match="with c"):
-        likelihood_ratio(scores, *parameters[:2], np.zeros(2), 0.0)
-    with pytest.raises(ValueError, match="'sprt', 'glr' or 'mixture'"):
-        likelihood_ratio(scores, *parameters, 0.0, method="wald")  # type: ignore[arg-type]  # no such method

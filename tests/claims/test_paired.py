@@ -247,10 +247,6 @@ def test_bets_aim_at_the_budget_that_was_planned():
     part = recorded(bank, base, Policy(budget=9))
     session = Session(bank, Policy(budget=12), baseline=part)
     assert session.logs().horizon == 9  # the baseline has no more
-    log = finish(session, base).log()
-    again = Session.replayed(bank, Policy(budget=12), log[:5], StopReason.DECISION)
-    assert again.log().horizon == 9  # however many items were asked
-    assert Session.replayed(bank, Policy(budget=12), replace(log, horizon=0), None).log().horizon == 0
 
 
 def test_against_the_whole_bank_the_claim_is_a_threshold():

@@ -177,6 +177,7 @@ def test_help(run, monkeypatch, arguments):
         (["calibrate", "r.csv", "--set", "metric=acc"], "r.csv is read as csv, which takes orientation; leave metric"),
         (["backtest", "r.csv", "--policy", "guess"], "--policy guess: known are estimate, decide, random"),
         (["backtest", "r.csv", "--policy", "stratified"], "--policy stratified: the items have no categories"),
+        (["backtest", "r.csv", "--policy", "item-total"], "backtest --policy item-total is gone: forms of papers are"),
         (["backtest", "r.csv", "--set", "confidence=95"], "backtest --set confidence is gone: bounds have a"),
         (["backtest", "r.csv", "--set", "encoder=m"], "backtest --set encoder is gone: items are placed by the"),
         (["backtest", "r.csv", "--set", "interviewer=m"], "backtest --set interviewer is gone: autojudger's"),

@@ -31,6 +31,15 @@ def parsers(parser: VerbParser, name: str = "") -> Iterator[tuple[str, VerbParse
 VERBS = dict(parsers(command_parser()))
 
 
+SCREEN = 50  #: Lines of a terminal's window that shows the help of a verb.
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_the_help_of_a_verb_fits_on_a_screen(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(VERBS[verb].format_help().splitlines()) <= SCREEN
+
+
 @pytest.mark.parametrize("verb", [name for name in VERBS if name])
 def test_every_option_takes_all_its_values_or_refuses_a_second(verb: str) -> None:
     parser = VERBS[verb]

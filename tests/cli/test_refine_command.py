@@ -146,7 +146,7 @@ def test_images_in_the_place_of_others_are_not_overwritten(place):
         (["bank", "refine", "nowhere.csv"], "nowhere.csv does not exist"),
         (["bank", "refine", "m.csv"], "m.csv, line 1: neither the columns subject, item, format and score"),
         (["bank", "refine", "r.csv", "-o", "x.bank"], "-o x.bank: items are written as JSON lines"),
-        (["bank", "refine", "r.csv", "-o", "i.jsonl"], "-o i.jsonl exists: choose another name"),
+        (["bank", "refine", "r.csv", "-o", "i.jsonl"], "name a new file that ends with .jsonl"),
         (["bank", "refine", "r.csv", "-o", "x.jsonl"], "-o x.jsonl needs --items with the texts"),
         (
             ["bank", "refine", "r.csv", "--reasons", "x.txt"],

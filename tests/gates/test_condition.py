@@ -57,8 +57,11 @@ def make_bank(*, calibrated=True, **more):
         ({"probability": 1.0}, r"probability is 1\.0"),
         ({"on_inconclusive": "skip"}, "on_inconclusive is 'skip', expected fail, warn or pass"),
         ({"on_inconclusive": True}, "on_inconclusive is True"),
-        ({"method": "guess"}, "method is 'guess', expected 'draws' for accuracy.at_least"),
-        ({"method": "likelihood-ratio"}, "method is 'likelihood-ratio', expected 'draws' for accuracy"),
+        ({"method": "guess"}, "method is 'guess', expected 'draws' or 'like-questions' for accuracy.at_least"),
+        (
+            {"method": "likelihood-ratio"},
+            "method is 'likelihood-ratio', expected 'draws' or 'like-questions' for accuracy",
+        ),
     ],
 )
 def test_thresholds_out_of_range(change, message):

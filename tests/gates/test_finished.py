@@ -1,54 +1,20 @@
-"""Gates on finished runs, all of whose questions were asked."""
+"""Intervals on questions like those of a bank all of whose items were asked."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.finished import FinishedRun, interval_on_like_questions
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.gates.condition import LIKE_QUESTIONS, Condition
+from pytest_adaptive_eval.gates.finished import interval_on_like_questions
+from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 
-NAMES = [f"q-{n}" for n in range(100)]
 BASELINE = np.array([1.0] * 60 + [0.0] * 40)
-
-
-def judged(scores, margin, baseline=BASELINE):
-    run = FinishedRun("new", NAMES[: len(scores)], scores, {"old": baseline})
-    return run.judge(Condition("accuracy", "not_worse_than", margin, "old"))
-
-
-def test_identical_runs_pass_any_margin():
-    verdict = judged(BASELINE, 0.001)
-    assert verdict.outcome is Outcome.PASS
-    assert (verdict.interval.low, verdict.interval.high) == (0.0, 0.0)
-    few = np.array([1.0, 0.0, 1.0])
-    assert judged(few, 0.001, few).outcome is Outcome.PASS
-
-
-def test_a_loss_is_compared_with_the_margin_exactly():
-    worse = BASELINE.copy()
-    worse[:3] = 0.0
-    assert judged(worse, 0.03).outcome is Outcome.PASS
-    verdict = judged(worse, 0.029)
-    assert verdict.outcome is Outcome.FAIL
-    assert verdict.interval.estimate == pytest.approx(-0.03)
-
-
-def test_missing_scores_are_bounded_from_both_sides():
-    missing = BASELINE.copy()
-    missing[:5] = np.nan
-    assert judged(missing, 0.06).outcome is Outcome.PASS
-    verdict = judged(missing, 0.03)
-    assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert (verdict.interval.low, verdict.interval.high) == pytest.approx((-0.05, 0.0))
-    unscored = FinishedRun("new", NAMES, np.full(100, np.nan))
-    assert unscored.judge(Condition("accuracy", "at_least", 0.5)).outcome is Outcome.ERROR
-
-
-def test_other_metrics_are_refused():
-    with pytest.raises(ConfigError, match="finished runs are judged on their accuracy"):
-        FinishedRun("new", NAMES, BASELINE).judge(Condition("ability", "at_least", 0.5))
 
 
 def test_an_accuracy_on_like_questions_has_exact_bounds():
@@ -80,3 +46,21 @@ def test_bounds_on_like_questions_fail_as_seldom_as_they_say():
         baseline = np.where(gap > 0, 0.0, np.where(gap < 0, 1.0, chance.integers(0, 2, 150)))
         missed += interval_on_like_questions(baseline + gap, baseline).low > truth
     assert missed / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_a_gate_on_like_questions_needs_the_whole_bank_and_takes_it_for_a_sample():
+    bank = ItemBank.uncalibrated("b", [Item(f"q{n}", "?", "1") for n in range(100)])
+    for asked, at_least, outcome in (
+        (100, 0.5, Outcome.PASS),  # 60 right: the lower bound is .513
+        (100, 0.55, Outcome.INCONCLUSIVE),
+        (100, 0.7, Outcome.FAIL),  # the upper bound is .683
+        (99, 0.1, Outcome.INCONCLUSIVE),
+    ):
+        session = Session(bank, Policy(SELECTORS["random"], budget=asked, stop="budget"))
+        while (proposal := session.ask()) is not None:
+            session.tell(BASELINE[proposal.items])
+        result = SessionResult.of("e", session, statuses={"ok": asked})
+        verdict = result.judge(Condition("accuracy", "at_least", at_least, method=LIKE_QUESTIONS))
+        assert verdict.outcome is outcome
+        exact = result.judge(Condition("accuracy", "at_least", at_least))
+        assert exact.outcome is (Outcome.PASS if at_least <= 0.6 else Outcome.FAIL)

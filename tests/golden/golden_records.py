@@ -232,7 +232,6 @@ COMMANDS: dict[str, list[str]] = {
     "compare-studies": ["history", "--compare", RUNS["first"], RUNS["studies"]],
     "correlate": ["history", "--correlate", "--json", "correlate.json"],
     "drift": ["history", "--drift", "--json", "drift.json"],
-    "rescore": ["gate", "--rescore", RUNS["first"], "-o", "rescored.json"],
     "merge": ["merge", RUNS["first"], RUNS["studies"], "-o", "merged.json"],
 }  # fmt: skip
 
@@ -259,9 +258,8 @@ def told(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"codes": dict(zip(COMMANDS, codes, strict=True))}
     for name in ("history", "compare", "correlate", "drift"):
         found[name] = json.loads((folder / f"{name}.json").read_text())
-    for name in ("rescored", "merged"):
-        record = json.loads((folder / f"{name}.json").read_text())
-        found[name] = [[gate["name"], gate["verdict"]["outcome"]] for gate in record["gates"]]
+    record = json.loads((folder / "merged.json").read_text())
+    found["merged"] = [[gate["name"], gate["verdict"]["outcome"]] for gate in record["gates"]]
     found["tables"] = {}
     for path in sorted(folder.glob("*.csv")):
         rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))

@@ -108,7 +108,7 @@ LADDERS = {
     "ladder-stop": "queries = 8\nlevels = 5\nstop_at = 0.5",
     "ladder-settle": "queries = 12\nlevels = 4\nstop_at = 0.5\nstop = 'decision'",
     "ladder-width": "queries = 10\nlevels = 3\nstop = 1.5",
-    "ladder-scale": f'queries = 4\nlevels = 3\nscale = "{TEXT}"',
+    "ladder-scale": f'queries = 4\nlevels = 3\nbank = "{TEXT}"',
     "ladder-seed": "queries = 5\nlevels = 3\nseed = 11",
     "task-decide": 'policy = "decide"\nqueries = 20\nlevels = 3\nbudget = 16',
 }

@@ -128,14 +128,6 @@ def test_numbers_from_which_nothing_follows(make, message):
         make()
 
 
-def test_settings_out_of_range():
-    with pytest.raises(ValueError, match="first 0"):
-        rank_probability(Predictive(np.array([0.5])), [0.5], 0)
-    for confidence in (0.5, 1.0, math.nan):
-        with pytest.raises(ValueError, match="confidence is"):
-            RankDistribution(np.array([1.0])).interval(confidence)
-
-
 # Ranks
 
 

@@ -27,7 +27,6 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.closeness import difficulty_distance, semantic_distance
-from pytest_adaptive_eval.interviewer.difficulty import annotated_difficulty
 from pytest_adaptive_eval.interviewer.first import by_cluster
 from pytest_adaptive_eval.interviewer.interviewer import Choice
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -356,7 +355,6 @@ def test_the_windows_state_is_told():
         ({"window": None}, BANK, "off"),
         ({}, uncalibrated, "off: the bank is not calibrated"),
         ({"difficulty": "none"}, BANK, "off: difficulties are not used"),
-        ({"difficulty": "annotated"}, BANK, "off: no item has an annotated difficulty"),
     ):
         session = interview(judge(**settings_), bank=bank)
         assert session.account["window"] == text
@@ -364,34 +362,6 @@ def test_the_windows_state_is_told():
         json.dumps(session.account, allow_nan=False)
     session = Session(uncalibrated, Policy(judge(agent=False, count=0), 0.0, budget=3, share=0.0), seed=0)
     assert "since the bank is not calibrated" in session.reason(int(session.ask().items[0, 0]))
-
-
-def test_annotated_difficulties_have_a_scale_of_their_own():
-    words = ["easy", "medium", "hard"]
-    bank = bank_of(calibrated=False, meta=lambda k: {"difficulty": words[k % 3]})
-    spy = Spy(0)
-    session = interview(judge(interviewer=spy, difficulty="annotated"), np.ones((1, N)), bank=bank, budget=40)
-    assert spy.seen[-1][2] > spy.seen[0][2] > 0  # all right: the ability on that scale rises
-    found = {round(one.difficulty, 4) for offered, _, _ in spy.seen for one in offered}
-    assert found <= {-1.2247, 0.0, 1.2247}
-    assert session.account["window"] == "0.2 to 0.8"
-
-
-@pytest.mark.parametrize(
-    ("meta", "number"),
-    [
-        ({"difficulty": "Hard "}, 1.0),
-        ({"difficulty": 3}, 3.0),
-        ({"difficulty": "2.5"}, 2.5),
-        ({"difficulty": "who knows", "level": 4}, 4.0),
-        ({"difficulty": [1]}, np.nan),
-        ({"difficulty": "inf"}, np.nan),
-        ({"difficulty": 10**400}, np.nan),
-        ({}, np.nan),
-    ],
-)
-def test_annotations(meta, number):
-    np.testing.assert_equal(annotated_difficulty(Item("x", meta=meta)), number)
 
 
 def test_an_interviewer_of_one_dimension_or_more():

@@ -66,20 +66,8 @@ def test_each_switch_hides_its_part() -> None:
     (message,) = prompts.recommend(CANDIDATES, MEMORY, 0.4, PromptForm(images=False))
     assert message.images == ()
     assert "2. Which shape? [2 images, not shown]" in message.text
-    with pytest.raises(ConfigError, match="difficulty is 'hard', expected 'irt', 'annotated' or 'none'"):
+    with pytest.raises(ConfigError, match="difficulty is 'hard', expected 'irt' or 'none'"):
         PromptForm(difficulty="hard")  # type: ignore[arg-type]
-
-
-def test_annotations_stand_where_no_number_is_given() -> None:
-    marked = [
-        Candidate(0, Item("a", "q", meta={"difficulty": "hard", "level": 2}), (), None, None, 1.0),
-        Candidate(1, Item("b", "q", meta={"level": 2}), (), None, None, 1.0),
-        Candidate(2, Item("c", "q", meta={"level": 2}), (), 1.5, None, 1.0),
-    ]
-    (message,) = prompts.recommend(marked, MemoryTable(), None, PromptForm(difficulty="annotated"))
-    assert message.text.splitlines()[3:6] == ["1. q (difficulty hard)", "2. q (difficulty 2)", "3. q (difficulty 1.5)"]
-    (message,) = prompts.recommend(marked, MemoryTable(), None, PromptForm())
-    assert message.text.splitlines()[3:6] == ["1. q", "2. q", "3. q (difficulty 1.5)"]
 
 
 def test_candidates_to_rate_stand_alone_behind_what_they_share() -> None:

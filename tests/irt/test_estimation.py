@@ -181,8 +181,6 @@ def test_eap_in_two_dimensions_is_the_product_of_one_dimensional_ones() -> None:
     second = run(EAP(), r[:, [1]], [0.8], d[:, [1]])
     np.testing.assert_allclose(both.theta[0], [first.theta[0, 0], second.theta[0, 0]], atol=1e-3)
     assert both.covariance[0, 0, 1] == pytest.approx(0, abs=1e-6)
-    with pytest.raises(ValueError, match="at most 3 dimensions"):
-        EAP().estimate(np.ones((1, 1)), np.ones((1, 1, 4)), np.zeros((1, 1)), None, EAP().prior(1, 4))
 
 
 def test_mle_is_the_root_of_the_score_equation_and_knows_what_it_cannot_tell() -> None:
@@ -266,13 +264,6 @@ def test_pseudo_items_take_each_subject_by_itself_and_leave_out_the_unscored() -
         alone = run(PseudoItems(), r[s, kept], a[s, kept], d[s, kept])
         assert alone.theta[0, 0] == pytest.approx(together.theta[s, 0], abs=1e-12)
         assert alone.covariance[0, 0, 0] == pytest.approx(together.covariance[s, 0, 0], rel=1e-9)
-
-
-def test_pseudo_items_refuse_what_they_do_not_serve() -> None:
-    with pytest.raises(ValueError, match="one dimension without guessing"):
-        run(PseudoItems(), [1.0], [1.0], [0.0], [0.2])
-    with pytest.raises(ValueError, match="one dimension without guessing"):
-        PseudoItems().estimate(np.ones((1, 1)), np.ones((1, 1, 2)), np.zeros((1, 1)), None, PseudoItems().prior(1, 2))
 
 
 def test_mle_leaves_the_flat_lower_bound_when_right_answers_follow() -> None:

@@ -273,16 +273,3 @@ class TestInterview:
                 talk.tell([score] * len(talk.ask()))
             ends.append(talk.abilities.theta[0].sum())
         assert ends[1] > ends[0] + 1.0
-
-    @pytest.mark.parametrize("worth", [[1.0], [1.0, -1.0]])
-    def test_worths_that_cannot_be(self, worth):
-        items = made("m2", 2)
-        with pytest.raises(ValueError, match="worth"):
-            FormatInterview(items, middle(items), worth=worth)
-
-    def test_every_answer_is_told(self):
-        items = made("m2", 2)
-        talk = FormatInterview(items, middle(items), whole=True)
-        talk.ask()
-        with pytest.raises(ValueError, match="one per pair"):
-            talk.tell([1.0])

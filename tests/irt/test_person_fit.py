@@ -179,18 +179,6 @@ def test_certain_predictions_stay_finite():
     assert wrong.flag()[0]
 
 
-def test_what_does_not_fit_is_refused():
-    one = np.ones((1, 3))
-    with pytest.raises(ValueError, match=r"expected \(S, t\), \(S, t\) and \(S, t, D\)"):
-        lz_star(one, one[:, :2], one[..., None])
-    with pytest.raises(ValueError, match="with c"):
-        lz_star(one, 0.5 * one, one[..., None], one[:, :2])
-    with pytest.raises(ValueError, match=r"in \[0, 1\]"):
-        lz_star(2 * one, 0.5 * one, one[..., None])
-    with pytest.raises(ValueError, match="level"):
-        lz_star(one, 0.5 * one, one[..., None]).flag(0.0)
-
-
 def test_ordinary_answers_keep_the_models_predictions():
     p, answers = fitting()
     items = np.tile(np.arange(0, 600, 4), (SUBJECTS, 1))

@@ -76,9 +76,9 @@ def test_banks_of_any_kind_ask_with_choices_and_keep_their_hash(tmp_path):
 def test_examples_list_their_choices_as_questions_do_and_a_template_decides_itself():
     examples = (Example("Which wood?", ("oak", "ash"), "ash"),)
     item = Item("q", "Which stone?", answer="A", grader="choice", choices=STONES)
-    plain = Presentation(examples=examples, shots=1).present(item).prompt
+    plain = Presentation(examples=examples).present(item).prompt
     assert plain == f"Which wood?\n\nA. oak\nB. ash\nash\n\nWhich stone?{LISTED}"
-    own = Presentation("Q: {prompt}\nA:", examples, 1).present(item).prompt
+    own = Presentation("Q: {prompt}\nA:", examples).present(item).prompt
     assert own == "Q: Which stone?\nA:"
 
 

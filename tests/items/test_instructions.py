@@ -160,7 +160,7 @@ def test_loose_grading_leaves_out_first_line_last_line_and_asterisks(instruction
             "relation is 'about', expected one of at least, less than",
         ),
         ([{"id": "length_constraints:number_paragraphs", "num_paragraphs": True}], "expected int"),
-        ([{"id": "language:response_language", "language": "xx"}], "the language 'xx' cannot be recognised"),
+        ([{"id": "language:response_language", "language": "xx"}], "language is 'xx', expected one of ar,"),
     ],
 )
 def test_instructions_that_cannot_be_checked_are_refused_with_the_line(instructions, part):

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.item import (
     GRADED_CHARACTERS,
-    MISSING,
-    WRONG,
     Item,
     Response,
     Status,
@@ -214,7 +212,14 @@ def test_own_grader_and_what_it_may_give() -> None:
     assert set(grader_kinds()) >= {"exact", "choice", "numeric", "contains", "regex", "yesno", "math", "json", "f1"}
 
 
-INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN, Status.NOT_AWAITED)
+INFRASTRUCTURE = (
+    Status.TIMEOUT,
+    Status.ERROR,
+    Status.SANDBOX_ERROR,
+    Status.NOT_RUN,
+    Status.NOT_AWAITED,
+    Status.NOT_RECORDED,
+)
 
 
 def test_what_the_infrastructure_did_has_no_score() -> None:
@@ -233,16 +238,10 @@ def test_what_the_infrastructure_did_has_no_score() -> None:
             Response(Status.OK, wrong)
 
 
-@pytest.mark.parametrize("unanswered", [WRONG, MISSING])
 @pytest.mark.parametrize("status", Status)
-def test_the_score_of_a_response_follows_its_status_and_the_setting(status: Status, unanswered: str) -> None:
-    scores = [Response.of(status, score, "x", "why", unanswered).score for score in (0.5, None)]
-    if status.infrastructure:
-        assert scores == [None, None]
-    elif status is Status.OK or unanswered == WRONG:
-        assert scores == [0.5, 0.0]
-    else:
-        assert scores == [None, None]
+def test_the_score_of_a_response_follows_its_status(status: Status) -> None:
+    scores = [Response.of(status, score, "x", "why").score for score in (0.5, None)]
+    assert scores == ([None, None] if status.infrastructure else [0.5, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -283,7 +282,7 @@ def test_a_long_text_tells_how_many_characters_were_cut() -> None:
 
 def test_faults_of_the_run_are_told_from_those_of_the_subject() -> None:
     faults = {status.value for status in Status if status.infrastructure}
-    assert faults == {"timeout", "error", "sandbox_error", "not_run", "not_awaited"}
+    assert faults == {"timeout", "error", "sandbox_error", "not_run", "not_awaited", "not_recorded"}
 
 
 def test_formats() -> None:

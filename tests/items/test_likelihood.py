@@ -147,19 +147,19 @@ def test_a_template_lists_choices_and_keeps_braces() -> None:
 
 def test_examples_are_shown_in_the_same_template_with_their_answers() -> None:
     examples = (Example("2 + 2 =", (), "4"), Example("Snow is", ("white", "hot"), "white"))
-    form = Presentation("{examples}Q: {prompt}\nA:", examples, 2)
+    form = Presentation("{examples}Q: {prompt}\nA:", examples)
     assert (
         form.present(Item("b", "3 + 3 =", "6")).prompt == "Q: 2 + 2 =\nA: 4\n\nQ: Snow is\nA: white\n\nQ: 3 + 3 =\nA:"
     )
-    listed = Presentation("{examples}{prompt}\n{choices}\n", examples[1:], 1, candidates="letter")
+    listed = Presentation("{examples}{prompt}\n{choices}\n", examples[1:], candidates="letter")
     assert listed.present(ITEM).prompt.startswith("Snow is\nA. white\nB. hot\nA\n\nThe sky is\nA. blue")
 
 
 def test_an_item_is_not_shown_with_its_own_answer() -> None:
     examples = tuple(Example(f"{n} + {n} =", (), str(2 * n)) for n in range(3))
-    form = Presentation(examples=examples, shots=2)
+    form = Presentation(examples=examples)
     assert form.present(Item("a", "0 + 0 =", "0")).prompt == "1 + 1 = 2\n\n2 + 2 = 4\n\n0 + 0 ="
-    assert form.present(Item("b", "9 + 9 =", "18")).prompt == "0 + 0 = 0\n\n1 + 1 = 2\n\n9 + 9 ="
+    assert form.present(Item("b", "9 + 9 =", "18")).prompt == "0 + 0 = 0\n\n1 + 1 = 2\n\n2 + 2 = 4\n\n9 + 9 ="
 
 
 def test_what_is_no_example_is_refused() -> None:
@@ -189,11 +189,11 @@ def test_an_item_none_of_whose_choices_is_right_is_refused() -> None:
 
 def test_a_presented_bank_has_a_hash_of_its_own_and_is_rebuilt_from_its_record() -> None:
     bank = ItemBank.uncalibrated("b", [ITEM], content_hash="0")
-    form = Presentation("{examples}{prompt}", (Example("q", ("x", "y"), "x"),), 1, ChoiceLikelihood("pmi"))
+    form = Presentation("{examples}{prompt}", (Example("q", ("x", "y"), "x"),), ChoiceLikelihood("pmi"))
     shown = presented(bank, form)
     assert shown.items[0] == form.present(ITEM) == next(iter(shown.items))
     assert [shown.items[0]] == shown.items[:1]
-    assert shown.content_hash not in ("0", presented(bank, replace(form, shots=0)).content_hash)
+    assert shown.content_hash not in ("0", presented(bank, replace(form, examples=())).content_hash)
     again = presented(bank, Presentation.from_json(shown.report["presentation"]))
     assert (again.content_hash, again.items[0]) == (shown.content_hash, shown.items[0])
 

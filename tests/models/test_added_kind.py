@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import built_in_kinds, load_model, resolve, subject_kinds
 from pytest_adaptive_eval.models.base import Message
@@ -23,6 +24,10 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/plugins.md").read_text("utf-
 SECTION = PAGE.partition("\n## Add a kind of model\n")[2].partition("\n## ")[0]
 #: Module of the plugin that the page describes.
 MODULE = "constant_subject"
+
+
+#: Kinds whose options the loader has; those of `replay:` belong to the reader of the file.
+DECLARED = [kind for kind in built_in_kinds() if kind.name != "replay"]
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop(MODULE, None)
 
 
-@pytest.mark.parametrize("kind", built_in_kinds(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.name)
 def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
     module, _, loader = kind.model.partition(":")
     if "checkpoint" in module:
@@ -56,6 +61,10 @@ def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     if "checkpoint" in module:  # the kind itself takes this one, and starts a server for the folder
         by_name.insert(0, "serve")
+    if kind.name == "replay":
+        read = {*ReplayTable.__struct_fields__} - {"families"}
+        assert {*kind.options} == read
+        return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         by_name += inspect.signature(EndpointSettings).parameters
     assert sorted(kind.options) == sorted(by_name)

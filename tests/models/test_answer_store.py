@@ -224,8 +224,8 @@ def test_files_of_other_kinds_are_refused_and_stay(tmp_path: Path) -> None:
     for path, sentence in (
         (text, "no store of answers, or a damaged one"),
         (other, "a database of something else"),
-        (newer, "has schema 7, this version reads 1"),
-        (tmp_path, "is a folder"),
+        (newer, "expected a store of answers of schema 1"),
+        (tmp_path, "cannot be opened"),
         (text / "below", "cannot be opened"),
     ):
         before = path.read_bytes() if path.is_file() else b""

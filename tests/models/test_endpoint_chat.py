@@ -146,7 +146,8 @@ def test_an_error_in_a_choice_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [({"message": "no memory"}, "'no memory'"), ("no memory", "'no memory'"), ({"code": 7}, "")]
+    ("error", "said"),
+    [({"message": "no memory"}, "'no memory'"), ("no memory", "'no memory'"), ({"code": 7}, "'no message'")],
 )
 def test_an_error_that_comes_as_a_success_is_told(error: Any, said: str) -> None:
     reply = read(completion("blue") | {"error": error})

@@ -125,7 +125,7 @@ def other_text(reply: dict[str, Any]) -> None:
         (lambda reply: reply["choices"][0].pop("prompt_logprobs"), "no log-probabilities of the prompt came"),
         (lambda reply: reply["choices"][0].update(prompt_logprobs=None), "no log-probabilities of the prompt came"),
         (lambda reply: prompt_logs(reply).pop(), r"\d+ log-probabilities came for a prompt of \d+ tokens"),
-        (lambda reply: prompt_logs(reply).pop(0), "the first token of the prompt, and no other, must lack"),
+        (lambda reply: prompt_logs(reply).pop(0), "the first token, and no other, must lack"),
         (other_text, "the tokens spell"),
         (same_figures, "two different texts have the same log-probabilities"),
         (

@@ -47,7 +47,7 @@ def test_a_missing_device_is_refused_before_the_weights_are_loaded(checkpoints: 
     ("options", "message"),
     [
         ({"device_map": "all"}, "device_map is 'all', expected \"auto\", or a table of modules with devices"),
-        ({"device_map": {}}, "expected modules with devices"),
+        ({"device_map": {}}, "a table of modules with devices"),
         ({"device_map": {"": "disk"}}, "without disk"),
         ({"device_map": "auto", "device": "cpu"}, "device is 'cpu' beside a device_map; give one of them"),
         ({"attention": "kernels/fast"}, "attention is 'kernels/fast', expected one of eager, sdpa, flex_attention"),
@@ -203,7 +203,7 @@ def copied(folder: Path, target: Path, settings: object) -> Path:
     ("settings", "message"),
     [
         ({"quant_method": "aqlm"}, "method 'aqlm', expected one of bitsandbytes, gptq, awq, compressed-tensors, fp8"),
-        ({"bits": 4}, "method None, expected one of"),
+        ({"bits": 4}, "method 'None', expected one of"),
         ("organisation/kernel", "method 'organisation/kernel'"),
         ({"quant_method": "fp8", "auto_map": {"A": "b.C"}}, "`auto_map`"),
     ],

@@ -33,7 +33,7 @@ def test_a_row_of_a_matrix(matrix: Path) -> None:
     assert subject.identity.name == "early"
     given = subject.answer(items("q4", "q1", "q2", "q3", "q9", "run"))
     assert [c.score for c in given] == [0.25, 1.0, 0.0, None, None, None]
-    assert [c.status for c in given] == [Status.OK] * 3 + [Status.NOT_RUN] * 3
+    assert [c.status for c in given] == [Status.OK] * 3 + [Status.NOT_RECORDED] + [Status.NOT_RUN] * 2
     assert "'q9'" in given[4].detail
     assert subject.score(items("q4")[0]) == 0.25
 
@@ -139,19 +139,19 @@ def test_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "word"),
     [
-        ("{", "not JSON"),
-        ("[1]", "`id`"),
+        ("{", "expected one JSON object"),
+        ("[1]", "expected one JSON object with the item's id"),
         ({"text": "x"}, "`id`"),
-        ({"id": 3, "text": "x"}, "`id`"),
+        ({"id": 3, "text": "x"}, "$.id`"),
         ({"id": "first", "text": "x"}, "twice"),
-        ({"id": "a"}, "no text"),
-        ({"id": "a", "text": 3}, "`text`"),
-        ({"id": "a", "text": "x", "detail": []}, "`detail`"),
-        ({"id": "a", "score": 2}, "`score`"),
-        ({"id": "a", "score": True}, "`score`"),
-        ('{"id": "a", "score": NaN}', "`score`"),
-        ({"id": "a", "status": "lost"}, "`status`"),
-        ({"id": "a", "status": ["ok"], "text": "x"}, "`status`"),
+        ({"id": "a"}, "with score None and text None"),
+        ({"id": "a", "text": 3}, "$.text`"),
+        ({"id": "a", "text": "x", "detail": []}, "$.detail`"),
+        ({"id": "a", "score": 2}, "$.score`"),
+        ({"id": "a", "score": True}, "$.score`"),
+        ('{"id": "a", "score": NaN}', "malformed"),
+        ({"id": "a", "status": "lost"}, "$.status`"),
+        ({"id": "a", "status": ["ok"], "text": "x"}, "$.status`"),
         ({"id": "a", "status": "error", "score": 1}, "score"),
     ],
 )
@@ -170,5 +170,5 @@ def test_a_bare_prompt_has_no_id(matrix: Path) -> None:
 
 
 def test_options_of_other_subjects_are_refused(matrix: Path) -> None:
-    with pytest.raises(ConfigError, match="no option device; expected no options"):
+    with pytest.raises(ConfigError, match="no option device; expected format, orientation"):
         load_model(f"replay:{matrix}#late", device="cpu")

@@ -95,20 +95,19 @@ def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("half", "unanswered", "outcome", "accuracy"),
+    ("half", "outcome", "accuracy"),
     [
-        (False, "wrong", "PASS", [1.0, 1.0, 1.0]),
-        (True, "wrong", "INCONCLUSIVE", [0.0]),  # 10 questions are few
-        (False, "missing", "ERROR", None),
+        (False, "PASS", [1.0, 1.0, 1.0]),
+        (True, "INCONCLUSIVE", [0.0]),  # 10 questions are few
     ],
 )
 def test_a_climb_of_truncated_answers_is_graded_as_they_are(
-    lab: Any, half: bool, unanswered: str, outcome: str, accuracy: list[float] | None
+    lab: Any, half: bool, outcome: str, accuracy: list[float]
 ) -> None:
     run = Run(lab, cuts=lambda _: True)
     if half:
         run.right = dict.fromkeys(run.right, "So first I add")
-    options = f'model_options = {{ max_tokens = 16 }}\nunanswered = "{unanswered}"\n'
+    options = "model_options = { max_tokens = 16 }\n"
     interview = run(f'[[eval]]\ntask = "addition"\nlevels = 3\nqueries = 10\nmodel = "URL"\n{options}', "auc")
     assert [outcome for _, outcome in lab.outcomes()] == [outcome]
     assert interview["error"] == ""

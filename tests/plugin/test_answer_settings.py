@@ -35,17 +35,10 @@ def test_a_system_text_is_sent_to_a_server_and_recorded(pytester: pytest.Pyteste
     assert record["interviews"][0]["bank"]["presentation"]["system"] == "Be brief."
 
 
-PYTHON = """
-import pytest
-
-@pytest.mark.adaptive_eval("toy.jsonl", budget=4, stop="budget", temperature=0.5)
-def test_toy(item, model):
-    assert item.grade(model.generate(item.prompt))
-"""
 TOML = '[[eval]]\nbank = "toy.jsonl"\nbudget = 4\nstop = "budget"\n'
 
 
-def ask(lab: Any, toml: str = "", python: str = "", *arguments: str) -> tuple[pytest.RunResult, list[Any]]:
+def ask(lab: Any, toml: str) -> tuple[pytest.RunResult, list[Any]]:
     """Run evaluations with the model of a server; return the bodies of their requests too."""
     bodies: list[Any] = []
 
@@ -55,57 +48,21 @@ def ask(lab: Any, toml: str = "", python: str = "", *arguments: str) -> tuple[py
 
     lab.bank()
     with JsonServer(["m"], answer) as server:
-        (lab.path / "adaptive-eval.toml").unlink(missing_ok=True)
-        if toml:
-            (lab.path / "adaptive-eval.toml").write_text(toml.replace("URL", f"{server.url}#m"))
-        lab.tests(python)
-        result = lab.run(*(argument.replace("URL", f"{server.url}#m") for argument in arguments))
+        (lab.path / "adaptive-eval.toml").write_text(toml.replace("URL", f"{server.url}#m"))
+        result = lab.run()
     return result, [body for body in bodies if "question" in body["messages"][-1]["content"]]
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize(
-    ("toml", "python", "arguments"),
-    [
-        (f'{TOML}model = "URL"\ntemperature = 0.5\n', "", []),
-        (f"{TOML}temperature = 0.5\n", "", ["--adaptive-eval-model=URL"]),
-        ("", PYTHON, ["--adaptive-eval-model=URL"]),
-    ],
-    ids=["model of the file", "model of the run", "marker"],
-)
-def test_each_evaluation_has_its_temperature(lab: Any, toml: str, python: str, arguments: list[str]) -> None:
-    result, bodies = ask(lab, toml, python, *arguments)
-    assert result.ret == 0
-    assert {body["temperature"] for body in bodies} == {0.5}
-    assert "0.5" in str(lab.record["interviews"][0]["subject"])
-
-
 def test_other_evaluations_of_the_model_keep_theirs(lab: Any) -> None:
-    two = f'{TOML}model = "URL"\nmax_tokens = 7\n{TOML}name = "warm"\nmodel = "URL"\ntemperature = 0.5\nrepeat = 0\n'
-    result, bodies = ask(lab, two)
+    first = f'{TOML}model = "URL"\nmax_tokens = 7\n'
+    second = f'{TOML}name = "warm"\nmodel = "URL"\nmodel_options = {{ temperature = 0.5 }}\nrepeat = 0\n'
+    result, bodies = ask(lab, first + second)
     assert result.ret == 0
     assert [(body["temperature"], body["max_tokens"] == 7) for body in bodies] == [(0.0, True)] * 4 + [(0.5, False)] * 4
 
 
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    ("toml", "python", "message"),
-    [
-        ('model = "replay:answers.jsonl"\ntemperature = 0.5', "", "has no option temperature"),
-        ('model = "URL"\ntemperature = -1', "", "temperature is -1, expected a number of at least 0"),
-        (
-            'model = "URL"\ntemperature = 1\nmodel_options = { temperature = 0 }',
-            "",
-            "toml:1: temperature is in the model's options too: remove one of them",
-        ),
-        ('model = "URL"\nask = "likelihood"\ntemperature = 1', "", "temperature goes with written answers"),
-        ("", PYTHON, "test_toy[aeval:toy]: temperature is 0.5, and the model is of a fixture in Python"),
-    ],
-)
-def test_a_temperature_that_nothing_would_heed_is_refused(lab: Any, toml: str, python: str, message: str) -> None:
-    lab.toy()
-    (lab.path / "answers.jsonl").write_text('{"id": "q0", "answer": "right"}\n')
-    result, bodies = ask(lab, toml and f"{TOML}{toml}\n", python)
+def test_a_temperature_of_an_evaluation_is_refused(lab: Any) -> None:
+    result, bodies = ask(lab, f'{TOML}model = "URL"\ntemperature = 0.5\n')
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert message in " ".join(result.stderr.str().split())
+    assert "temperature is gone: write model_options = { temperature = ... }" in " ".join(result.stderr.str().split())
     assert not bodies

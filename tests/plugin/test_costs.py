@@ -72,7 +72,12 @@ def test_money_is_told_before_and_after(paid: Any) -> None:
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
-    ("keys", "most"), [("budget_tokens = 2000", 13), (f"{PRICE}\nbudget_money = 3.3", 16), ("budget_tokens = 100", 4)]
+    ("keys", "most"),
+    [
+        ("price = { most_tokens = 2000 }", 13),
+        (PRICE.replace("}", ", most_money = 3.3 }"), 16),
+        ("price = { most_tokens = 100 }", 4),
+    ],
 )
 def test_a_budget_in_tokens_or_money_is_kept(paid: Any, keys: str, most: int) -> None:
     interview, told = run(paid, keys)
@@ -86,8 +91,8 @@ def test_a_budget_in_tokens_or_money_is_kept(paid: Any, keys: str, most: int) ->
 @pytest.mark.parametrize(
     ("keys", "error"),
     [
-        ("budget_money = 3", "budget_money needs the prices of tokens"),
-        ('budget_tokens = 3\nstop = "budget"', "which only bets allow for"),
+        ("price = { most_money = 3 }", "price has most_money and no prices"),
+        ('price = { most_tokens = 3 }\nstop = "budget"', "which only bets allow for"),
         ("price = { prompts = 3 }", "did you mean 'prompt'"),
     ],
 )

@@ -35,8 +35,7 @@ def model():
 TOML = """
 [[eval]]
 bank = "b.jsonl"
-ask = "likelihood"
-normalization = "bytes"
+ask = "likelihood-bytes"
 template = "{examples}Q: {prompt}\\nA:"
 examples = "examples.jsonl"
 budget = 20
@@ -131,18 +130,6 @@ def test_another_template_does_not_resume(project: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_a_record_is_rescored_in_the_form_in_which_it_was_asked(project: pytest.Pytester) -> None:
-    project.path.joinpath("adaptive-eval.toml").write_text(TOML)
-    before = record(project)["interviews"][0]
-    result = project.run("adaptive-eval", "gate", "--rescore", "r.json", "--output", "again.json")
-    assert result.ret in (0, 1), result.errlines
-    after = json.loads((project.path / "again.json").read_text())["interviews"][0]
-    assert after["bank"]["content_hash"] == before["bank"]["content_hash"]
-    assert [a["score"] for a in after["administrations"]] == [a["score"] for a in before["administrations"]]
-    assert after["administrations"][0]["likelihood"] == before["administrations"][0]["likelihood"]
-
-
-@pytest.mark.slow
 def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     project.makeconftest(CONFTEST.replace("rates_texts = True", "rates_texts = False"))
@@ -164,13 +151,11 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
         ),
         ({"{examples}": ""}, r"the template has no \{examples\}"),
         ({'examples = "examples.jsonl"': ""}, "there are none: name a file of items as examples"),
-        ({'"bytes"': '"byte"'}, "normalization 'byte' is not known; .*bytes"),
-        ({'ask = "likelihood"': ""}, 'normalization goes with ask = "likelihood"'),
-        ({'ask = "likelihood"': 'ask = "likely"'}, "ask"),
-        ({"budget = 20": "budget = 20\nshots = 3"}, r"shots is 3, and examples\.jsonl has 1 items"),
+        ({"likelihood-bytes": "likelihood-byte"}, "ask 'likelihood-byte' is not known; .*bytes"),
+        ({"budget = 20": "budget = 20\nshots = 3"}, "shots is gone: write as many items into the file of examples"),
         (
             {"budget = 20": "budget = 20\nsamples = 3"},
-            'samples goes with written answers, and ask = "likelihood" has none',
+            'samples goes with written answers, and ask = "likelihood-bytes" has none',
         ),
         ({"budget = 20": 'budget = 20\nformats = "all"'}, "formats and a template exclude each other"),
         (

@@ -52,7 +52,7 @@ def test_a_server_that_gives_no_log_probabilities_is_asked_no_question(lab: Any,
         result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (interview,) = lab.record["interviews"]
-    assert "items are scored by the likelihoods of texts, and 'm' at" in interview["error"]
+    assert "items are scored by the likelihoods of texts: 'm' at" in interview["error"]
     assert problem in interview["error"]
     assert [text for text in asked if "Is it" in text] == []
     assert lab.outcomes() == [("b-accuracy[at-least-0.5]", "ERROR")]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.cli.command import main
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, must_pass_sentence
 
 MARKED = """
@@ -125,21 +124,6 @@ def test_without_a_gate_the_interview_fails(shop: Any) -> None:
     result = shop.run("-v")
     result.stdout.fnmatch_lines(['FAIL toy: 1 of 1 must-pass item wrong: q19 answered "wrong"; no gate judges it'])
     assert result.ret == 1
-
-
-@pytest.mark.slow
-def test_rescoring_judges_them_again(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (shop.path / "adaptive-eval.toml").write_text(TOML.format(stop="budget"))
-    shop.run("--adaptive-eval-record=old.json")
-    rows = [json.loads(line) for line in (shop.path / "toy.jsonl").read_text().splitlines()]
-    rows[19]["answer"] = "wrong"
-    (shop.path / "toy.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    monkeypatch.chdir(shop.path)
-    assert main(["gate", "--rescore", "old.json", "-o", "new.json"]) == 0
-    new = json.loads((shop.path / "new.json").read_text())
-    assert [gate["verdict"]["outcome"] for gate in new["gates"]] == ["PASS", "PASS"]
-    assert "4 of 4 must-pass items right" in new["interviews"][0]["notes"]
-    assert not [note for note in new["interviews"][0]["notes"] if "wrong" in note]
 
 
 def test_a_long_list_is_cut() -> None:

@@ -206,22 +206,6 @@ def test_questions_that_a_supervisor_refuses_are_not_blamed_on_the_interviewer(l
 
 
 @pytest.mark.slow
-def test_answers_that_the_content_filter_flags_are_scored_and_not_shown(lab: Any, server: PeerServer) -> None:
-    (lab.path / "safety.py").write_text('def flag(text):\n    return "even" if text[-1:] in "02468" else ""\n')
-    lab.pytester.syspathinsert()
-    filtered = {"queries = 8": 'queries = 8\ncontent_filter = "python:safety:flag"'}
-    write(lab, server, "[[eval.gate]]\nat_least = 0.3\n", **filtered)
-    assert "which is not trusted" in lab.run().stderr.str()
-    lab.ini("adaptive_eval_graders = safety\n")
-    lab.run()
-    (study,) = lab.record["interviews"]
-    shown = [exchange["answer"] for node in study["account"]["nodes"] for exchange in node["exchanges"]]
-    assert {"[flagged: even]"} < set(shown)
-    assert not [answer for answer in shown if answer[-1] in "02468"]
-    assert any(note.startswith("the content filter flagged") for note in study["notes"])
-
-
-@pytest.mark.slow
 def test_faults_of_the_run_void_it(lab: Any) -> None:
     with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda m, t: None if "+" in t and m == "pupil" else "no") as server:
         write(
@@ -239,7 +223,11 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
     ("old", "new", "message"),
     [
         ('task = "addition"\nname = "first"', 'task = "sums"', ":LINE: node 1: task 'sums' is not known"),
-        ('topology = "line"', 'topology = "ring"', "topology is 'ring', expected line, star, tree or hybrid"),
+        (
+            'topology = "line"',
+            'topology = "ring"',
+            "topology is 'ring', expected 'hybrid' or 'line'",
+        ),
         ("queries = 8", "questions = 8", ":LINE: "),
         ("models = {", 'models = { spare = "http://127.0.0.1:1/v1#x",', "the model 'spare' has no part in the network"),
         ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a whole number of at least 1"),

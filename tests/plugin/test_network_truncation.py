@@ -85,24 +85,16 @@ def test_some_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     count = study["account"]["nodes"][0]["counts"]["truncated"]
     assert 0 < count < 15
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS"]
-    assert study["account"]["unanswered"] == "wrong"
     assert f"{count} of 30 cut at the cap" in lab.record["gates"][0]["verdict"]["notes"]
     sentence = f"{count} of 30 answers were truncated at 16 tokens: raise max_tokens"
     assert sentence in lab.record["gates"][0]["verdict"]["notes"]
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize(
-    ("unanswered", "outcome", "scores"), [("wrong", "PASS", [1.0] * 10), ("missing", "INCONCLUSIVE", [None] * 10)]
-)
-def test_a_network_of_truncated_answers_grades_them_as_they_are(
-    lab: Any, unanswered: str, outcome: str, scores: list[float | None]
-) -> None:
-    text = NETWORK.replace('name = "web"', f'name = "web"\nunanswered = "{unanswered}"')
-    study = Run(lab, lambda _: True)(text=text)
+def test_a_network_of_truncated_answers_grades_them_as_they_are(lab: Any) -> None:
+    study = Run(lab, lambda _: True)()
     assert study["error"] == ""
-    assert [outcome for _, outcome in lab.outcomes()] == [outcome]
-    assert study["account"]["nodes"][0]["scores"][0] == scores
+    assert [outcome for _, outcome in lab.outcomes()] == ["PASS"]
+    assert study["account"]["nodes"][0]["scores"][0] == [1.0] * 10
 
 
 @pytest.mark.fast_rows(1)

@@ -464,7 +464,7 @@ def test_mistakes_are_told_before_anything_is_asked(
             "peers 2: unknown setting 'nam'; did you mean 'name'?",
         ),
         ('["{url}#ant", "{url}#ant"]', "2 models are called 'ant': give them names"),
-        ('["{url}#ant"]', "a panel of 2 models, expected at least 3"),
+        ('["{url}#ant"]', "2 models, expected at least 3"),
     ],
 )
 def test_mistakes_of_members(lab: Any, server: PeerServer, peers: str, message: str) -> None:
@@ -565,26 +565,16 @@ def test_a_panel_is_compared_with_an_earlier_one(lab: Any, server: PeerServer) -
     assert (result.ret, "had other settings or other peers" in " ".join(result.stderr.str().split())) == (4, True)
 
 
-def test_flagged_tasks_and_answers_are_not_shown_and_each_model_has_its_cost_and_system_text(lab: Any) -> None:
+def test_each_model_has_its_cost_and_system_text(lab: Any) -> None:
     seen: set[tuple[str, str]] = set()
 
     class Watched(PeerServer):
         def _answer(self, body: Any, headers: Any) -> Any:
             seen.add((body["model"], body["messages"][0]["role"]))
-            assert "secret" not in json.dumps(body["messages"])
             return super()._answer(body, headers)
 
-    def reply(model: str, text: str) -> str:
-        if "(no answer)" in text:
-            return "<rank>1</rank>"
-        reply = said(model, text, SKILLS)
-        return f"the secret: {reply}" if model == "ant" and "<rank>" not in reply else reply
-
-    (lab.path / "safety.py").write_text('def flag(text):\n    return "it tells a secret" if "secret" in text else ""\n')
-    lab.pytester.syspathinsert()
-    lab.ini("adaptive_eval_graders = safety\n    ignore::pytest_adaptive_eval.errors.AdaptiveEvalWarning\n")
-    with Watched(reply=reply) as server:
-        text = council(server, gate("at_least = 3.5"), panel='rounds = 8\ncontent_filter = "python:safety:flag"')
+    with Watched(reply=lambda model, text: said(model, text, SKILLS)) as server:
+        text = council(server, gate("at_least = 3.5"), panel="rounds = 8")
         bee = f'"{server.url}#bee"'
         changed = f'{{ model = {bee}, system = "Be brief.", price = {{ completion = 1000000.0 }} }}'
         (lab.path / "adaptive-eval.toml").write_text(text.replace(bee, changed))
@@ -592,9 +582,6 @@ def test_flagged_tasks_and_answers_are_not_shown_and_each_model_has_its_cost_and
     (study,) = lab.record["interviews"]
     assert {role for model, role in seen if model == "bee"} == {"user", "system"}  # the first look has no system text
     assert {role for model, role in seen if model != "bee"} == {"user"}
-    flagged = study["account"]["missing"]["ant"]
-    assert flagged["answer"]["flagged"] == study["asked"]
-    assert any(note.startswith("the content filter flagged") and note.endswith("of ant") for note in study["notes"])
     members = study["costs"]["members"]
     assert set(members) == set(SKILLS)
     assert sum(member["calls"] for member in members.values()) == study["costs"]["total"]["calls"]

@@ -1,4 +1,4 @@
-"""The verbs about past runs: report, history, compare, drift, rescore and merge, on real runs of a small project."""
+"""The verbs about past runs: report, history, compare, drift and merge, on real runs of a small project."""
 
 from __future__ import annotations
 
@@ -161,136 +161,17 @@ def test_compare_refuses_another_bank(two: Project) -> None:
     assert "no evaluation in common: the first has toy, the second new" in err
 
 
-def test_rescoring_with_nothing_changed_gives_the_same_verdicts(two: Project) -> None:
-    for name, expected in (("good", 0), ("bad", 1)):
-        code, _, _ = two.command("gate", "--rescore", f"{name}.json", "-o", "again.json")
-        assert code == expected
-        old, new = (json.loads((two.path / f"{n}.json").read_text()) for n in (name, "again"))
-        assert [g["verdict"] for g in new["gates"]] == [g["verdict"] for g in old["gates"]]
-        for field in ("accuracy", "accuracy_error", "categories", "stop", "asked", "statuses", "administrations"):
-            assert new["interviews"][0][field] == old["interviews"][0][field], field
-        assert new["rescored_from"] == old["run"] != new["run"]
-
-
-@pytest.mark.slow
-def test_rescoring_grades_changed_items_by_the_new_key(two: Project) -> None:
-    rows = [json.loads(line) for line in (two.path / "toy.jsonl").read_text().splitlines()]
-    for row in rows:
-        if int(row["id"][1:]) % 4:
-            row["answer"] = "no"
-    two.write("toy.jsonl", rows)
-    code, out, _ = two.command("gate", "--rescore", "good.json", "-o", "again.json")
-    assert code == 1, out
-    old, new = (json.loads((two.path / f"{n}.json").read_text())["interviews"][0] for n in ("good", "again"))
-    answers = {row["id"]: row["answer"] for row in rows}
-    for before, after in zip(old["administrations"], new["administrations"], strict=True):
-        assert after["score"] == float(before["text"] == answers[after["item"]])
-        assert after["propensity"] == before["propensity"]
-    changed = [a for a in old["administrations"] if int(a["item"][1:]) % 4]
-    assert f"{len(changed)} answers got another score than was recorded" in out
-    assert new["accuracy"]["estimate"] == pytest.approx(
-        sum(a["score"] for a in new["administrations"]) / len(new["administrations"])
-    )
-
-
-def test_rescoring_by_other_gates_and_a_baseline(two: Project) -> None:
-    gates = (
-        TOML.replace("at_least = 0.5", "at_least = 0.8") + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
-    )
-    two.text("strict.toml", gates)
-    code, out, err = two.command("gate", "--rescore", "good.json", "--gates", "strict.toml", "--baseline", "bad.jsonl")
-    assert code == 0, out + err
-    assert "PASS  toy-accuracy-at-least-0.8" in out
-    assert "PASS  toy-accuracy-not-worse-than-0.2-baseline" in out
-    assert two.ids[2] in err
-    assert len(two.ids) == 3, "the new run is kept in the history"
-    code, out, _ = two.command("gate", "--rescore", "bad.json", "--gates", "strict.toml", "--baseline", "good.jsonl")
-    assert code == 1
-    assert out.count("FAIL  toy") == 2
-    code, out, _ = two.command("gate", "--rescore", "good.json", "--gates", "strict.toml")
-    assert code == 0
-    assert "no baseline yet" in out
-
-
-@pytest.mark.slow
-def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) -> None:
-    gates = TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
-    two.text("adaptive-eval.toml", gates)
-    # with another space in an answer, since a model is not compared with the very answers that it gives
-    *others, last = map(json.loads, (two.path / "good.jsonl").read_text().splitlines())
-    last["text"] += " "
-    two.text("earlier.jsonl", "".join(f"{json.dumps(row)}\n" for row in (*others, last)))
-    verdicts = []
-    for given in ("good.json", "earlier.jsonl", ".adaptive-eval"):
-        assert two.run("good", "--adaptive-eval-seed=3", f"--adaptive-eval-baseline={given}") == 0
-        verdicts.append(two.whole(two.ids[-1])["gates"])
-        policy = two.whole(two.ids[-1])["interviews"][0]["policy"]
-        # no horizon is recorded where all stakes aim at the budget
-        assert policy.get("horizon", policy["budget"]) == policy["budget"], "paired bets aim at the budget"
-        code, out, err = two.command("gate", "--rescore", "latest")
-        assert code == 0, out + err
-        again = two.whole(two.ids[-1])
-        assert again["interviews"][0]["policy"].get("horizon") == policy.get("horizon"), "a copy aims where its run did"
-        assert [gate["verdict"] for gate in again["gates"]] == [gate["verdict"] for gate in verdicts[-1]]
-        assert again["interviews"][0]["baselines"]["baseline"]["path"] == given
-        assert two.command("gate", "--rescore", again["run"])[0] == 0, "a copy knows it too"
-    before = two.ids
-    first = next(run for run in before[2:] if "rescored_from" not in two.whole(run))
-    code, out, err = two.command("gate", "--rescore", first, "--baseline", "bad.jsonl")
-    assert code == 0, out + err
-    assert "bad.jsonl is another baseline than the run was compared with" in out
-    two.text("good.json", (two.path / "bad.json").read_text())
-    before = two.ids
-    code, out, err = two.command("gate", "--rescore", first)
-    assert (code, out) == (4, "")
-    assert "good.json, whose answers have changed since: name a baseline with --baseline FILE" in err
-    (two.path / "good.json").unlink()
-    code, _, err = two.command("gate", "--rescore", first)
-    assert code == 4
-    assert "good.json, which does not exist any more: name a baseline with --baseline FILE" in err
-    old = two.whole(first)
-    del old["interviews"][0]["baselines"]
-    two.text("old.json", json.dumps(old))
-    code, _, err = two.command("gate", "--rescore", "old.json")
-    assert code == 4
-    assert "its record does not say which: name it with --baseline FILE" in err
-    for damaged, fault in (
-        (-1.5, "condition: Expected `object | null`, got `float`"),
-        ({"metric": "accuracy", "kind": []}, "condition.kind: Expected `str`, got `array`"),
-        ({"metric": "accuracy", "sort": "at_least"}, "condition: Object missing required field `kind`"),
-    ):
-        old["gates"][0]["verdict"]["condition"] = damaged
-        two.text("old.json", json.dumps(old))
-        code, _, err = two.command("gate", "--rescore", "old.json")
-        assert code == 4
-        assert f"old.json: the run record is damaged: gates[0].verdict.{fault}. Write it again or restore" in err
-    assert two.ids == before, "no copy is written"
-
-
-@pytest.mark.slow
-def test_rescoring_a_run_that_had_no_baseline_gives_its_notice_again(two: Project) -> None:
-    two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
-    assert two.run("good", "--adaptive-eval-seed=3") == 0
-    code, out, _ = two.command("gate", "--rescore", "latest")
-    assert code == 0
-    assert "no baseline yet" in out
-
-
 def test_copies_are_marked_and_are_not_runs(two: Project) -> None:
     runs = two.ids
     assert "copy" not in two.command("history")[1]
-    assert two.command("gate", "--rescore", "latest")[0] == 1
-    assert two.command("gate", "--rescore", "latest")[0] == 1
     assert two.command("merge", *runs)[0] == 1
     code, out, _ = two.command("history", "--json", "list.json")
     assert code == 0
     head, *lines = out.splitlines()
     assert head.endswith("  copy")
-    assert [line.endswith(f"1 FAIL  rescored from {runs[1]}") for line in lines].count(True) == 2
     assert [line.endswith("  merged of 2") for line in lines].count(True) == 2
     assert "toy (replay:bad)" in out or "toy (bad)" in out, "the bank's name stands there once"
     rows = json.loads((two.path / "list.json").read_text())
-    assert [row.get("rescored_from") for row in rows].count(runs[1]) == 2
     assert [row.get("merged") for row in rows].count(runs) == 2
     head, *learning = two.command("history", "--drift")[1].splitlines()
     assert head == "3 series of 2 runs watched"
@@ -302,66 +183,15 @@ def test_copies_are_marked_and_are_not_runs(two: Project) -> None:
     two.command("merge", *runs, "-o", "all.json")
     code, out, _ = two.command("history", "--drift", "--from", "all.json")
     assert code == 0
-    assert out.splitlines()[-1].startswith("all of them are copies, rescored or merged")
+    assert out.splitlines()[-1].startswith("all of them are merged")
 
 
 def test_a_history_as_baseline_prefers_a_run_to_its_copies(two: Project) -> None:
-    assert two.command("gate", "--rescore", two.ids[0])[0] == 0
+    assert two.command("merge", two.ids[0])[0] == 0
     two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
     assert two.run("good", "--adaptive-eval-seed=3", "--adaptive-eval-baseline=.adaptive-eval") == 0
     (interview,) = two.whole(two.ids[-1])["interviews"]
     assert interview["baselines"]["baseline"]["run"] == two.ids[0]
-
-
-def test_rescoring_says_what_it_cannot_do(two: Project) -> None:
-    rows = (two.path / "toy.jsonl").read_text().splitlines()
-    two.text("toy.jsonl", "\n".join(rows[1:]) + "\n")
-    code, _, err = two.command("gate", "--rescore", "good.json")
-    assert code == 4
-    assert "the draws were made from another set of items" in err
-    (two.path / "toy.jsonl").unlink()
-    code, _, err = two.command("gate", "--rescore", "good.json")
-    assert code == 4
-    assert "is not at hand: name it with --bank toy=PATH" in err
-    two.text("moved.jsonl", "\n".join(rows) + "\n")
-    assert two.command("gate", "--rescore", "good.json", "--bank", "toy=moved.jsonl")[0] == 0
-    for given in ("toy", "toy=", "toy=none.jsonl"):
-        assert two.command("gate", "--rescore", "good.json", "--bank", given)[0] == 4
-    record = json.loads((two.path / "good.json").read_text())
-    record["gates"][0]["verdict"].pop("condition")
-    two.text("old.json", json.dumps(record))
-    code, _, err = two.command("gate", "--rescore", "old.json", "--bank", "toy=moved.jsonl")
-    assert code == 4
-    assert "give gates with --gates FILE.toml" in err
-
-
-def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) -> None:
-    (project.path / "adaptive-eval.toml").unlink()
-    project.answers("good", 0.9)
-    project.text(
-        "test_own.py",
-        "import pytest\n"
-        "@pytest.mark.adaptive_eval('toy.jsonl', budget=60)\n"
-        "def test_toy(item, model):\n"
-        "    item.text = model.generate(item)\n"
-        "    item.score(0.75 * (item.text == 'yes'))\n"
-        "@pytest.mark.adaptive_gate('toy', at_least=0.4)\ndef test_gate(adaptive_eval):\n"
-        "    assert adaptive_eval.verdicts\n",
-    )
-    project.text(
-        "conftest.py",
-        "import pytest\n"
-        "class Own:\n"
-        "    def generate(self, item):\n"
-        "        return 'yes'\n"
-        "@pytest.fixture(scope='session')\n"
-        "def model():\n"
-        "    return Own()\n",
-    )
-    assert project.run("good", "--adaptive-eval-record=own.json") == 0
-    code, out, _ = project.command("gate", "--rescore", "own.json")
-    assert code == 0
-    assert "the test scores answers in its own way, so the recorded scores are kept" in out
 
 
 def test_merging_puts_jobs_together(two: Project) -> None:
@@ -442,31 +272,12 @@ def test_no_copy_hides_the_records_beside_it(two: Project) -> None:
     assert len(two.command("history", "--from", "hist")[1].splitlines()) == 5
 
 
-@pytest.mark.parametrize("verb", [("gate", "--rescore", "-o"), ("report", "--html")])
-def test_no_verb_writes_over_a_bank_that_a_record_names(two: Project, verb: tuple[str, ...]) -> None:
+def test_report_writes_over_no_bank_that_a_record_names(two: Project) -> None:
     before = (two.path / "toy.jsonl").read_bytes()
-    code, _, err = two.command(*verb, "toy.jsonl", two.ids[0])
+    code, _, err = two.command("report", "--html", "toy.jsonl", two.ids[0])
     assert code == 4
     assert "toy.jsonl is a file that is read, and would be replaced" in err
     assert (two.path / "toy.jsonl").read_bytes() == before
-
-
-def test_a_copy_of_a_run_with_a_missing_gate_does_not_pass(project: Project) -> None:
-    project.answers("good", 0.9)
-    path = project.path / "adaptive-eval.toml"
-    path.write_text(path.read_text().replace('bank = "toy.jsonl"', 'bank = "toy.jsonl"\nname = "toy"'))
-    (project.path / "test_skipped.py").write_text(
-        "import pytest\n@pytest.mark.skip\n@pytest.mark.adaptive_gate('toy', at_least=0.2)\n"
-        "def test_gate(adaptive_eval):\n"
-        "    assert adaptive_eval.verdicts\n"
-    )
-    assert project.run("good") == 1
-    code, _, err = project.command("gate", "--rescore", "latest", "-o", "new.json")
-    assert code == 1
-    assert "the run had no result from test_skipped.py: :test_gate: no copy of it passes" in err
-    assert json.loads((project.path / "new.json").read_text())["exit_status"] == 1
-    (project.path / "gates.toml").write_text(path.read_text())
-    assert project.command("gate", "--rescore", "latest", "--gates", "gates.toml", "-o", "gated.json")[0] == 0
 
 
 def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,12 +237,3 @@ def test_merge_keeps_a_shard_red_whose_report_could_not_be_written(gates: Any) -
     two = json.loads((gates.path / "two.json").read_text())
     assert "only_required_gates_absent" not in two
     assert main(["merge", "one.json", "two.json", "-o", "all.json"]) == 1
-
-
-@pytest.mark.slow
-def test_rescored_record_still_misses_a_required_gate(gates: Any) -> None:
-    required(gates, "test_level")
-    assert gates.run("-k", "test_gate", "--adaptive-eval-record=one.json").ret == 1
-    assert main(["gate", "--rescore", "one.json", "-o", "again.json"]) == 1
-    again = json.loads((gates.path / "again.json").read_text())
-    assert (list(again["required"]), again["exit_status"]) == (["test_level"], 1)

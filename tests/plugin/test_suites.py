@@ -101,17 +101,6 @@ def test_both_forms_ask_the_same_questions(toy: Any) -> None:
     assert toy.asked[before:] == asked
 
 
-def test_a_recorded_suite_is_judged_again(toy: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    write(toy, "toml", 2)
-    toy.run("--adaptive-eval-record=run.json")
-    monkeypatch.chdir(toy.path)
-    assert main(["gate", "run.json", "--rescore", "-o", "again.json"]) == 0
-    assert "2 of 3 gates passed" in " ".join(capsys.readouterr().out.split())
-    write(toy, "toml", 3)
-    assert main(["gate", "run.json", "--rescore", "--gates", "adaptive-eval.toml", "-o", "stricter.json"]) == 1
-    assert "3 required" in capsys.readouterr().out
-
-
 def test_the_history_shows_a_suite_with_each_of_its_evaluations(toy: Any, monkeypatch: Any, capsys: Any) -> None:
     write(toy, "toml", 2)
     toy.run()

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval import Item, write_bank
-from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.evaluation.sources import recorded_banks
 from pytest_adaptive_eval.records.run_record import RunRecord
 
@@ -149,7 +148,7 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", stop='budget'", "stop is 'budget', expected \"decision\" or the width of the area's interval"),
         (", stop=0", "the width is 0.0, expected a number of levels above 0"),
         (", stop=0.5, stop_at=0.2", "stop_at does not go with stop = 0.5, for which all levels are asked"),
-        (", scale='no.bank'", "no bank at"),
+        (", bank='no.bank'", "no bank at"),
     ],
 )
 def test_mistakes(lab: Any, more: str, message: str) -> None:
@@ -343,7 +342,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     slopes, rises = np.full(30, 1.5), np.repeat([3.0, 0.0, -3.0], 10)
     items = [Item(f"addition-{n // 10 + 1}-{n % 10}", f"What is {n} + 1?", str(n + 1)) for n in range(30)]
     write_bank(lab.path / "known.bank", items, discrimination=slopes, intercept=rises)
-    more = ", size='small', scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
+    more = ", size='small', bank='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
     project(lab, 2, more, gated("metric='ability', at_least=-1.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
@@ -352,8 +351,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     assert interview["bank"]["calibrated"]
     assert 0.0 < interview["theta"][0] < 2.0  # two levels of three
     assert lab.outcomes() == [("test_gate", "PASS")]
-    assert main(["gate", "--rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
-    project(lab, 2, ", scale='known.bank', name='climbed', size='small'")
+    project(lab, 2, ", bank='known.bank', name='climbed', size='small'")
     assert lab.run().ret == 0  # a climb, with an ability besides
     assert lab.record["interviews"][0]["theta"] is not None
 

@@ -1,17 +1,11 @@
-"""Empty, refused and cut answers in runs: graded as they are, counted in every verdict, and missing where asked for."""
+"""Empty, refused and cut answers in runs: graded as they are, and counted in every verdict."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-
-from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cli.rescore import rescore
-from pytest_adaptive_eval.evaluation import read_toml
-from pytest_adaptive_eval.records.run_record import RunRecord
 
 EVAL = """
 [[eval]]
@@ -19,7 +13,6 @@ bank = "toy.jsonl"
 model = "replay:{model}.jsonl"
 budget = "100%"
 stop = "budget"
-{settings}
 [[eval.gate]]
 {gate}
 """
@@ -37,9 +30,9 @@ def answers(lab: Any, name: str, *kinds: tuple[int, str, str]) -> None:
     lab.bank(n=len(rows))
 
 
-def run(lab: Any, model: str = "model", settings: str = "", gate: str = AT_LEAST, *args: str) -> dict[str, Any]:
+def run(lab: Any, model: str = "model", gate: str = AT_LEAST, *args: str) -> dict[str, Any]:
     """Run the evaluation, and return its verdict."""
-    (lab.path / "adaptive-eval.toml").write_text(EVAL.format(model=model, settings=settings, gate=gate))
+    (lab.path / "adaptive-eval.toml").write_text(EVAL.format(model=model, gate=gate))
     lab.run(*args)
     verdict: dict[str, Any] = lab.record["gates"][0]["verdict"]
     return verdict
@@ -50,22 +43,12 @@ def bounds(verdict: dict[str, Any]) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("settings", "outcome", "interval"),
-    [
-        ("", "FAIL", [0.575, 0.575, 0.575]),
-        ('unanswered = "wrong"', "FAIL", [0.575, 0.575, 0.575]),
-        ('unanswered = "missing"', "INCONCLUSIVE", [0.7, 0.575, 0.825]),
-    ],
-)
-def test_empty_answers_count_as_the_setting_says(lab: Any, settings: str, outcome: str, interval: list[float]) -> None:
+def test_empty_answers_are_wrong(lab: Any) -> None:
     answers(lab, "model", (23, "right", ""), (7, "wrong", ""), (10, "", ""))
-    verdict = run(lab, settings=settings)
-    assert (verdict["outcome"], bounds(verdict)) == (outcome, interval)
+    verdict = run(lab)
+    assert (verdict["outcome"], bounds(verdict)) == ("FAIL", [0.575, 0.575, 0.575])
     assert ", 40 of 40 items, 10 of 40 empty, " in verdict["sentence"]
-    interview = lab.record["interviews"][0]
-    assert interview["unanswered"] == ("missing" if "missing" in settings else "wrong")
-    assert interview["statuses"] == {"ok": 30, "empty": 10}
+    assert lab.record["interviews"][0]["statuses"] == {"ok": 30, "empty": 10}
 
 
 @pytest.mark.fast_rows(1)
@@ -95,34 +78,18 @@ def test_faults_of_the_infrastructure_stay_missing(lab: Any) -> None:
 @pytest.mark.parametrize("silent", [0, 4, 20])
 def test_a_model_equals_its_own_record(lab: Any, silent: int) -> None:
     answers(lab, "model", (40 - silent, "right", ""), (silent, "", ""))
-    run(lab, "model", "", AT_LEAST, "--adaptive-eval-record=main.json")
-    verdict = run(lab, "model", "", NOT_WORSE, "--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
+    run(lab, "model", AT_LEAST, "--adaptive-eval-record=main.json")
+    verdict = run(lab, "model", NOT_WORSE, "--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
     assert (verdict["outcome"], bounds(verdict)) == ("PASS", [0, 0, 0])
 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_falls_silent_fails_against_its_baseline(lab: Any) -> None:
     answers(lab, "model", (60, "right", ""))
-    run(lab, "model", "", AT_LEAST, "--adaptive-eval-record=main.json")
+    run(lab, "model", AT_LEAST, "--adaptive-eval-record=main.json")
     answers(lab, "silent", (12, "", ""), (48, "right", ""))
-    verdict = run(lab, "silent", "", NOT_WORSE, "--adaptive-eval-baseline=main.json")
+    verdict = run(lab, "silent", NOT_WORSE, "--adaptive-eval-baseline=main.json")
     assert (verdict["outcome"], bounds(verdict)) == ("FAIL", [-0.2, -0.2, -0.2])
-
-
-@pytest.mark.parametrize("forget", [False, True])
-def test_a_baseline_that_counted_otherwise_is_refused(lab: Any, forget: bool) -> None:
-    answers(lab, "model", (30, "right", ""), (10, "", ""))
-    run(lab, "model", 'unanswered = "missing"', AT_LEAST, "--adaptive-eval-record=main.json")
-    if forget:  # as a record of an earlier version
-        record = json.loads((lab.path / "main.json").read_text())
-        del record["interviews"][0]["unanswered"]
-        (lab.path / "main.json").write_text(json.dumps(record))
-    args = ("--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
-    (lab.path / "adaptive-eval.toml").write_text(EVAL.format(model="model", settings="", gate=NOT_WORSE))
-    text = " ".join(lab.run(*args).stdout.str().split())
-    assert "count as missing in the baseline and as wrong here: record the baseline again" in text
-    verdict = run(lab, "model", 'unanswered = "missing"', NOT_WORSE, *args)
-    assert verdict["outcome"] == "INCONCLUSIVE"
 
 
 SUBJECT = """
@@ -147,7 +114,7 @@ import json
 import pytest
 from pytest_adaptive_eval import Unscored
 
-@pytest.mark.adaptive_eval(bank="toy.jsonl", budget="100%", stop="budget"{settings})
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget="100%", stop="budget")
 def test_toy(item, model):
     {body}
 
@@ -165,20 +132,17 @@ CAUGHT = """try:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("body", "settings", "scores"),
+    ("body", "scores"),
     [
-        (READ, "", [0, 1, 1, 0]),
-        (READ, ', unanswered="missing"', [None] * 4),
-        ("assert 'right' in model.generate(item)", "", [0, 1, 1, 0]),
-        (CAUGHT, "", [0, 1, 1, 0]),
+        (READ, [0, 1, 1, 0]),
+        ("assert 'right' in model.generate(item)", [0, 1, 1, 0]),
+        (CAUGHT, [0, 1, 1, 0]),
     ],
 )
-def test_the_test_reads_a_cut_answer_and_never_an_empty_one(
-    lab: Any, body: str, settings: str, scores: list[float | None]
-) -> None:
+def test_the_test_reads_a_cut_answer_and_never_an_empty_one(lab: Any, body: str, scores: list[float]) -> None:
     lab.bank(n=8)
     lab.tests(SUBJECT, "conftest")
-    lab.tests(TEST.format(body=body, settings=settings))
+    lab.tests(TEST.format(body=body))
     lab.run()
     interview = lab.record["interviews"][0]
     found = {int(a["item"][1:]): (a["status"], a["score"]) for a in interview["administrations"]}
@@ -190,24 +154,6 @@ def test_the_test_reads_a_cut_answer_and_never_an_empty_one(
 def test_an_error_of_a_test_on_a_whole_answer_is_an_error(lab: Any) -> None:
     lab.bank(n=8)
     lab.tests(SUBJECT.replace(", Status.TRUNCATED)", ")"), "conftest")
-    lab.tests(TEST.format(body=READ, settings=""))
+    lab.tests(TEST.format(body=READ))
     lab.run()
     assert lab.record["interviews"][0]["statuses"]["error"] == 1  # one is more than 5 % of 8
-
-
-@pytest.mark.parametrize(("settings", "interval"), [("", [0.75] * 3), ('unanswered = "missing"', [0.875, 0.75, 1.0])])
-def test_a_record_of_an_earlier_version_is_rescored_by_the_rule_of_the_gates(
-    lab: Any, settings: str, interval: list[float]
-) -> None:
-    answers(lab, "model", (30, "right", ""), (10, "", ""))
-    run(lab, settings='unanswered = "missing"')
-    data = lab.record
-    del data["interviews"][0]["unanswered"]
-    (lab.path / "gates.eval.toml").write_text(EVAL.format(model="model", settings=settings, gate=AT_LEAST))
-    gates = read_toml(lab.path / "gates.eval.toml").evaluations
-    bank = read_bank(lab.path / "toy.jsonl")
-    new = rescore(RunRecord.from_json(data), {"toy": bank}, gates=gates, run="r2", now=datetime.now(UTC))
-    assert bounds(new.gates[0].verdict.to_json()) == interval
-    assert new.interviews[0].unanswered == ("missing" if settings else "wrong")
-    said = "10 of 40 empty: these counted as missing in the record, and as wrong here"
-    assert (said in new.interviews[0].notes) == (not settings)

@@ -146,22 +146,3 @@ def test_climbs_of_another_kind_do_not_compare() -> None:
     changed = climb([10, 7])
     changed.bank.content_hash = "another generator"
     assert compare(climb([10, 7]), changed).refused.startswith("the bank changed between the two")
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "refused"),
-    [
-        (({"ok": 2}, "wrong"), ({"ok": 2}, "missing"), False),
-        (({"ok": 2}, ""), ({"ok": 1, "empty": 1}, "wrong"), False),  # an earlier version, without any
-        (({"ok": 1, "empty": 1}, ""), ({"ok": 2}, "missing"), False),
-        (({"ok": 1, "empty": 1}, ""), ({"ok": 1, "refused": 1}, "wrong"), True),
-        (({"ok": 1, "truncated": 1}, "wrong"), ({"ok": 2}, "missing"), True),
-    ],
-)
-def test_interviews_that_counted_unanswered_items_otherwise_do_not_compare(
-    before: tuple[dict[str, int], str], after: tuple[dict[str, int], str], refused: bool
-) -> None:
-    old, new = (interview(statuses=statuses, unanswered=unanswered) for statuses, unanswered in (before, after))
-    said = compare(old, new).refused
-    assert said.startswith(f"answers that are empty, refused or cut count as {old.counting}") == refused
-    assert bool(said) == refused

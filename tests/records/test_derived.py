@@ -11,12 +11,10 @@ from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, merge
 
 def test_what_was_made_from_others_says_so() -> None:
     first = run(1, bare())
-    assert (first.copied_from, first.sources) == ("", [])
+    assert (first.copied_from, first.merged) == ("", [])
     both = merged([first, run(2, bare())], "m")
     assert RunRecord.from_json(both.to_json()).copied_from == "merged of 2"
-    assert both.sources == [first.run, run(2, bare()).run]
-    judged = RunRecord("r", "", rescored_from=first.run)
-    assert (judged.copied_from, judged.sources) == (f"rescored from {first.run}", [first.run])
+    assert both.merged == [first.run, run(2, bare()).run]
 
 
 def test_names_that_several_runs_share_become_readable() -> None:

@@ -291,14 +291,6 @@ def test_a_spread_beyond_the_errors_is_learned() -> None:
     assert monitor([series(drop), *foreign])
 
 
-@pytest.mark.parametrize(
-    ("value", "error"), [(math.nan, 1.0), (math.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan), (0.0, math.inf)]
-)
-def test_points_that_measure_nothing_are_refused(value: float, error: float) -> None:
-    with pytest.raises(ValueError, match="run-00001 has the value"):
-        monitor([series([0.0, value], [1.0, error])])
-
-
 def test_extremes_break_nothing() -> None:
     for extreme in (1e308, -1e308):
         for error in (1e-308, 1e308):
@@ -307,15 +299,6 @@ def test_extremes_break_nothing() -> None:
                 values[at], errors[at] = extreme, error
             assert all(math.isfinite(alarm.before + alarm.after) for alarm in monitor([series(values, errors)] * 2))
     assert not monitor([series(LEVEL * 3, 1e-308)])
-
-
-def test_mistakes_are_told() -> None:
-    one = series([0.0, 0.0])
-    with pytest.raises(ValueError, match="started at"):
-        monitor([replace(one, points=one.points[::-1])])
-    for length in (0.0, 9.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="average_run_length"):
-            monitor([one], average_run_length=length)
 
 
 # --- properties -------------------------------------------------------------------------------------------------------

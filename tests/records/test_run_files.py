@@ -73,13 +73,6 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("run", ["", "../x", "a/b", ".hidden", "a b", "x" * 101, "a\n", "ü"])
-def test_a_run_id_is_a_file_name(tmp_path: Path, run: str) -> None:
-    with pytest.raises(JournalError, match="expected letters, digits"):
-        write_run(tmp_path / "run", record(run))
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_record_may_be_replaced_at_a_path_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "record.json"
     write_record(path, record("one"))
@@ -233,7 +226,3 @@ def test_run_ids_sort_by_time(times: list[datetime], entropy: bytes) -> None:
 def test_run_ids() -> None:
     assert new_run_id(NOW, b"\xab\xcd\xef\x01\x02") == "20310506T070809123Z-abcdef01"
     assert new_run_id(NOW.astimezone(timezone(timedelta(hours=2))), bytes(4)) == "20310506T070809123Z-00000000"
-    with pytest.raises(ValueError, match="time zone"):
-        new_run_id(NOW.replace(tzinfo=None), bytes(4))
-    with pytest.raises(ValueError, match="at least 4"):
-        new_run_id(NOW, b"abc")

@@ -112,7 +112,7 @@ def test_long_texts_are_cut_at_what_readers_show(make: SimpleNamespace) -> None:
 def test_an_interview_says_what_has_no_score(make: SimpleNamespace) -> None:
     for statuses, said in (({"ok": 96}, False), ({"ok": 93, "timeout": 2, "refused": 1}, True)):
         root = read(make.record([make.interview(statuses=statuses)], []))
-        assert ("no score: 2 timeout, 1 refused" in root.find(".//system-out").text) == said
+        assert ("1 of 96 refused; no score: 2 timeout" in root.find(".//system-out").text) == said
         assert ("no score" in root.find(".//system-out").text) == said
 
 

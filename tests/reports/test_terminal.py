@@ -107,7 +107,7 @@ def test_a_very_narrow_terminal_gets_a_block_an_interview(make: SimpleNamespace)
 def test_every_kind_of_result_shows(big: RunRecord) -> None:
     lines = text(summary_lines(big, 140))
     told = "\n".join(lines)
-    assert "60/60 100%\n    every item of the bank was asked (no score: 2 timeout, 1 refused)" in told
+    assert "60/60 100%\n    every item of the bank was asked (1 of 60 refused; no score: 2 timeout)" in told
     assert ".400 exact" in told
     assert "ocr (ocrbench)" in told
     assert "-.40 ± .31  ~.605 [.580, .630]" in told

@@ -91,24 +91,19 @@ def test_an_interview_without_a_score_is_compared_by_no_figure(make: SimpleNames
 
 
 @pytest.mark.parametrize(
-    ("statuses", "unanswered", "sentence"),
+    ("statuses", "sentence"),
     [
-        ({"ok": 40}, "wrong", ""),
-        ({"ok": 30, "empty": 10}, "wrong", "10 of 40 empty"),
-        ({"ok": 30, "empty": 10}, "missing", "no score: 10 empty"),
-        ({"ok": 30, "empty": 10}, "", "no score: 10 empty"),
+        ({"ok": 40}, ""),
+        ({"ok": 30, "empty": 10}, "10 of 40 empty"),
         (
             {"ok": 30, "refused": 3, "truncated": 5, "timeout": 2},
-            "wrong",
             "3 of 40 refused, 5 cut at the cap; no score: 2 timeout",
         ),
-        ({"ok": 1, "odd": 1}, "wrong", "no score: 1 odd"),
+        ({"ok": 1, "odd": 1}, "no score: 1 odd"),
     ],
 )
-def test_answers_are_told_by_status(
-    make: SimpleNamespace, statuses: dict[str, int], unanswered: str, sentence: str
-) -> None:
-    assert words.statuses(make.interview(statuses=statuses, unanswered=unanswered)) == sentence
+def test_answers_are_told_by_status(make: SimpleNamespace, statuses: dict[str, int], sentence: str) -> None:
+    assert words.statuses(make.interview(statuses=statuses)) == sentence
 
 
 def test_a_category_without_a_score_may_have_any_accuracy(make: SimpleNamespace) -> None:

@@ -239,8 +239,8 @@ def test_the_unsafe_mode_says_so(tmp_path: Any) -> None:
 
 
 def test_a_machine_without_landlock_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise SandboxUnavailable("the kernel offers no Landlock")
+    def refuse(advice: str) -> None:
+        raise SandboxUnavailable(f"the kernel offers no Landlock; {advice}")
 
     monkeypatch.setattr(machine, "require_kernel", refuse)
     with pytest.raises(UsageError, match=r"no Landlock; or accept .* --adaptive-eval-unsafe-code=I-accept"):

@@ -97,7 +97,7 @@ def test_members_made_to_collide_are_refused_fast(kind: str) -> None:
     same_hash = [f'["int","{i * (2**61 - 1):x}"]' for i in range(100_000)]
     members = [f"[{key},null]" for key in same_hash] if kind == "dict" else same_hash
     start = time.thread_time()
-    with pytest.raises(ValueError, match="have one hash"):
+    with pytest.raises(ValueError, match="with one hash"):
         decode(f'["{kind}",[{",".join(members)}]]')
     assert time.thread_time() - start < 30  # 5 000 million comparisons would take minutes
 

@@ -135,17 +135,11 @@ def test_a_level_out_of_range_is_refused(family: TaskFamily, level: int) -> None
         family.item(level, 0)
 
 
-def test_a_negative_seed_is_refused(family: TaskFamily) -> None:
-    with pytest.raises(ValueError, match="a seed is 0 or more, not -1"):
-        family.item(1, -1)
-
-
 def test_only_pictorial_families_have_pictures(family: TaskFamily) -> None:
     if family.pictorial:
         assert family.picture(2, 0).shape == (448, 448, 3) if family.pixels else family.picture(2, 0).ndim == 2
     else:
-        with pytest.raises(ValueError, match=f"questions of {family.name} have no pictures"):
-            family.picture(1, 0)
+        assert family.question(1, 0).render is None
 
 
 @pytest.mark.fast_rows(12)
@@ -319,5 +313,5 @@ def test_unfit_families_are_refused() -> None:
         with pytest.raises(ConfigError, match="small letters, digits and underscores"):
             TaskFamily(name, "k", 1, 0.1, draw)
     for levels, guess_floor in ((0, 0.1), (1, 1.0), (1, -0.1)):
-        with pytest.raises(ConfigError, match="expected at least 1 and a number from 0 to 1"):
+        with pytest.raises(ConfigError, match="at least 1 level and a floor from 0 to 1"):
             TaskFamily("say", "k", levels, guess_floor, draw)

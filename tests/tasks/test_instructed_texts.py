@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.tasks import FAMILIES, families
-from pytest_adaptive_eval.tasks.instructions import by_rules, own_texts, read_texts
+from pytest_adaptive_eval.tasks import FAMILIES
+from pytest_adaptive_eval.tasks.instructions import by_rules
 from pytest_adaptive_eval.tasks.rules import (
     COUNTED,
     FORMAL,
@@ -22,7 +20,6 @@ from pytest_adaptive_eval.tasks.rules import (
     sentences_in,
     words_in,
 )
-from pytest_adaptive_eval.tasks.words import compose
 from tests.tasks.solvers import written
 
 seeds = st.integers(0, 10**9)
@@ -129,69 +126,6 @@ def test_all_rules_or_the_fraction() -> None:
     assert strict(" ", None).score == partial(" ", None).score == 0.0
     fenced = by_rules([Rule("short", lambda text: text == "ab")], partial=False)
     assert fenced("```text\nab\n```", None).score == 1.0
-
-
-TEXT = " ".join(" ".join(words).capitalize() + "." for words in compose(random.Random(3), 40))
-
-
-@given(st.integers(1, 9), seeds)
-def test_tasks_over_own_texts(level: int, seed: int) -> None:
-    family = families([own_texts({"a": TEXT, "b": TEXT.upper()})])["own_texts"]
-    item = family.item(level, seed)
-    excerpt = item.prompt.rsplit("\n\n", 1)[1]
-    assert excerpt in TEXT or excerpt in TEXT.upper()
-    assert 40 <= len(words_in(excerpt)) <= 160
-    mark = family.verify(item, written(item.prompt))
-    assert (mark.score, mark.why) == (1.0, "")
-    assert family.verify(item, excerpt).score == 0.0  # the text itself is neither reworded, simpler nor shorter
-
-
-@pytest.mark.parametrize("level", [1, 5, 9])
-def test_sentences_of_other_texts_must_not_enter_the_answer(level: int) -> None:
-    foreign = [f"Distant {word}ers polished {word}ing {word}wards yesterday." for word in ("brick", "copper", "velvet")]
-    family = own_texts({"a": TEXT, "b": " ".join(foreign * 5)}, irrelevant=True)
-    items = [family.item(level, seed) for seed in range(20)]
-    item = next(item for item in items if not re.search("brick|copper|velvet", item.prompt.rsplit("\n\n", 1)[0]))
-    excerpt = item.prompt.rsplit("\n\n", 1)[1]
-    inserted = [sentence for sentence in foreign if sentence in excerpt]
-    assert inserted
-    assert "belong to other texts" not in family.verify(item, "no").why
-    assert "belong to other texts" in family.verify(item, f"no {inserted[0]}").why
-    assert level < 9 or len(inserted) == len(foreign)
-
-
-def test_a_paraphrase_takes_no_long_run_over() -> None:
-    family = own_texts({"a": TEXT})
-    item = next(item for seed in range(50) if "in other words" in (item := family.item(1, seed)).prompt)
-    excerpt = item.prompt.rsplit("\n\n", 1)[1]
-    assert family.verify(item, excerpt).why == "broken: no 6 words in a row are taken over"
-    words = words_in(excerpt)
-    for i in range(5, len(words), 6):
-        words[i] = "no"
-    assert "taken over" not in family.verify(item, " ".join(words)).why
-
-
-def test_reading_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "b.md").write_text("Bé", encoding="utf-8")
-    (tmp_path / "a.txt").write_text("A", encoding="utf-8")
-    (tmp_path / "c.pdf").write_bytes(b"\xff")
-    assert list(read_texts(tmp_path).items()) == [("a.txt", "A"), ("b.md", "Bé")]
-    (tmp_path / "d.txt").write_bytes(b"ab\xff")
-    with pytest.raises(ConfigError, match=r"d\.txt is not UTF-8 text \(invalid start byte at byte 2\)"):
-        read_texts(tmp_path)
-    (tmp_path / "d.txt").unlink()
-    (tmp_path / "d.txt").symlink_to("/etc/hostname")
-    with pytest.raises(ConfigError, match=r"d\.txt cannot be read as a text: it is a symbolic link"):
-        read_texts(tmp_path)
-    with pytest.raises(ConfigError, match=r"holds no texts: files NAME\.txt or NAME\.md are expected"):
-        read_texts(tmp_path / "nothing")
-
-
-def test_short_texts_are_refused() -> None:
-    with pytest.raises(ConfigError, match="the text 'a' is too short: at least 40 words"):
-        own_texts({"a": "Too short."})
-    with pytest.raises(ConfigError, match="1 text, and irrelevant sentences come from others"):
-        own_texts({"a": TEXT}, irrelevant=True)
 
 
 def test_text_families_are_judged_by_rules_alone() -> None:

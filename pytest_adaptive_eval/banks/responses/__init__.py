@@ -2,14 +2,13 @@
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.formats import in_formats, named_in_formats, read_format_responses
-from pytest_adaptive_eval.banks.responses.reader import FORMATS, is_responses, read_responses
+from pytest_adaptive_eval.banks.responses.reader import FORMATS, read_responses
 
 __all__ = [
     "FORMATS",
     "ReadSettings",
     "ResponseReader",
     "in_formats",
-    "is_responses",
     "named_in_formats",
     "read_format_responses",
     "read_responses",

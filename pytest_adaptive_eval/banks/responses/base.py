@@ -19,6 +19,7 @@ class ReadSettings:
         metric, filter: One name, or several separated by commas; the first one present counts.
         mapping: Place of a response's fields in a row.
         items: The user's own items by id in the log, which grade answers that have no score.
+        texts: Whether every answer is kept as a text.
     """
 
     orientation: str | None = None
@@ -27,6 +28,7 @@ class ReadSettings:
     note: Callable[[str], object] = lambda _: None
     mapping: ResponseMapping | None = None
     items: Mapping[str, Item] | None = None
+    texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

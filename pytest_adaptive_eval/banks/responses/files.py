@@ -7,13 +7,16 @@ import os
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from pytest_adaptive_eval.banks.responses.base import ReadSettings
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Reply, Responses, Stated
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 
 #: Levels of folders searched below the path; the tools' own layouts have three.
@@ -93,8 +96,8 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
         problem = f"and {setting} is {requested!r}"
     names = sorted(names_present)
     raise ResponsesError(
-        f"{where}: found {', '.join(map(repr, names[:12]))}{', ..' if len(names) > 12 else ''} {problem}; give "
-        f"{setting} one of them, or several with commas, of which the first one present counts"
+        f"{where}: found {', '.join(map(repr, names[:12])) or 'none'} {problem}; give {setting} one of them, or "
+        "several with commas, of which the first one present counts"
     )
 
 
@@ -103,34 +106,97 @@ class Answer(NamedTuple):
 
     Args:
         values: Scores by metric, as they are logged; empty where it was not scored.
-        failed: Whether it ended by an error, and counts as missing.
+        sample: What tells several answers to the item apart, such as an epoch.
+        filter: How the answer was read, where a tool logs it several times.
     """
 
     where: str
-    subject: str
     item: str
     values: Mapping[str, Any]
     question: LoggedQuestion | None = None
     reply: Any = None
-    failed: bool = False
+    sample: str = ""
+    filter: str = ""
+
+
+class TaskLog(NamedTuple):
+    """The answers of a subject to the questions of a task, in one log.
+
+    Args:
+        created: Number or text that sorts logs by time.
+        planned, status: As in `Stated`.
+        accuracies: Mean scores that the log states, by metric, or by metric and filter with a comma.
+        unscored: Why none of the answers has a score; empty otherwise.
+    """
+
+    where: str
+    subject: str
+    answers: Sequence[Answer]
+    created: Any = ""
+    planned: int | None = None
+    status: str = ""
+    accuracies: Mapping[str, Any] = MappingProxyType({})
+    unscored: str = ""
+
+    @property
+    def filters(self) -> set[str]:
+        """Names of all filters."""
+        return {answer.filter for answer in self.answers}
+
+    @property
+    def metrics(self) -> set[str]:
+        """Names of all metrics that some answer has a value of."""
+        return {name for answer in self.answers for name, value in answer.values.items() if value is not None}
+
+    def only(self, filter_name: str) -> TaskLog:
+        """Return the log with the answers of one filter."""
+        return self._replace(answers=[answer for answer in self.answers if answer.filter == filter_name])
+
+    def stated(self, held: int, metric: str, filter_name: str, measured: float | None) -> Stated:
+        """Return what the log states, besides what it holds."""
+        accuracy = self.accuracies.get(f"{metric},{filter_name}" if filter_name else metric)
+        known = float(accuracy) if isinstance(accuracy, int | float) else None
+        planned = (self.planned or 1) if self.unscored else self.planned
+        return Stated(self.subject, self.where, held, planned, self.status, known, measured)
 
 
 class Collected:
-    """Accumulator of scores.  Several scores of one subject on one item count as their mean."""
+    """Accumulator of scores.  Several scores of one subject on one item count as their mean.
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    Args:
+        texts: Whether all answers are kept as texts, or a few of each item.
+
+    Attributes:
+        stated: What the logs state about themselves.
+    """
+
+    def __init__(self, source: str, *, texts: bool = False) -> None:
+        self._source, self._texts = source, texts
         self._items: dict[str, int] = {}
         self._scores: dict[str, tuple[array[int], array[float]]] = {}
         self._questions: dict[str, tuple[LoggedQuestion, str]] = {}
-        self._replies: dict[str, list[tuple[str, float]]] = {}
+        self._replies: dict[str, list[Reply]] = {}
         self._changed: dict[str, str] = {}
+        self.stated: list[Stated] = []
 
-    def add(self, subject: str, item: str, score: float) -> None:
-        """Add one score; NaN means that the item is present without a score."""
+    @property
+    def repeated(self) -> int:
+        """Number of scores of a subject on an item that it has a score on already."""
+        return sum(len(positions) - len(set(positions)) for positions, _ in self._scores.values())
+
+    def add(self, subject: str, item: str, score: float, text: object = None) -> None:
+        """Add one score, with its answer if that is a text; NaN means that the item is present without a score."""
         positions, scores = self._scores.setdefault(subject, (array("q"), array("d")))
         positions.append(self._items.setdefault(item, len(self._items)))
         scores.append(score)
+        if isinstance(text, str):
+            self._add_reply(item, Reply(subject, text, score))
+
+    def _add_reply(self, item: str, reply: Reply) -> None:
+        replies = self._replies.setdefault(item, [])
+        is_example = len(replies) < _REPLIES and len(reply.text) <= _REPLY_LENGTH and not math.isnan(reply.score)
+        if self._texts or is_example:
+            replies.append(reply)
 
     def ask(self, item: str, question: LoggedQuestion, where: str) -> None:
         """Add what a log holds of an item; of several logs the first counts."""
@@ -138,28 +204,49 @@ class Collected:
         if _words(first) != _words(question):
             self._changed.setdefault(item, where)
 
-    def reply(self, item: str, text: object, score: float) -> None:
-        """Add an answer with its logged score, as an example; a few of each item are kept."""
-        replies = self._replies.setdefault(item, [])
-        if len(replies) < _REPLIES and isinstance(text, str) and len(text) <= _REPLY_LENGTH and not math.isnan(score):
-            replies.append((text, score))
+    def add_task(self, logs: Sequence[TaskLog], settings: ReadSettings, where: str) -> None:
+        """Add the logs of all subjects on a task, by one filter and one metric.
 
-    def add_answers(self, answers: Sequence[Answer], requested: str | None, where: str) -> None:
-        """Add the answers of one file, by one metric of all of them.
+        Of several logs of a subject, each item's score is that of the newest log that has one.
 
         Raises:
-            ResponsesError: They have several metrics and none is requested, or a value is not a score.
+            ResponsesError: There are several filters or metrics and none is requested, a log lacks the metric, or a
+                value is not a score.
         """
-        names = {name for answer in answers for name in answer.values}
-        if not names:
-            raise ResponsesError(f"{where}: no score; expected a metric such as acc or exact_match, a number in [0, 1]")
-        metric = choose("metric", names, requested, f"{where}, metrics")
-        for where, subject, item, values, question, reply, failed in answers:
-            value = math.nan if failed else score(values.get(metric), f"{where}, metric {metric!r}")
-            self.add(subject, item, value)
-            if question is not None:
-                self.ask(item, question, where)
-            self.reply(item, reply, value)
+        scored = [log for log in logs if not log.unscored]
+        filters = set[str]().union(*(log.filters for log in scored))
+        filter_name = choose("filter", filters, settings.filter, f"{where}, filters") if filters - {""} else ""
+        chosen = [log.only(filter_name) for log in scored]
+        metrics = set[str]().union(*(log.metrics for log in chosen))
+        metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
+        for subject in dict.fromkeys(log.subject for log in logs):
+            own = _newest_first(chosen, subject)
+            if len(own) > 1:
+                settings.note(f"{where}: {len(own)} logs of {subject}; for each item the newest score counts")
+            latest = _newest_first(logs, subject)[0]
+            self.stated.append(latest.stated(*self._add_logs(own, metric, filter_name)))
+
+    def _add_logs(self, logs: Sequence[TaskLog], metric: str, filter_name: str) -> tuple[int, str, str, float | None]:
+        """Add a subject's logs, the newest first; return their number of samples, and the mean of the newest."""
+        means: list[float | None] = []
+        held: set[tuple[str, str]] = set()
+        settled: set[str] = set()
+        for log in logs:
+            if metric not in log.metrics:
+                raise ResponsesError(
+                    f"{log.where}: no score {metric!r}, which the other logs of the task have; score it, run it again, "
+                    "or remove it"
+                )
+            scores = [score(each.values.get(metric), f"{each.where}, metric {metric!r}") for each in log.answers]
+            means.append(mean_score(scores))
+            for answer, value in zip(log.answers, scores, strict=True):
+                held.add((answer.item, answer.sample))
+                if answer.item not in settled:
+                    self.add(log.subject, answer.item, value, answer.reply)
+                if answer.question is not None:
+                    self.ask(answer.item, answer.question, answer.where)
+            settled |= {answer.item for answer in log.answers if answer.values.get(metric) is not None}
+        return len(held), metric, filter_name, means[0] if means else None
 
     def check_questions(self, fix: str) -> None:
         """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`.
@@ -187,13 +274,28 @@ class Collected:
             sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
             # Rounding can make a mean of thirds 1 + 2e-16.
             row[counts > 0] = np.minimum(sums[counts > 0] / counts[counts > 0], 1.0)
-        questions = {
-            item: replace(question, replies=tuple(self._replies.get(item, ())))
-            for item, (question, _) in self._questions.items()
-            if item in self._items
-        }
-        subjects, items = tuple(self._scores), tuple(self._items)
-        return Responses(subjects, items, table, source=self._source, questions=questions, administered=administered)
+        questions = {item: question for item, (question, _) in self._questions.items() if item in self._items}
+        return Responses(
+            tuple(self._scores),
+            tuple(self._items),
+            table,
+            source=self._source,
+            questions=questions,
+            administered=administered,
+            replies=self._replies,
+            stated=tuple(self.stated),
+        )
+
+
+def _newest_first(logs: Sequence[TaskLog], subject: str) -> list[TaskLog]:
+    """Return the logs of a subject, the newest first."""
+    return sorted((log for log in logs if log.subject == subject), key=attrgetter("created"), reverse=True)
+
+
+def mean_score(scores: Sequence[float]) -> float | None:
+    """Return the mean of the scores that are not missing; None without any."""
+    known = [value for value in scores if not math.isnan(value)]
+    return sum(known) / len(known) if known else None
 
 
 def _words(question: LoggedQuestion) -> list[str]:

@@ -12,7 +12,6 @@ There are three kinds of source:
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -21,15 +20,18 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.banks.responses.base import ReadSettings
-from pytest_adaptive_eval.banks.responses.files import Collected, with_families
+from pytest_adaptive_eval.banks.responses.files import with_families
+from pytest_adaptive_eval.banks.responses.readers.mapped import read_mapped
 from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
 from pytest_adaptive_eval.irt.multimodal import Modalities
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
+from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.records.run_record import Administration
-from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, read_rows
+from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, read_rows
 
 #: Prefixes of the columns of a published matrix, and the format of each.
 _PREFIXES = MappingProxyType(
@@ -95,16 +97,17 @@ def read_format_responses(
 
 def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
-    families = dict(chain(*(zip(part.subjects, part.families, strict=True) for part in parts)))
+    families: dict[str, str] = {}
+    for part in parts:
+        families.update(zip(part.subjects, part.families, strict=True))
     for part in parts:
         if absent := len(families) - len(part.subjects):
             note(f"{part.source}: no answers of {absent} of the {len(families)} subjects")
     pairs = [[name.split(_SEPARATOR, 1) for name in part.items] for part in parts]
     forms = {form for form, _ in chain(*pairs)}
     modalities = _modalities(forms, source)
-    _check_distinct_items(parts, [{item for _, item in part_pairs} for part_pairs in pairs])
     rows = {name: row for row, name in enumerate(families)}
-    columns = {item: column for column, item in enumerate(dict.fromkeys(item for _, item in chain(*pairs)))}
+    columns = _columns(parts, pairs)
     depths = {form: modalities.formats.index("+".join(_ordered(form, modalities.names))) for form in forms}
     scores = np.full((len(rows), len(columns), len(modalities.formats)), np.nan)
     for part, part_pairs in zip(parts, pairs, strict=True):
@@ -114,16 +117,17 @@ def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object
     return FormatResponses(tuple(rows), tuple(columns), modalities, scores, tuple(families.values()), source)
 
 
-def _check_distinct_items(parts: Sequence[Responses], item_sets: Sequence[set[str]]) -> None:
-    """Refuse an item that several sources have."""
-    counts = Counter(chain(*item_sets))
-    for number, items in enumerate(item_sets):
-        if repeated := sorted(item for item in items if counts[item] > 1):
-            other = next(k for k in range(len(parts)) if k != number and repeated[0] in item_sets[k])
-            raise ResponsesError(
-                f"{parts[other].source}: the item {repeated[0]!r} stands in {parts[number].source} already; give the "
-                "items of one of them other names"
-            )
+def _columns(parts: Sequence[Responses], pairs: Sequence[Sequence[Sequence[str]]]) -> dict[str, int]:
+    """Return the column of each item; refuse one that several sources have."""
+    owners: dict[str, Responses] = {}
+    for part, part_pairs in zip(parts, pairs, strict=True):
+        for _, item in part_pairs:
+            if (owner := owners.setdefault(item, part)) is not part:
+                raise ResponsesError(
+                    f"{part.source}: the item {item!r} stands in {owner.source} already; give the items of one of them "
+                    "other names"
+                )
+    return {item: column for column, item in enumerate(owners)}
 
 
 def _read(path: Path, settings: ReadSettings) -> Responses:
@@ -139,7 +143,7 @@ def _read(path: Path, settings: ReadSettings) -> Responses:
         )
     _, names = next(read_rows(path), (0, []))
     if _is_tidy(names):
-        return _read_tidy(path, settings)
+        return _read_tidy(path, names, settings)
     if _is_wide(names):
         matrix = read_matrix(path, settings)
         return replace(matrix, items=tuple(_split(name, path) for name in matrix.items))
@@ -159,44 +163,25 @@ def _is_tidy(names: Sequence[str]) -> bool:
     return {"format", "score"} <= {name.strip().lower() for name in names}
 
 
-def _read_tidy(path: Path, settings: ReadSettings) -> Responses:
+def _read_tidy(path: Path, names: Sequence[str], settings: ReadSettings) -> Responses:
     """Read a table with one row per response."""
-    rows = read_rows(path)
-    _, header = next(rows)
-    columns = _tidy_columns(path, header)
-    if unused := [name for k, name in enumerate(header) if k not in columns.values()]:
-        settings.note(f"{path.name}: columns that are not read: {', '.join(unused):.200}")
-    cells, collected, first_lines = Cells(), Collected(str(path)), dict[tuple[str, ...], int]()
-    for number, row in rows:
-        where = f"{path}, line {number}"
-        if len(row) != len(header):
-            raise ResponsesError(f"{where}: {len(row)} cells, expected {len(header)} as in the header")
-        texts = {field: row[column].strip() for field, column in columns.items()}
-        key = subject, item, form = texts["subject"], texts["item"], texts["format"]
-        for field, text in zip(("subject", "item", "format"), key, strict=True):
-            if not text or _SEPARATOR in text:
-                raise ResponsesError(f"{where}: the {field} is {text!r:.80}, expected a name")
-        if first_lines.setdefault(key, number) != number:
-            raise ResponsesError(
-                f"{where}: {' '.join(key)!r:.120} stands in line {first_lines[key]} already; give the mean of repeated "
-                "answers, or keep one"
-            )
-        try:
-            collected.add(subject, f"{form}{_SEPARATOR}{item}", cells[texts["score"]])
-        except ValueError:
-            raise ResponsesError(
-                f"{where}: found {texts['score']!r:.80}, expected a score in [0, 1], or nothing where it is missing"
-            ) from None
-    return collected.responses()
+    columns = _tidy_columns(path, names)
+    item = f"{{{columns['format']}}}{_SEPARATOR}{{{columns['item']}}}"
+    mapping = ResponseMapping(subject=columns["subject"], item=item, score=f"{as_path(columns['score'])} || 'NA'")
+    notes: list[str] = []
+    responses = read_mapped(path, replace(settings, mapping=mapping, note=notes.append))
+    for note in notes:
+        if "repeat" in note:
+            raise ResponsesError(f"{note}; keep one answer of each subject to each item in each format")
+    return responses
 
 
-def _tidy_columns(path: Path, header: Sequence[str]) -> dict[str, int]:
-    """Return the position of each field's column."""
-    names = [name.strip().lower() for name in header]
+def _tidy_columns(path: Path, header: Sequence[str]) -> dict[str, str]:
+    """Return the name of each field's column."""
     columns = {}
     field_words = {"subject": SUBJECT_WORDS, "item": ITEM_WORDS, "format": ("format",), "score": ("score",)}
     for field, words in field_words.items():
-        matches = [position for position, name in enumerate(names) if name in words]
+        matches = [name for name in header if name.strip().lower() in words]
         if len(matches) != 1:
             raise ResponsesError(
                 f"{path}, line 1: {len(matches)} columns for the {field}, expected one, named {' or '.join(words)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.banks.items import is_item_id
-from pytest_adaptive_eval.banks.rows import TableRecord, read_records, suffix_of
+from pytest_adaptive_eval.banks.rows import load_file, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
@@ -22,10 +22,6 @@ from pytest_adaptive_eval.text import counted
 
 #: Value of ``ids`` that joins by the text of the question.
 QUESTION = "question"
-#: General patterns that are tried for a proposal, the strictest first.
-_PATTERNS = (r"[^:]*:(.*)", r".*[:/|#](.*)", r"[^/]*/(.*)", r"[^_]*_(.*)", r"[^.]*\.(.*)", r".*?(\d+)")
-#: Prefixes of ids that are tried.
-_PREFIXES = 20
 
 
 def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> tuple[Responses, int]:
@@ -60,12 +56,14 @@ def _with_names(responses: Responses, columns: Sequence[int], names: Sequence[st
     """Return the responses to the items at some positions, under other names."""
     by_name = {name: responses.items[column] for column, name in zip(columns, names, strict=True)}
     questions = {name: responses.questions[old] for name, old in by_name.items() if old in responses.questions}
+    replies = {name: responses.replies[old] for name, old in by_name.items() if old in responses.replies}
     positions = np.asarray(columns, int)
     return replace(
         responses,
         items=tuple(names),
         scores=responses.scores[:, positions],
         questions=questions,
+        replies=replies,
         administered=None if responses.administered is None else responses.administered[:, positions],
     )
 
@@ -81,66 +79,40 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
     if any(ids in question.names for question in questions.values()):
         return lambda name: questions[name].names.get(ids) if name in questions else None
     if "(" in ids:
-        try:
-            pattern = re.compile(ids)
-        except re.error as error:
-            raise ResponsesError(f"--ids {ids!r:.80} is no regular expression ({error})") from None
-        if not pattern.groups:
-            raise ResponsesError(f"--ids {ids!r:.80} has no group; put the part of the id that is kept in parentheses")
+        pattern = _pattern(ids)
         return lambda name: match[1] if (match := pattern.fullmatch(name)) else None
     return lambda name: name.removeprefix(ids) if name.startswith(ids) else None
 
 
+def _pattern(ids: str) -> re.Pattern[str]:
+    """Return a regular expression with a group."""
+    try:
+        pattern = re.compile(ids)
+    except re.error as error:
+        raise ResponsesError(f"--ids {ids!r:.80} is no regular expression ({error})") from None
+    if not pattern.groups:
+        raise ResponsesError(f"--ids {ids!r:.80} has no group; put the part of the id that is kept in parentheses")
+    return pattern
+
+
 def _read_pairs(path: Path) -> dict[str, str]:
-    """Return the other id of each id in a file of two columns, or an object or objects of two values."""
+    """Return the other id of each id in a table of two columns, or an object of JSON."""
     pairs: dict[str, str] = {}
     try:
-        if suffix_of(path) in (".csv", ".tsv", ".xlsx"):  # a header may stand first
-            rows = [(f"{path}, line {line}", row) for line, row in read_rows(path)]
-        else:
-            rows = [(each.where, _pair(each)) for each in read_records(path)]
+        rows = list(load_file(path).items() if path.suffix == ".json" else (row for _, row in read_rows(path)))
     except OSError as error:
         raise ResponsesError(f"{path}: cannot be read: {error.strerror or error}; check the path of --ids") from None
-    for where, row in rows:
+    for number, row in enumerate(rows, 1):
         if len(row) != 2:
-            raise ResponsesError(f"{where}: {len(row)} cells, expected the id in the log and the other id")
-        old, new = row[0].strip(), row[1].strip()
+            raise ResponsesError(f"{path}, row {number}: {len(row)} cells, expected the id in the log and the other id")
+        old, new = (str(cell).strip() for cell in row)
         if pairs.setdefault(old, new) != new:
-            raise ResponsesError(f"{where}: {old!r:.80} stands twice with different ids; keep one row")
+            raise ResponsesError(f"{path}, row {number}: duplicate key {old!r:.80} with different ids; keep one row")
     return pairs
-
-
-def _pair(record: TableRecord) -> list[str]:
-    value = record.names["value"]
-    if isinstance(value, str | int):
-        return [str(record.names["key"]), str(value)]
-    return [str(each) for each in record.data.values()]
 
 
 def _folded(text: str) -> str:
     return " ".join(text.split())
-
-
-def propose_ids(responses: Responses, items: Sequence[Item]) -> tuple[str, int]:
-    """Return the value of ``ids`` under which most items of the logs are in `items`, and how many are."""
-    bank_ids = {item.id for item in items}
-    best = "", sum(item in bank_ids for item in responses.items)
-    for ids in _candidates(responses):
-        rename = _renamer(responses, ids, items)
-        matches = Counter(name for item in responses.items if (name := rename(item)) in bank_ids)
-        if len(matches) > best[1] and len(matches) == matches.total():
-            best = ids, len(matches)
-    return best
-
-
-def _candidates(responses: Responses) -> Iterator[str]:
-    """Yield values of ``ids`` that may turn ids of the logs into ids of the bank, such as a pattern of a prefix."""
-    prefixes = Counter(item[: item.index(":") + 1] for item in responses.items if ":" in item)
-    for prefix, _ in prefixes.most_common(_PREFIXES):
-        yield f"{re.escape(prefix)}(.*)"
-    yield from dict.fromkeys(name for question in responses.questions.values() for name in question.names)
-    yield QUESTION
-    yield from _PATTERNS
 
 
 def with_item_ids(responses: Responses, note: Callable[[str], Any]) -> Responses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,23 @@ from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Reply, Responses
 from pytest_adaptive_eval.text import counted
 
 #: Replies that a grader is tried on, for each group of items.
 _TRIED = 400
 #: Share of the answers on which a grader must agree with the logged scores; below it the note warns.
 _AGREEING = 0.9
+#: Graders by the form of the right answers, the likeliest first.
+_GRADERS = {"letter": ("choice", "exact"), "number": ("numeric", "exact"), "text": ("exact", "contains")}
 _DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
+
+
+def inner(data: Any, *keys: str) -> Any:
+    """Return the value under keys, each within the object before; None if there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
 
 
 def texts(value: Any) -> tuple[str, ...]:
@@ -114,8 +123,8 @@ def grade_reply(values: Mapping[str, Any], items: Mapping[str, Item] | None) -> 
     answers = _answers(target, question.choices)
     if not answers:
         return None
-    grader = next(iter(_candidates([replace(question, answers=answers)])))
-    return _graded(_item("q", replace(question, answers=answers), grader, (), ""), text)
+    question = replace(question, answers=answers)
+    return _graded(_item("q", question, _candidates(question)[0], (), ""), text)
 
 
 def _graded(item: Item | None, text: str) -> float | None:
@@ -134,21 +143,20 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
         folder: Exists; images are written to it.
         note: Called with sentences on graders and on what is left out.
     """
-    groups: dict[str, list[str]] = {}
-    for item, question in responses.questions.items():
-        kind = f"{len(question.choices) > 0}{_form(question.answers)}"
-        groups.setdefault(f"{item.partition(':')[0] if ':' in item else ''}\0{kind}", []).append(item)
+    groups: dict[tuple[str, bool, str], dict[str, LoggedQuestion]] = {}
+    left_out: Counter[str] = Counter()
+    for name, question in responses.questions.items():
+        if not question.answers:
+            left_out["without a right answer"] += 1
+        elif question.choices and len(question.answers) > 1:
+            left_out["with several right choices"] += 1
+        else:
+            task = name.partition(":")[0] if ":" in name else ""
+            groups.setdefault((task, bool(question.choices), _form(question.answers)), {})[name] = question
     items: list[Item] = []
     store = ImageStore(folder, [])
-    left_out: Counter[str] = Counter()
-    for names in groups.values():
-        answered = {name: responses.questions[name] for name in names if responses.questions[name].answers}
-        left_out["without a right answer"] += len(names) - len(answered)
-        questions = {name: each for name, each in answered.items() if not (each.choices and len(each.answers) > 1)}
-        left_out["with several right choices"] += len(answered) - len(questions)
-        if not questions:
-            continue
-        grader = _choose_grader(questions, note)
+    for questions in groups.values():
+        grader = _choose_grader(questions, responses.replies, note)
         for name, question in questions.items():
             try:
                 images = [store.add(_content(image)) for image in question.images]
@@ -157,8 +165,7 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
                 reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
                 left_out[f"with a question that cannot be asked ({reason:.120})"] += 1
     for reason, count in left_out.items():
-        if count:
-            note(f"left out: {counted(count, 'item')} {reason}")
+        note(f"left out: {counted(count, 'item')} {reason}")
     return items
 
 
@@ -171,42 +178,33 @@ def _form(answers: Sequence[str]) -> str:
     return "text"
 
 
-def _candidates(questions: Iterable[LoggedQuestion]) -> list[str]:
+def _candidates(question: LoggedQuestion) -> tuple[str, ...]:
     """Return the graders that may grade questions of one form, the likeliest first."""
-    first = next(iter(questions))
-    if first.choices:
-        return ["choice"]
-    return {"letter": ["choice", "exact"], "number": ["numeric", "exact"], "text": ["exact", "contains"]}[
-        _form(first.answers)
-    ]
+    return ("choice",) if question.choices else _GRADERS[_form(question.answers)]
 
 
-def _choose_grader(questions: Mapping[str, LoggedQuestion], note: Callable[[str], object]) -> str:
+def _choose_grader(
+    questions: Mapping[str, LoggedQuestion], replies: Mapping[str, Sequence[Reply]], note: Callable[[str], object]
+) -> str:
     """Return the grader that agrees best with the logged scores of the replies."""
-    candidates = _candidates(questions.values())
-    tried = [
-        (question, text, score)
-        for question in questions.values()
-        for text, score in question.replies
-        if score in (0.0, 1.0)
-    ][:_TRIED]
+    first, question = next(iter(questions.items()))
+    tried = [(questions[name], reply) for name in questions for reply in replies.get(name, ())]
+    tried = [(asked, reply) for asked, reply in tried if reply.score in (0.0, 1.0)][:_TRIED]
+    candidates = _candidates(question)
     agreed = {grader: sum(_agrees(*each, grader) for each in tried) for grader in candidates}
     best = max(candidates, key=lambda grader: agreed[grader])
-    first = next(iter(questions))
     about = f"{counted(len(questions), 'item')} such as {first!r:.60}: grader {best}"
-    if tried:
-        warning = "" if agreed[best] >= _AGREEING * len(tried) else "; check it before the bank is asked"
-        note(
-            f"{about}, which agrees with the logged score of {agreed[best]} of {counted(len(tried), 'answer')}{warning}"
-        )
-    else:
+    if not tried:
         note(f"{about}; the logs hold no answers to check it on")
+        return best
+    warning = "" if agreed[best] >= _AGREEING * len(tried) else "; check it before the bank is asked"
+    note(f"{about}, which agrees with the logged score of {agreed[best]} of {counted(len(tried), 'answer')}{warning}")
     return best
 
 
-def _agrees(question: LoggedQuestion, text: str, score: float, grader: str) -> bool:
+def _agrees(question: LoggedQuestion, reply: Reply, grader: str) -> bool:
     try:
-        return _graded(_item("q", replace(question, images=()), grader, (), ""), text) == score
+        return _graded(_item("q", replace(question, images=()), grader, (), ""), reply.text) == reply.score
     except BankError:
         return False
 
@@ -228,11 +226,7 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
 
 
 def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
-    """Return grader and answers of an item; several, with one that is a word of the text, become a pattern."""
-    first = question.answers[0].strip()
-    if len(question.answers) == 1 or question.choices:
-        return {"grader": grader, "answer": first.strip("()") if _form(question.answers) == "letter" else first}
-    if grader != "contains":
-        return {"grader": grader, "answer": [answer.strip() for answer in question.answers]}
-    accepted = "|".join(re.escape(answer.strip()) for answer in question.answers)
-    return {"grader": "regex", "answer": rf"(?i)(?<!\w)(?:{accepted})(?!\w)"}
+    """Return grader and answers of an item; a letter stands without parentheses."""
+    marks = "() \n" if _form(question.answers) == "letter" else None
+    answers = [answer.strip(marks) for answer in question.answers]
+    return {"grader": grader, "answer": answers if len(answers) > 1 and not question.choices else answers[0]}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
@@ -48,6 +46,7 @@ def read_responses(
     families: str | os.PathLike[str] | None = None,
     mapping: ResponseMapping | None = None,
     items: Mapping[str, Item] | None = None,
+    texts: bool = False,
     note: Callable[[str], object] = lambda _: None,
 ) -> Responses:
     """Read what models answered, from a file or a folder of an evaluation tool.
@@ -63,6 +62,7 @@ def read_responses(
         families: A CSV ``subject,family``: training runs or model families.
         mapping: Expressions for the fields of a response, for rows of any other tool.
         items: One's own items by id in the log, which grade answers without a score; with a mapping.
+        texts: Whether all answers are kept as texts in `Responses.replies`, and not a few of each item.
 
     Returns:
         A missing score is NaN; an error is never a wrong answer.
@@ -82,17 +82,12 @@ def read_responses(
         _check_settings(
             source, reader, {"orientation": orientation, "metric": metric, "filter": filter, "mapping": mapping}
         )
-        responses = reader.read(source, ReadSettings(orientation, metric, filter, note, mapping, items))
+        responses = reader.read(source, ReadSettings(orientation, metric, filter, note, mapping, items, texts))
         return with_families(responses, Path(families)) if families is not None else responses
     except OSError as error:
         raise ResponsesError(
             f"{error.filename or source}: cannot be read: {error.strerror or error}; check the path and the rights"
         ) from error
-
-
-def is_responses(path: Path) -> bool:
-    """Return whether a file is of a format that is made for responses alone, unlike a table in CSV."""
-    return any(reader.recognises(path) for reader in FORMATS.values() if reader.generality == 0)
 
 
 def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, object]) -> None:
@@ -108,38 +103,24 @@ def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str,
 
 def _recognise(path: Path) -> ResponseReader:
     """Return the least general reader that recognises a file, or any file in a folder."""
+    if path.is_dir() and is_bank(path):
+        raise ResponsesError(f"{path} is a bank, which holds questions and parameters; give the responses to it")
+    files, readers = [path], list(FORMATS.values())
     if path.is_dir():
-        if is_bank(path):
-            raise ResponsesError(f"{path} is a bank, which holds questions and parameters; give the responses to it")
-        files, readers = files_of(path), [reader for reader in FORMATS.values() if reader.folders]
+        files, readers = files_of(path), [reader for reader in readers if reader.folders]
     else:
         _refuse_binary(path)
-        files, readers = [path], list(FORMATS.values())
-    if matching := _least_general(path, files, readers):
-        return matching
-    # sums by task, as lm-evaluation-harness writes them beside its samples
-    sums = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
-    if summed := next((file for file in files if _suffix(file) == ".json" and sums.match(head(file))), None):
-        raise ResponsesError(
-            f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
-            "with --log_samples and give the folder of samples_*.jsonl"
-        )
-    error = _unsupported_folder(path, files) if path.is_dir() else _unsupported_file(path)
-    proposal = propose(path)
-    raise ResponsesError(f"{error}. {proposal}") if proposal else error
-
-
-def _least_general(path: Path, files: Sequence[Path], readers: Sequence[ResponseReader]) -> ResponseReader | None:
-    """Return the least general of the readers that recognise one of the files; refuse two that are as general."""
-    generality = attrgetter("generality")
-    for _, group in groupby(sorted(readers, key=generality), key=generality):
-        matching = [reader for reader in group if any(map(reader.recognises, files))]
-        if len(matching) > 1:
-            names = " and ".join(reader.name for reader in matching)
-            raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
-        if matching:
-            return matching[0]
-    return None
+    least: dict[int, list[ResponseReader]] = {}
+    for reader in readers:
+        if any(map(reader.recognises, files)):
+            least.setdefault(reader.generality, []).append(reader)
+    if not least:
+        raise _unsupported(path, files)
+    matching = least[min(least)]
+    if len(matching) > 1:
+        names = " and ".join(reader.name for reader in matching)
+        raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
+    return matching[0]
 
 
 def _refuse_binary(path: Path) -> None:
@@ -158,38 +139,32 @@ def _suffix(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _unsupported_folder(path: Path, files: list[Path]) -> ResponsesError:
-    """Return the error for a folder without a file of any format."""
-    counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
-    contents = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
-    expected = ", or ".join(reader.content for reader in FORMATS.values() if reader.folders)
-    single = " or ".join(name for name, reader in FORMATS.items() if not reader.folders)
-    tables = [file for file in files if _suffix(file) in (".csv", ".jsonl")]
-    own = f", such as {tables[0]}" if tables else ""
-    return ResponsesError(
-        f"{path} holds {contents}; expected {expected}. A file of {single} is given by its own path{own}"
-    )
-
-
-def _unsupported_file(path: Path) -> ResponsesError:
-    """Return the error for a file of no format, with what it resembles."""
-    if _suffix(path) == ".jsonl":
+def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
+    """Return the error for files of no format, with what they hold."""
+    # sums by task, as lm-evaluation-harness writes them beside its samples
+    sums = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
+    if summed := next((file for file in files if _suffix(file) == ".json" and sums.match(head(file))), None):
         return ResponsesError(
-            f"{path} {_describe_lines(path)}; expected {', or '.join(reader.content for reader in FORMATS.values())}; "
-            f"or {_CSV}"
+            f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
+            "with --log_samples and give the folder of samples_*.jsonl"
         )
+    expected = ", ".join(reader.content for reader in FORMATS.values())
+    if path.is_dir():
+        counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
+        holds = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
+        return ResponsesError(f"{path} holds {holds}; expected {expected}; rows of a table are given by their own file")
+    proposal = propose(path)
     return ResponsesError(
-        f"{path}: neither its name nor its beginning says a format; give format: {', '.join(FORMATS)}; or {_CSV}"
+        f"{path}{_contents(path)}; expected {expected}; or {_CSV}{'. ' if proposal else ''}{proposal}"
     )
 
 
-def _describe_lines(path: Path) -> str:
-    """Return what JSON lines of no format hold, by the keys of the first line."""
-    try:
-        keys = set(next(json_lines(path))[1])
-    except StopIteration:
-        return "holds no objects"
+def _contents(path: Path) -> str:
+    """Return what a file of no format holds, by the keys of the first line."""
+    if _suffix(path) != ".jsonl":
+        return ": neither its name nor its beginning says a format"
+    _, first = next(json_lines(path), ("", {}))
     for other_keys, description in _OTHER_LINES:
-        if "id" in keys and keys & other_keys:
-            return description
-    return f"has objects with the keys {', '.join(sorted(keys)[:6])}"
+        if "id" in first and first.keys() & other_keys:
+            return f" {description}"
+    return f" has objects with the keys {', '.join(sorted(first)[:6])}" if first else " holds no objects"

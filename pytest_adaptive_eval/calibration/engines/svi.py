@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
-from pytest_adaptive_eval.calibration.engines.variational import checked
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
-from pytest_adaptive_eval.checks import check_count
-from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
+from pytest_adaptive_eval.errors import EstimationError, UsageError
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Latent variables of each model, in the order in which they are drawn.
@@ -75,24 +73,6 @@ class SVISettings:
     evaluations: int = 1 << 24
     tolerance: float = 1e-4
     device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        if self.difficulty_prior not in ("variance", "sd"):
-            raise ConfigError(f"difficulty_prior is {self.difficulty_prior!r}, expected 'variance' or 'sd'")
-        positive = (
-            *("prior_scale", "log_slope_sd", "initial_ability_sd", "initial_difficulty_sd"),
-            *("learning_rate", "tolerance"),
-        )
-        for name in positive:
-            if not 0 < getattr(self, name) < math.inf:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a finite number above 0")
-        mean, sd = self.guess_prior
-        if not (math.isfinite(mean) and 0 < sd < math.inf):
-            raise ConfigError(f"guess_prior is {self.guess_prior!r}, expected a finite mean and a finite sd above 0")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"betas is {self.betas!r}, expected two rates of at least 0 and below 1")
-        for name in ("guess_steps", "batch", "particles", "steps", "window", "evaluations"):
-            check_count(name, getattr(self, name), least=int(name != "guess_steps"))
 
     @property
     def difficulty_sd(self) -> float:
@@ -174,15 +154,11 @@ def fit_svi(
         progress: Takes the step and the ELBO at the end of each window.
 
     Raises:
-        EstimationError: Fewer than two subjects, a score outside [0, 1], a subject or item without one, or a rate of
-            learning at which nothing finite comes out.
-        ConfigError: The model is unknown.
+        EstimationError: A rate of learning at which nothing finite comes out.
         UsageError: Pyro is not installed.
     """
     settings = SVISettings() if settings is None else settings
-    if model not in LATENTS:
-        raise ConfigError(f"model is {model!r}, expected '1pl', '2pl' or '3pl'")
-    responses = checked(scores)
+    responses = np.asarray(scores, dtype=np.float64)
     with _pyro(settings.device, seed):
         program = MeanField(
             responses,
@@ -246,6 +222,13 @@ class _State:
         self.window = (count + 1, now)
         self.steps += 1
 
+    def end_window(self, elbo: float) -> None:
+        """Keep the parameters of the window if its ELBO is the highest."""
+        parameters = self.average()
+        if elbo > self.highest or len(parameters) > len(self.best):
+            self.highest, self.best = elbo, parameters
+        self.elbo.append(elbo)
+
 
 def _fit(program: MeanField, model: str, settings: SVISettings, seed: int, progress: Progress | None) -> SVIFit:
     """Run `fit_svi` within its own store."""
@@ -261,20 +244,18 @@ def _fit(program: MeanField, model: str, settings: SVISettings, seed: int, progr
             for _ in range(min(settings.window, settings.steps - state.steps)):
                 program.step(next(batches))
                 state.add(program.parameters())
-            parameters = state.average()
-            elbo = program.elbo(parameters, seed)
+            elbo = program.elbo(state.average(), seed)
             if not math.isfinite(elbo):
                 raise EstimationError(
                     f"after {state.steps} steps the ELBO is {elbo}: use a learning_rate below "
                     f"{settings.learning_rate:g}"
                 )
-            if elbo > state.highest or len(parameters) > len(state.best):
-                state.highest, state.best = elbo, parameters
-            state.elbo.append(elbo)
+            state.end_window(elbo)
             if state.steps >= settled:
                 converged = abs(elbo - state.elbo[-2]) < settings.tolerance * abs(elbo)
             if progress is not None:
                 progress(state.steps, elbo)
+        parameters = state.average()
     except KeyboardInterrupt:
         interrupted, converged = True, False
         parameters = state.best or state.average() or program.parameters()

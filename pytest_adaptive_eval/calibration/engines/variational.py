@@ -79,20 +79,6 @@ class Fit:
         return np.asarray(self.guess + (1.0 - self.guess) / (1.0 + np.exp(-z)))
 
 
-def checked(responses: ArrayLike) -> Array:
-    """Return responses (S, n) as numbers, NaN where missing; raise EstimationError if they allow no fit."""
-    scores = np.asarray(responses, dtype=np.float64)
-    if scores.ndim != 2 or len(scores) < 2:
-        raise EstimationError(f"responses have shape {scores.shape}; at least two subjects (rows) are needed")
-    observed = ~np.isnan(scores)
-    if not ((scores[observed] >= 0) & (scores[observed] <= 1)).all():
-        raise EstimationError("a response is outside [0, 1]; give scores in [0, 1], and NaN where one is missing")
-    for axis, name in ((1, "subject"), (0, "item")):
-        if not (answered := observed.any(axis=axis)).all():
-            raise EstimationError(f"{name} number {int(answered.argmin())} has no response at all; leave it out")
-    return scores
-
-
 def fit_map(
     responses: ArrayLike,
     *,
@@ -109,8 +95,8 @@ def fit_map(
     """Fit items to responses.
 
     Args:
-        responses: Shape (S, n). Scores in [0, 1]; NaN where missing. A fraction r counts as r right and 1 - r wrong
-            answers.
+        responses: Shape (S, n). Scores in [0, 1]; NaN where missing, but not for a whole row or column. A fraction r
+            counts as r right and 1 - r wrong answers.
         model: ``1pl`` has one slope for all items. The bound biases the guessing parameters of ``3pl`` downwards, by a
             quarter to a half with thousands of subjects.
         dimensions: D, for ``mirt`` (default 4); the others have one. Too many do no harm, because the prior of a
@@ -127,11 +113,10 @@ def fit_map(
             learning it.
 
     Raises:
-        EstimationError: See `checked`; or an unknown model, dimensions that it does not have, or a start of other items
-            or dimensions.
+        EstimationError: Dimensions that the model does not have, or too few subjects for them.
     """
-    scores = checked(responses)
-    D = _checked_dimensions(scores, model, dimensions, start)
+    scores = np.asarray(responses, dtype=np.float64)
+    D = _dimensions(scores, model, dimensions)
     state = _State(scores, model, D, device, start, weights)
     if slope_scale is not None:
         state.scale_slopes(slope_scale)
@@ -158,20 +143,14 @@ def fit_map(
     return state.result(converged(), interrupted, iteration, change, gradient)
 
 
-def _checked_dimensions(scores: Array, model: str, dimensions: int | None, start: Fit | None) -> int:
+def _dimensions(scores: Array, model: str, dimensions: int | None) -> int:
     """Return the number of dimensions of a fit that is possible."""
-    models = [name for name in MODELS if name != "2pl-shrunk"]  # which is a fit of 2pl by `slope_scale`
-    if model not in models:
-        raise EstimationError(f"model is {model!r}, expected one of {', '.join(models)}")
     D = (DIMENSIONS if model == "mirt" else 1) if dimensions is None else dimensions
     if D < 1 or (model != "mirt" and D != 1) or len(scores) <= D:
         raise EstimationError(
             f"{D} dimensions with model {model!r} and {len(scores)} subjects: only mirt has more than one dimension, "
             "and there must be more subjects than dimensions"
         )
-    shape = (scores.shape[1], D)
-    if start is not None and start.discrimination.shape != shape:
-        raise EstimationError(f"the start has slopes of shape {start.discrimination.shape}, this fit {shape}")
     return D
 
 

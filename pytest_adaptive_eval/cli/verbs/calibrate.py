@@ -46,27 +46,23 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: VerbParser) -> None:
-    add_responses_argument(
-        parser, "responses: a file or folder of logs of another tool, a CSV, a py-irt JSONL, or recorded runs"
-    )
+    add_responses_argument(parser, "logs of another tool, a CSV, a py-irt JSONL, or recorded runs")
     add = parser.add_argument_group("bank").add_argument
-    add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
-    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; by default the texts in the logs")
+    add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; else only checks")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; else those of the logs")
     add_ids_argument(add, "--items")
-    text = "write the questions of the logs without parameters, for uniform draws; one log is enough"
+    text = "write the questions alone, for uniform draws"
     add("--uncalibrated", action="store_true", help=text)
-    add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
+    add("--force", action="store_true", help="write a refused bank too, marked untrusted")
     add("--replace", action="store_true", help="replace a bank that is in place")
-    text = "check these published parameters instead of a fit: JSON lines, JSON or CSV, of py-irt, mirt and others"
+    text = "check these published parameters (JSON lines) instead of a fit"
     add("--parameters", metavar="FILE", type=Path, help=text)
-    add = parser.add_argument_group("conformal intervals").add_argument
-    text = "policies to replay, separated by commas, or none (%(default)s)"
+    text = "policies of the replays, separated by commas, or none (%(default)s)"
     add("--policy", metavar="NAMES", default="estimate,decide", help=text)
-    add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="budgets to replay them at (%(default)s)")
-    add = parser.add_argument_group("image and text").add_argument
-    text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
+    add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="their budgets (%(default)s)")
+    text = "fit M2- or M3-IRT as well: the responses are in formats, with and without image or text"
     add("--formats", choices=("m2", "m3"), help=text)
-    text = "with --formats: write the abilities of the subjects by part to a CSV, and print them"
+    text = "with --formats: abilities of the subjects by part"
     add("--abilities", metavar="FILE.csv", type=Path, help=text)
     add_fit_arguments(parser)
     add_reading_arguments(parser, lambda: CalibrateTable)
@@ -113,7 +109,7 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     parameters = choice = None
     firsts = copies(responses)
     if options.parameters is not None:
-        parameters = read_parameters(options.parameters, responses.items, screen.note)
+        parameters = read_parameters(options.parameters, responses.items)
     else:
         recipe, choice = with_chosen_model(options, recipe, responses, firsts)
     built = calibrate(

@@ -81,7 +81,7 @@ def _row(record: RunRecord, evaluation: EvaluationRecord) -> dict[str, Any]:
     from pytest_adaptive_eval.records.repetitions import ladder_of
 
     row = {"run": record.run, "started": record.started, **evaluation.to_json()}
-    row |= {name: value for name in ("rescored_from", "merged") if (value := getattr(record, name))}
+    row |= {"merged": record.merged} if record.merged else {}
     ladder = ladder_of(evaluation)
     return {**row, "climb": str(ladder)} if ladder else row
 

@@ -122,7 +122,10 @@ def _example(*, answered: bool) -> dict[str, str]:
         questions.append({"id": f"sum-{n + 1}", "prompt": prompt, "answer": str(a + b), "grader": "numeric"})
         answers.append({"id": f"sum-{n + 1}", "text": str(a + b + (n % 8 == 7))})
     tables = {"questions.jsonl": questions, **({"answers.jsonl": answers} if answered else {})}
-    return {name: "".join(json.dumps(row) + "\n" for row in rows) for name, rows in tables.items()}
+    files = {}
+    for name, rows in tables.items():
+        files[name] = "".join(json.dumps(row) + "\n" for row in rows)
+    return files
 
 
 REGISTERED = (

@@ -64,31 +64,17 @@ def _run(options: argparse.Namespace) -> int:
         raise ConfigError("--export: a kind is given twice; give each once")
     writes = {f"--{name}": getattr(options, name) for name in ("html", "markdown", "comment", "junit")}
     writes |= {f"--export {kind}": path for kind, path in exports.items()}
-    try:
-        record = open_run(options.run, options.source, writes)
-    except AdaptiveEvalError:
-        if options.github:  # no outputs would read as success
-            from pytest_adaptive_eval.reports.github import write_failure
-
-            write_failure(os.environ, put)
-        raise
+    record = _open(options, writes)
     paths = bank_paths(options, record)
     spare(writes, [*paths.values(), *named_paths(record)])
     series, alarms = _trend(record, options.source)
     try:
         banks: Mapping[str, ItemBank] = {}
         if options.html or options.markdown or options.comment or options.github:
-            from pytest_adaptive_eval.evaluation import recorded_banks
-
-            banks = recorded_banks(
-                record, [Path.cwd()], paths, unread=lambda error: screen.note(f"shown without questions: {error}")
-            )
+            banks = _banks(record, paths)
         _write(options, record, banks, series, alarms)
         for kind, path in exports.items():
             _export(record, kind, path)
-        others = [evaluation.name for evaluation in record.evaluations if not evaluation.is_interview]
-        if "responses" in exports and others:
-            screen.note(f"answers to items leave out {', '.join(others)}: see the record")
     finally:  # the run is shown even if a file cannot be written
         show(record)
         if options.github:
@@ -98,6 +84,28 @@ def _run(options: argparse.Namespace) -> int:
     if not options.exit_code:
         return PASSED
     return NOT_PASSED if record.exit_status is None else record.exit_status
+
+
+def _open(options: argparse.Namespace, writes: Mapping[str, Path | None]) -> RunRecord:
+    """Return the record; tell GitHub's outputs if it cannot be read, since none would read as success."""
+    try:
+        return open_run(options.run, options.source, writes)
+    except AdaptiveEvalError:
+        if options.github:
+            from pytest_adaptive_eval.reports.github import write_failure
+
+            write_failure(os.environ, put)
+        raise
+
+
+def _banks(record: RunRecord, paths: Mapping[str, Path]) -> Mapping[str, ItemBank]:
+    """Return the banks at hand by evaluation; a bank that cannot be read is a note."""
+    from pytest_adaptive_eval.evaluation import recorded_banks
+
+    def unread(error: Exception) -> None:
+        screen.note(f"shown without questions: {error}")
+
+    return recorded_banks(record, [Path.cwd()], paths, unread=unread)
 
 
 def _write(
@@ -178,6 +186,9 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
             form = "csv" if path.suffix.lower() == ".csv" else "jsonl"
             rows = service("write_export", "exports")(record, path, form)
             screen.note(f"answers: {path}, {counted(rows, 'row')}")
+            others = [evaluation.name for evaluation in record.evaluations if not evaluation.is_interview]
+            if others:
+                screen.note(f"answers to items leave out {', '.join(others)}: see the record")
 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:

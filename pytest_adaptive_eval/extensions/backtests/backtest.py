@@ -232,15 +232,16 @@ def backtest(
     scores, train = responses.scores[split.test], responses.scores[split.train]
     calibrating = replace(responses.of(split.train), weights=None)
     calibrating = replace(calibrating, weights=effective_weights(calibrating))
-    seeds = [seed + zlib.crc32(name.encode()) for name in (responses.subjects[s] for s in split.test)]
+    seeds = [seed + zlib.crc32(responses.subjects[s].encode()) for s in split.test]
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
     banks = _Banks(calibrating, list(counts.values()), seed, tuple(categories))
     result = Backtest(n, counts, {}, 1, confidence)
+    some_assisted = any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
     for contender in contenders:
         fit = _bank_recipe(contender, recipe)
-        assisted = fit == recipe and any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
+        assisted = fit == recipe and some_assisted
         bank = banks.of_all(fit, assisted)
         policies = []
         for count in counts.values():
@@ -348,10 +349,17 @@ def _valid_intervals(
     half = (1.0 + confidence) / 2.0  # both methods at half the error each
     if table.families < subjects_needed(half):
         return {**intervals, "combined": intervals["design-based"]}
-    both = []
     furthest = uniform_half_width(accuracy, asked, n, half).tolist()
+    return {**intervals, "combined": _combined(session, table, centres, furthest, half)}
+
+
+def _combined(
+    session: Session, table: Conformal, centres: Sequence[tuple[float, float]], furthest: Sequence[float], half: float
+) -> list[Interval]:
+    """Return the intervals of both methods together, each with the confidence `half`."""
+    both = []
     for s, (centre, width) in enumerate(centres):
         by_design = interval_of_draws(session.log(s), half)
         # None where they contradict each other; the design-based one then holds alone
         both.append(combined(by_design, table.interval(centre, width, half, furthest[s])) or by_design)
-    return {**intervals, "combined": both}
+    return both

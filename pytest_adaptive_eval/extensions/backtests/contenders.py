@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from pytest_adaptive_eval.calibration.subsets import evolved, item_total
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import (
     FixedForm,
@@ -23,7 +22,6 @@ from pytest_adaptive_eval.cat.selectors import (
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.irt.estimation import PseudoItems
-from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array
 
 #: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
@@ -64,23 +62,11 @@ class AutoJudgerMaker:
         return Policy(AutoJudger(points, responses=train, seed=seed, **self.settings), 0.0)
 
 
-def _form(order: Sequence[int]) -> Policy:
-    return Policy(FixedForm(tuple(order)), 0.0)
-
-
 def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
     points = response_factors(train) if embeddings is None else embeddings
     chosen = clusters(points, count, seed).items
     others = np.setdiff1d(np.arange(len(points)), chosen)[: count - len(chosen)]
-    return _form([*chosen.tolist(), *others.tolist()])
-
-
-def _item_total_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
-    return _form(tie_ranks(-item_total(train)).argsort(kind="stable")[:count].tolist())
-
-
-def _evolved_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
-    return _form(evolved(train, count, np.random.default_rng(seed)).tolist())
+    return Policy(FixedForm((*chosen.tolist(), *others.tolist())), 0.0)
 
 
 def _mean(name: str, policy: Policy | PolicyMaker, summary: str) -> Contender:
@@ -109,8 +95,6 @@ CONTENDERS: Mapping[str, Contender] = {
         _projected("random-projected", "bank", _UNIFORM, "uniform draws, projected by the model of --model"),
         _mean("stratified", Policy(Stratified(), 0.0), "equal numbers a category"),
         _mean("cluster", _cluster_form, "an item a cluster of response patterns"),
-        _mean("item-total", _item_total_form, "items that go with the total"),
-        _mean("flasheval", _evolved_form, "evolutionary search (FlashEval)"),
         _projected("form", "bank", POLICIES["form"], "the policy form: the same items for everybody"),
         _by_ability("nearest-difficulty", _NEAREST, "difficulty nearest to the ability (as in AutoJudger)"),
         _projected("maximum-information", "2pl", _MOST_INFORMATION, "2PL, most information"),

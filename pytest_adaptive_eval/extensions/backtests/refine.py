@@ -9,7 +9,7 @@ its classes are genuine and its gain is significant, is a *shortcut* if neither 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -165,10 +165,11 @@ def refine(
     """
     modalities = responses.modalities
     scores, full = responses.scores, modalities.fullest
-    if len(responses.subjects) < 2:
-        raise ResponsesError(f"{responses.source}: one subject: give the responses of at least two, better of twenty")
-    if low.all():
-        raise ResponsesError(f"{responses.source}: every item is marked as of low quality; give the originals as well")
+    if len(responses.subjects) < 2 or low.all():
+        raise ResponsesError(
+            f"{responses.source}: expected the responses of at least two subjects, better of twenty, and to originals "
+            "besides the items that are marked as of low quality"
+        )
 
     def tick(bound: float, step: int, loss: float) -> None:
         progress(f"fitting {form}, q {bound:g}, step {step}, held-out loss {loss:.4f}")
@@ -191,8 +192,8 @@ def refine(
         right = np.nansum(scores, axis=0) / (~np.isnan(scores)).sum(axis=0)
     findings = []
     for i, item in enumerate(responses.items):
-        looks = "genuine" if needs[i] else "shortcut" if shortcut[i] else "unclear"
-        reason = "kept" if kept_items[i] else "low quality" if low[i] else "redundant" if needs[i] else looks
+        looks = _first_true({"genuine": needs[i], "shortcut": shortcut[i]}, "unclear")
+        reason = _first_true({"kept": kept_items[i], "low quality": low[i], "redundant": needs[i]}, looks)
         smaller, figures = modalities.formats[instead[i]], (float(gain[i]), float(error[i]), float(quality.gain[i]))
         findings.append(
             ItemFinding(
@@ -215,6 +216,11 @@ def refine(
     if not fit.converged:
         warnings.insert(0, "the fit did not converge: what it gives the items is not settled")
     return Refinement(tuple(findings), fit, ranking, by_chance, moved, separations, tuple(warnings))
+
+
+def _first_true(names: Mapping[str, Any], default: str) -> str:
+    """Return the first name that holds, else the default."""
+    return next((name for name, holds in names.items() if holds), default)
 
 
 def _most_informative(fit: MultimodalFit, candidates: Bools, size: int) -> Bools:

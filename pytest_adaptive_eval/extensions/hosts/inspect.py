@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import Evaluation
 from pytest_adaptive_eval.evaluation.spec import Settings
 from pytest_adaptive_eval.evaluation.toml import TomlEval, read_toml
 from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Status
 
 if TYPE_CHECKING:
@@ -67,19 +69,7 @@ class GateStopping:
         """
         import anyio
 
-        if epochs != 1:
-            raise ConfigError(f"the task has {epochs} epochs, and gates are decided on one: set epochs=1")
-        config = task.config
-        if config.max_samples is None or config.max_samples < len(samples):
-            raise ConfigError(
-                f"max_samples is {config.max_samples}, and samples wait until they are drawn: set max_samples="
-                f"{len(samples)} (max_connections limits the requests)"
-            )
-        if config.fail_on_error not in (None, True) and not config.score_on_error:
-            raise ConfigError(
-                f"fail_on_error is {config.fail_on_error}, with which Inspect does not report failed samples: "
-                "leave it out, or set score_on_error=True"
-            )
+        check_faults(_task_faults(task.config, len(samples), epochs))
         self._positions = self._matched(samples)
         self._changed = anyio.Event()
         self._draw()
@@ -146,14 +136,7 @@ class GateStopping:
         ids = [str(sample.id) for sample in samples]
         positions = {item: position for position, item in enumerate(bank.ids)}
         if not positions.keys() & set(ids):
-            # the question of a sample is its input, or the last message of it
-            asked = [str(each.input if isinstance(each.input, str) else each.input[-1].text) for each in samples]
-            rows = ((position, item.meta.get("row"), item.prompt) for position, item in enumerate(bank.items))
-            positions = {
-                ids[row]: position
-                for position, row, prompt in rows
-                if isinstance(row, int) and row < len(ids) and prompt.startswith(asked[row])
-            }
+            positions = _positions_by_row(bank, samples)
         others = [sample for sample in ids if sample not in positions]
         missing = len(bank) - len(positions.keys() & set(ids))
         if missing or others:
@@ -188,6 +171,21 @@ class GateStopping:
         return stop.value if stop else "the task ended before the interview"
 
 
+def _task_faults(config: Any, samples: int, epochs: int) -> Iterator[str]:
+    if epochs != 1:
+        yield f"the task has {epochs} epochs, and gates are decided on one: set epochs=1"
+    if config.max_samples is None or config.max_samples < samples:
+        yield (
+            f"max_samples is {config.max_samples}, and samples wait until they are drawn: set max_samples={samples} "
+            "(max_connections limits the requests)"
+        )
+    if config.fail_on_error not in (None, True) and not config.score_on_error:
+        yield (
+            f"fail_on_error is {config.fail_on_error}, with which Inspect does not report failed samples: leave it "
+            "out, or set score_on_error=True"
+        )
+
+
 def _check_supported(path: Path, evaluation: Evaluation, conditions: Sequence[Condition]) -> None:
     """Refuse gates that compare with another run, and interviews that do not draw items one by one."""
     for condition in conditions:
@@ -215,13 +213,23 @@ def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: in
     return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, cuts=cuts, family=family)
 
 
+def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:
+    """Return the place in the bank of each sample whose row and text an item has."""
+    positions: dict[str, int] = {}
+    for position, item in enumerate(bank.items):
+        row = item.meta.get("row")
+        if isinstance(row, int) and row < len(samples):
+            asked = samples[row].input
+            text = asked if isinstance(asked, str) else asked[-1].text  # a chat's last message is the question
+            if item.prompt.startswith(str(text)):
+                positions[str(samples[row].id)] = position
+    return positions
+
+
 def _chosen(path: Path, name: str) -> TomlEval:
-    evaluations = [
-        entry for entry in read_toml(path).evaluations if entry.spec.is_interview and name in ("", entry.spec.name)
-    ]
+    interviews = [entry for entry in read_toml(path).evaluations if entry.spec.is_interview]
+    evaluations = [entry for entry in interviews if name in ("", entry.spec.name)]
     if len(evaluations) != 1:
-        names = ", ".join(entry.spec.name for entry in evaluations)
-        raise ConfigError(
-            f"{path}: {len(evaluations)} evaluations{f' named {name!r}' if name else ''} ({names}); name one"
-        )
+        names = ", ".join(entry.spec.name for entry in interviews)
+        raise ConfigError(f"{path}: {len(evaluations)} evaluations are named {name!r}; name one of {names}")
     return evaluations[0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
@@ -42,18 +42,23 @@ class InspectModel(Model):
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse pictures of items that are not samples of the task, and turns that the task would not ask."""
-        pictured = (item for item in items_naming(items, "images") if item.images)
-        if (other := next((item for item in pictured if item.id not in self._samples), None)) is not None:
-            raise ConfigError(
-                f"item {other.id!r} has an image, and the task {self._task.name!r} has no sample of this id: leave "
-                "such items out, or give the samples the ids of the items"
-            )
+        check_faults(self._item_faults(items))
+
+    def _item_faults(self, items: Sequence[Item]) -> Iterator[str]:
+        for item in items_naming(items, "images"):
+            if item.images and item.id not in self._samples:
+                yield (
+                    f"item {item.id!r} has an image, and the task {self._task.name!r} has no sample of this id: leave "
+                    "such items out, or give the samples the ids of the items"
+                )
+        why, advice = "sample of the same id is", "rename the item"
+        if self._scorer:
+            why, advice = f"scorer {self._scorer!r} scores", "omit scorer"
         for item in items_naming(items, "turns"):
             if item.turns and (self._scorer or item.id in self._samples):
-                why = f"scorer {self._scorer!r} scores" if self._scorer else "sample of the same id is"
-                raise ConfigError(
+                yield (
                     f"item {item.id!r} has turns, and the task's {why} one turn: remove the item's turns and let the "
-                    "task's solver ask them, or " + ("omit scorer" if self._scorer else "rename the item")
+                    f"task's solver ask them, or {advice}"
                 )
 
     @property

@@ -59,7 +59,8 @@ def _rest(report: Mapping[str, Any], limits: Mapping[str, int], spaces: Mapping[
     missing = []
     if report["descriptors"] != [0, 1, 2]:
         missing.append(f"it has descriptors {report['descriptors']}")
-    if more := set(report["environment"]) - set(ENVIRONMENT) - _HARMLESS:
+    more = set(report["environment"]) - set(ENVIRONMENT) - _HARMLESS
+    if more:
         missing.append(f"its environment has {len(more)} other names")
     for name, most in limits.items():
         if not 0 <= report["limits"][name] <= most:
@@ -69,7 +70,8 @@ def _rest(report: Mapping[str, Any], limits: Mapping[str, int], spaces: Mapping[
     for name, number in _REFUSED.items():
         if report["refused"][name] != number:
             missing.append(f"{name} gives error {report['refused'][name]}, not {number}")
-    if spaces is not None:
-        shared = [name for name in SPACES if report["spaces"][name] == spaces[name]]
-        missing += [f"it shares the {name} namespace" for name in shared]
-    return missing
+    return missing + ([] if spaces is None else _shared(report["spaces"], spaces))
+
+
+def _shared(inside: Mapping[str, str], outside: Mapping[str, str]) -> list[str]:
+    return [f"it shares the {name} namespace" for name in SPACES if inside[name] == outside[name]]

@@ -107,18 +107,21 @@ def encode(value: Any, limit: int = LIMIT) -> str:
     return write(value, 0)
 
 
+def _must_be_zero(result: int, what: str) -> None:
+    if result:
+        raise OSError(f"{what} was refused")
+
+
 def _landlock(rules: tuple[tuple[str, bool | None], ...], call: Callable[..., int]) -> int:
     """Return the descriptor of a Landlock ruleset that refuses everything except reading the paths in `rules`."""
     version = call(444, None, 0, 1)
-    if version < 1:
-        raise OSError("this kernel has no Landlock")
+    _must_be_zero(version < 1, "Landlock's version")
     files = (1 << (13, 14, 15, 15, 16)[min(version, 5) - 1]) - 1
     ports = 0b11 if version >= 4 else 0
     scopes = 0b11 if version >= 6 else 0
     attributes = b"".join(word.to_bytes(8, sys.byteorder) for word in (files, ports, scopes))
     ruleset = call(444, attributes, 8 if version < 4 else 16 if version < 6 else 24, 0)
-    if ruleset < 0:
-        raise OSError("the Landlock ruleset was refused")
+    _must_be_zero(min(ruleset, 0), "the Landlock ruleset")
     read_file, read_folder = 1 << 2, 1 << 3
     for path, folder in rules:
         try:
@@ -127,8 +130,7 @@ def _landlock(rules: tuple[tuple[str, bool | None], ...], call: Callable[..., in
             continue
         access = read_file if folder is False else read_folder if folder is None else read_file | read_folder
         rule = access.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
-        if call(445, ruleset, 1, rule, 0):
-            raise OSError(f"the Landlock rule for {path} was refused")
+        _must_be_zero(call(445, ruleset, 1, rule, 0), f"the Landlock rule for {path}")
         os.close(descriptor)
     return ruleset
 
@@ -197,14 +199,14 @@ def _set_limits(limits: tuple[tuple[str, int], ...]) -> None:
 
 def _restrict(setup: Setup, prctl: Callable[..., int]) -> None:
     """Set the attributes of the process that `prctl` sets, and tie its life to the parent's."""
-    if "undumpable" in setup["layers"] and prctl(4, 0):
-        raise OSError("PR_SET_DUMPABLE was refused")
+    if "undumpable" in setup["layers"]:
+        _must_be_zero(prctl(4, 0), "PR_SET_DUMPABLE")
     if setup["parent"]:
         prctl(1, 9)
         if os.getppid() != setup["parent"]:
             os._exit(3)
-    if "no_new_privs" in setup["layers"] and prctl(38, 1):
-        raise OSError("PR_SET_NO_NEW_PRIVS was refused")
+    if "no_new_privs" in setup["layers"]:
+        _must_be_zero(prctl(38, 1), "PR_SET_NO_NEW_PRIVS")
 
 
 def _move_result(descriptor: int, used: set[int]) -> int:
@@ -226,8 +228,7 @@ def _filter_calls(program: bytes, prctl: Callable[..., int]) -> None:
 
     memory = ctypes.create_string_buffer(program, len(program))
     head = (len(program) // 8).to_bytes(8, sys.byteorder) + ctypes.addressof(memory).to_bytes(8, sys.byteorder)
-    if prctl(22, 2, head):
-        raise OSError("the seccomp filter was refused")
+    _must_be_zero(prctl(22, 2, head), "the seccomp filter")
 
 
 def _lock(setup: Setup) -> tuple[int, str]:
@@ -260,8 +261,7 @@ def _lock(setup: Setup) -> tuple[int, str]:
     if "rlimits" in layers:
         _set_limits(setup["limits"])
     if "landlock" in layers:
-        if call(446, ruleset, 0):
-            raise OSError("Landlock was refused")
+        _must_be_zero(call(446, ruleset, 0), "Landlock")
         os.close(ruleset)
     if "seccomp" in layers:
         _filter_calls(setup["filter"], prctl)

@@ -64,9 +64,8 @@ def find_interpreter() -> Interpreter:
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     # the loader finds a shared libpython by this variable
     lines = Path("/proc/self/maps").read_text().splitlines()
-    mapped = [line.split(None, 5)[5].strip() for line in lines if "/" in line]
-    folder = next((Path(name).parent for name in mapped if "/libpython" in name), None)
-    environment = ENVIRONMENT if folder is None else {**ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
+    shared = [line.split(None, 5)[5].strip() for line in lines if "/libpython" in line]
+    environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(Path(shared[0]).parent)} if shared else ENVIRONMENT
     module_path, prefix, files = _survey(executable, environment)
     above = (*reversed(Path(prefix).parents), Path(prefix))
     barrier = next((str(folder) for folder in above if not folder.stat().st_mode & 0o001), "")
@@ -131,8 +130,11 @@ def require_linux() -> None:
         )
 
 
-def require_kernel() -> None:
+def require_kernel(advice: str) -> None:
     """Check that this system can lock a process up at all.
+
+    Args:
+        advice: What to do where it cannot.
 
     Raises:
         SandboxUnavailable: Not a machine whose system calls are known, or no Landlock.
@@ -140,13 +142,13 @@ def require_kernel() -> None:
     machine = os.uname().machine
     if machine not in MACHINES or sys.maxsize < 2**32 or sys.byteorder != "little":
         raise SandboxUnavailable(
-            f"unknown system calls on {machine}; expected a machine of type {' or '.join(MACHINES)}"
+            f"unknown system calls on {machine}; expected a machine of type {' or '.join(MACHINES)}; {advice}"
         )
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_long(0), ctypes.c_long(_LANDLOCK_VERSION)) < 1:
         raise SandboxUnavailable(
             f"the kernel offers no Landlock ({os.strerror(ctypes.get_errno())}); it needs Linux 5.13 or newer with "
-            "landlock in the boot option lsm=, and a container runtime that lets it through"
+            f"landlock in the boot option lsm=, and a container runtime that lets it through; {advice}"
         )
 
 
@@ -176,6 +178,17 @@ def tasks_of(user: int) -> int:
     return count
 
 
+def _libraries() -> list[str]:
+    """Return the options that show the system's libraries."""
+    options: list[str] = []
+    for name in ("/lib", "/lib32", "/lib64"):
+        if Path(name).is_symlink():
+            options += ["--symlink", str(Path(name).readlink()), name]
+        elif Path(name).is_dir():
+            options += ["--ro-bind", name, name]
+    return options
+
+
 @functools.cache
 def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
     """Return the bubblewrap command of the full tier; append the command to isolate.
@@ -190,11 +203,7 @@ def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
         raise SandboxUnavailable("bubblewrap is not installed; install it (apt-get install bubblewrap)")
     command = [os.path.realpath(program), "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
     command += ["--unshare-uts", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/usr", "/usr"]
-    for name in ("/lib", "/lib32", "/lib64"):
-        if Path(name).is_symlink():
-            command += ["--symlink", str(Path(name).readlink()), name]
-        elif Path(name).is_dir():
-            command += ["--ro-bind", name, name]
+    command += _libraries()
     bound = ["/usr", "/lib", "/lib32", "/lib64"]
     needed = [interpreter.prefix, *sorted({str(Path(path).parent) for path, _ in interpreter.rules})]
     for folder in (*needed, str(Path(interpreter.executable).parent)):

@@ -86,10 +86,7 @@ class Sandbox:
             SandboxUnavailable: None holds; the message says why and what to do.
         """
         machine.require_linux()
-        try:
-            machine.require_kernel()
-        except SandboxUnavailable as error:
-            raise SandboxUnavailable(f"{error}; {_ACCEPT}") from None
+        machine.require_kernel(_ACCEPT)
         refused: list[str] = []
         for name, layers in (("full", LAYERS), ("lockdown", LOCKDOWN)):
             if tier in ("auto", name):
@@ -119,10 +116,8 @@ class Sandbox:
             SandboxUnavailable: The process could not be locked up, or something was possible after all.
         """
         run = self.call(Path(__file__).with_name("probe.py").read_text(), "attempts", [[os.getpid()]], deadline=_START)
-        if run.status is not Status.OK:
-            raise SandboxUnavailable(run.detail)
         if run.outputs != ([],):
-            raise SandboxUnavailable(f"it holds not everything: {run.outputs[0]}")
+            raise SandboxUnavailable(run.detail or f"it holds not everything: {run.outputs[0]}")
 
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]], *, deadline: float = 10.0) -> Run:
         """Load foreign code in a fresh process and call one of its functions.
@@ -146,14 +141,9 @@ class Sandbox:
         except OSError as error:
             return Run(Status.SANDBOX_ERROR, (), f"the process could not be started: {error}")
         with process:
-            try:
-                process.send(_frame((_program(), self._setup(process))))
-                report = process.line(_REPORT, clock.elapsed() + _START)
-            except (DeadlinePassed, Died, Flooded):
-                reason = process.complaint() or f"no account within {_START:.0f} s"
-                return Run(Status.SANDBOX_ERROR, (), f"it was not locked up: {reason}")
-            if open_still := self._faults(report):
-                return Run(Status.SANDBOX_ERROR, (), f"the lockdown is not on: {'; '.join(open_still)}")
+            fault = self._locked_up(process)
+            if fault:
+                return Run(Status.SANDBOX_ERROR, (), fault)
             start = clock.elapsed()
             try:
                 process.send(_frame((nonce, code, function, packed)))
@@ -174,6 +164,16 @@ class Sandbox:
         if isinstance(answers, Failure):
             return Run(Status.ERROR, (), f"{answers.kind}: {answers.message}")
         return Run(Status.OK, answers)
+
+    def _locked_up(self, process: Process) -> str:
+        """Lock a process up, and return why it is not; empty if it is."""
+        try:
+            process.send(_frame((_program(), self._setup(process))))
+            report = process.line(_REPORT, clock.elapsed() + _START)
+        except (DeadlinePassed, Died, Flooded):
+            return f"it was not locked up: {process.complaint() or f'no account within {_START:.0f} s'}"
+        open_still = self._faults(report)
+        return f"the lockdown is not on: {'; '.join(open_still)}" if open_still else ""
 
     def _user(self) -> tuple[int, int] | None:
         return machine.nobody() if "user" in self.layers else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,42 +62,44 @@ def _scalar(kind: str, text: str) -> Any:
 
 def _distinct(members: list[Any], build: Any) -> Any:
     """Build a collection of `members`; refuse equal members and many with the same hash."""
-    if members and Counter(map(hash, members)).most_common(1)[0][1] > _COLLISIONS:
-        raise ValueError(f"more than {_COLLISIONS} members have one hash")
-    whole = build(members)
-    if len(whole) != len(members):
-        raise ValueError("members that are equal")
-    return whole
+    alike = max(Counter(map(hash, members)).values(), default=0)
+    if alike > _COLLISIONS or len(set(members)) != len(members):
+        raise ValueError(f"members that are equal, or more than {_COLLISIONS} with one hash")
+    return build(members)
 
 
 def _value(node: Any, depth: int) -> Any:
     """Return the value of a JSON tree, nested no deeper than `depth`."""
     if node is None or isinstance(node, bool | str):
         return node
-    if depth < 0 or not isinstance(node, list) or len(node) != 2:
-        raise ValueError("no value")
-    kind, content = node
-    if kind in ("int", "float", "bytes") and isinstance(content, str):
-        return _scalar(kind, content)
-    if not isinstance(content, list):
-        raise ValueError("no value")
-    if kind == "dict":
-        if any(not isinstance(pair, list) or len(pair) != 2 for pair in content):
-            raise ValueError("no pair")
-        keys = [_value(key, depth - 1) for key, _ in content]
-        values = [_value(value, depth - 1) for _, value in content]
-        return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
-    members = [_value(member, depth - 1) for member in content]
-    match kind:
-        case "list":
-            return members
-        case "tuple":
-            return tuple(members)
-        case "set":
-            return _distinct(members, set)
-        case "frozenset":
-            return _distinct(members, frozenset)
-    raise ValueError("no type")
+    if depth < 0:
+        raise ValueError("nested too deep")
+    match node:
+        case ["int" | "float" | "bytes" as kind, str(text)]:
+            return _scalar(kind, text)
+        case ["dict", list(pairs)]:
+            return _dictionary(pairs, depth)
+        case ["list" | "tuple" | "set" | "frozenset" as kind, list(content)]:
+            members = [_value(member, depth - 1) for member in content]
+            return _COLLECTIONS[kind](members)
+    raise ValueError("no value")
+
+
+def _dictionary(pairs: list[Any], depth: int) -> dict[Any, Any]:
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+        raise ValueError("no pair")
+    keys = [_value(key, depth - 1) for key, _ in pairs]
+    values = [_value(value, depth - 1) for _, value in pairs]
+    return dict(zip(_distinct(keys, list), values, strict=True))
+
+
+#: Builds a collection of its members, by the name of its type.
+_COLLECTIONS: Mapping[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": lambda members: _distinct(members, set),
+    "frozenset": lambda members: _distinct(members, frozenset),
+}
 
 
 def decode(text: str, depth: int = DEPTH) -> Any:
@@ -119,10 +122,7 @@ def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failu
     Raises:
         ValueError: The line is not of the form that the harness writes.
     """
-    try:
-        text = line.decode("ascii")
-    except UnicodeDecodeError:
-        raise ValueError("not ASCII") from None
+    text = line.decode("ascii")
     if not text.startswith(f"{nonce} "):
         raise ValueError("the line does not begin with the harness's secret")
     match decode(text[len(nonce) + 1 :], DEPTH + 4):  # the four that the harness wraps around a value

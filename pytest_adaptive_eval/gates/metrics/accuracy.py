@@ -9,13 +9,21 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.claims.references import ReferenceThreshold, named_threshold, place_threshold
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.bets import judge_claim
-from pytest_adaptive_eval.gates.condition import RANKS, Condition, Metric
+from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
+from pytest_adaptive_eval.gates.condition import (
+    LIKE_QUESTIONS,
+    RANKS,
+    Condition,
+    Metric,
+    decide_by_bounds,
+    with_note,
+)
+from pytest_adaptive_eval.gates.finished import interval_on_like_questions
 from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import paired_outlooks, threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.verdict import Verdict
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.ranks import Predictive, rank_distribution, rank_probability
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -34,6 +42,10 @@ class Accuracy(Metric[SessionResult]):
     by_bets = True
     digits = 3
     least_height = 0.2
+
+    def methods(self, kind: str) -> tuple[str, ...]:
+        """Return the bets, and the test on questions like those of the bank."""
+        return ("draws",) if kind in RANKS else ("draws", LIKE_QUESTIONS)
 
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
@@ -60,7 +72,9 @@ class Accuracy(Metric[SessionResult]):
         return (Claim(condition.value * len(bank), condition.confidence),)
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict by the draws."""
+        """Return the verdict by the draws, or by the interval on questions like those of the bank."""
+        if condition.method == LIKE_QUESTIONS:
+            return _judge_like_questions(result, condition, verdict)
         if condition.kind in RANKS:
             threshold = reference_threshold(condition, result.bank)
             verdict = replace(verdict, requirement=_rank_requirement(threshold, condition, result.bank))
@@ -83,6 +97,24 @@ class Accuracy(Metric[SessionResult]):
         if condition.kind == "not_worse_than":
             return paired_outlooks(condition, bank, policy, baseline, margin)
         return threshold_outlooks(condition, bank, policy, target, baseline, margin)
+
+
+def _judge_like_questions(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    """Return the verdict on questions of which those of the bank are a sample; all of these must have been asked."""
+    if result.asked < len(result.bank):
+        asked = f"on questions like these a gate needs the whole bank: write budget = {len(result.bank)}"
+        return with_note(verdict, asked, Outcome.INCONCLUSIVE)
+    baseline, required = None, condition.value
+    if condition.kind == "not_worse_than":
+        required, baseline = -condition.value, result.baselines[condition.name].scores[result.log.items]
+    notes = (*verdict.notes, *missing_score_notes(result), f"on questions like these {len(result.bank)}")
+    return decide_by_bounds(
+        replace(verdict, notes=notes),
+        condition,
+        result.family,
+        lambda level: interval_on_like_questions(result.log.scores, baseline, level),
+        required,
+    )
 
 
 def reference_threshold(condition: Condition, bank: ItemBank) -> ReferenceThreshold:

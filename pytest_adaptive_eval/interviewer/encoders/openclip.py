@@ -19,7 +19,7 @@ from pytest_adaptive_eval.interviewer.encoders.reading import missing, pictures_
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight_open_clip
-from pytest_adaptive_eval.models.checkpoint.loading import check_tokenizer, check_torchvision, pick_device
+from pytest_adaptive_eval.models.checkpoint.loading import check_finite, check_tokenizer, check_torchvision, pick_device
 from pytest_adaptive_eval.models.checkpoint.weights import open_clip_weights, read_object
 
 Array = NDArray[np.float32]
@@ -27,7 +27,7 @@ Part = Literal["text", "image", "mean", "concat"]
 
 #: File that identifies a folder of open_clip.
 CONFIG = "open_clip_config.json"
-LOCAL, HUB = "local-dir:", "hf-hub:"
+LOCAL = "local-dir:"
 
 #: Settings of a tokenizer for cleaning text; others could make the loader download or run something.
 _CLEANING = frozenset({"clean", "strip_sep_token", "language", "reduction_mask_type", "additional_special_tokens"})
@@ -68,8 +68,7 @@ class OpenClipEmbedder:
         """Load a local model.
 
         Args:
-            spec: A folder, with or without ``local-dir:``; or, in the local hub cache, ``hf-hub:ORGANISATION/NAME`` or
-                ``ARCHITECTURE/TAG`` of open_clip such as ``ViT-B-32/laion2b_s34b_b79k``.
+            spec: A folder, with or without ``local-dir:``.
             device: ``auto`` takes CUDA if available.
             cache: Folder for hashes of files.
 
@@ -87,7 +86,7 @@ class OpenClipEmbedder:
             raise ConfigError(
                 f"the encoder {spec!r} needs open_clip ({error}); install pytest-adaptive-eval[clip]"
             ) from error
-        source = _find(spec, open_clip, cache)
+        source = _find(spec, cache)
         model, transform = _build(source, open_clip)
         tokenize = _tokenizer(source)
         return cls(
@@ -102,11 +101,17 @@ class OpenClipEmbedder:
 
     def embed(self, bank: ItemBank) -> Array:
         """Return embeddings, shape (n, d), or (n, 2 d) with ``concat``; raise BankError if an item lacks the input."""
-        use_text, use_images = self._part != "image", self._part != "text"
-        texts = {n: text for n, item in enumerate(bank.items) if use_text and (text := text_of(item))}
-        pictured = [n for n, item in enumerate(bank.items) if use_images and item.images]
+        texts: dict[int, str] = {}
+        pictured: list[int] = []
+        for n, item in enumerate(bank.items):
+            text = text_of(item)
+            if text and self._part != "image":
+                texts[n] = text
+            if item.images and self._part != "text":
+                pictured.append(n)
         complete = set(texts) & set(pictured) if self._part == "concat" else set(texts) | set(pictured)
-        if lacking := [item for n, item in enumerate(bank.items) if n not in complete]:
+        lacking = [item for n, item in enumerate(bank.items) if n not in complete]
+        if lacking:
             parts = {"text": "text", "image": "image", "mean": "text and no image", "concat": "text or no image"}
             raise missing(lacking, parts[self._part], "Embed by another part, or by factors")
         if not pictured:
@@ -159,60 +164,20 @@ class _Source:
     spec: str
 
 
-def _find(spec: str, library: Any, cache: Path | None) -> _Source:
-    """Find a model on this machine."""
-    if spec.startswith(LOCAL) or (not spec.startswith(HUB) and Path(spec).expanduser().is_dir()):
-        folder = Path(spec.removeprefix(LOCAL)).expanduser()
-        if not (folder / CONFIG).exists():
-            raise CheckpointError(f"{folder} has no {CONFIG}; pass the folder of an open_clip model")
-        return _described(preflight_open_clip(folder, cache=cache), spec)
-    if spec.startswith(HUB):
-        info = preflight_open_clip(_cached(spec.removeprefix(HUB), spec), cache=cache)
-        if CONFIG not in info.files:
-            raise CheckpointError(
-                f"the hub cache holds {info.name} without its {CONFIG}; fetch it whole with "
-                f"`hf download {info.name} --local-dir DIR`, and name {LOCAL}DIR"
-            )
-        return _described(info, spec)
-    architecture, _, tag = spec.partition("/")
-    model = library.get_model_config(architecture)
-    if model is None or not tag:
-        raise ConfigError(
-            f"encoder {spec!r} is not known: expected a folder ({LOCAL}DIR), {HUB}ORGANISATION/NAME, or an "
-            "architecture of open_clip with a tag, such as ViT-B-32/laion2b_s34b_b79k"
-        )
-    pretrained = library.get_pretrained_cfg(architecture, tag)
-    repository = str(pretrained.get("hf_hub", "")).rstrip("/")
-    if repository.count("/") != 1:  # a third part names a file that is not safetensors
+def _find(spec: str, cache: Path | None) -> _Source:
+    """Return the files and settings of a model on this machine."""
+    folder = Path(spec.removeprefix(LOCAL)).expanduser()
+    info = preflight_open_clip(folder, cache=cache)
+    if CONFIG not in info.files:
         raise CheckpointError(
-            f"encoder {spec!r}: its weights are unavailable as safetensors under that name; save the model into a "
-            f"folder where you trust it, with `open_clip.push_to_hf_hub.save_for_hf`, and name {LOCAL}DIR"
+            f"{folder} has no {CONFIG}; expected the folder of an open_clip model, as "
+            "`hf download ORGANISATION/NAME --local-dir DIR` fetches it"
         )
-    if pretrained.get("quick_gelu"):
-        model["quick_gelu"] = True
-    return _Source(preflight_open_clip(_cached(repository, spec), cache=cache), model, dict(pretrained), spec)
-
-
-def _described(info: CheckpointInfo, spec: str) -> _Source:
-    """Return a model by the settings in its folder."""
     settings = read_object(info.folder / CONFIG)
     model, preprocess = settings.get("model_cfg"), settings.get("preprocess_cfg") or {}
     if not isinstance(model, dict) or not isinstance(preprocess, dict):
         raise CheckpointError(f"{info.folder / CONFIG} has no `model_cfg`; save the model again")
     return _Source(info, model, preprocess, spec)
-
-
-def _cached(repository: str, spec: str) -> Path:
-    """Return the folder of a repository in the local hub cache."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    folder = Path(HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
-    if "\\" in repository or ".." in repository or not (folder / "snapshots").is_dir():
-        raise CheckpointError(
-            f"encoder {spec!r}: its weights are not on this machine, and nothing is downloaded here; fetch them once "
-            f"with `hf download {repository}`, or with `--local-dir DIR` and name {LOCAL}DIR"
-        )
-    return folder
 
 
 def _build(source: _Source, library: Any) -> tuple[Any, Any]:
@@ -229,16 +194,12 @@ def _build(source: _Source, library: Any) -> tuple[Any, Any]:
         size = {**source.preprocess, "size": model.visual.image_size}
         with_defaults = transforms.merge_preprocess_dict(transforms.PreprocessCfg(), size)
         transform = transforms.image_transform_v2(transforms.PreprocessCfg(**with_defaults), is_train=False)
-    except CheckpointError:
-        raise
     except Exception as error:
         raise CheckpointError(
             f"{folder}: the open_clip model cannot be loaded ({type(error).__name__}: {str(error)[:400]}); its "
             "settings and its weights do not belong together, or need another release of open_clip"
         ) from error
-    for name, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise CheckpointError(f"{folder}: tensor {name!r} holds values that are not finite; the file is damaged")
+    check_finite(source.info, model)
     return model.float().eval(), transform
 
 
@@ -246,15 +207,12 @@ def _model_settings(source: _Source) -> dict[str, Any]:
     """Return the settings of the model; refuse settings that would load files from elsewhere."""
     path = source.info.folder / CONFIG
     settings = copy.deepcopy(source.model)
-    for tower in ("text_cfg", "vision_cfg"):
-        if not isinstance(settings.get(tower), dict):
-            raise CheckpointError(f"{path} has no `{tower}`; save the model again")
-    if settings["text_cfg"].get("hf_model_name"):
-        raise CheckpointError(
-            f"encoder {source.spec!r} takes its text tower from another repository; use another model"
-        )
-    if any(sign in str(settings["vision_cfg"].get("timm_model_name") or "") for sign in ":/"):
-        raise CheckpointError(f"encoder {source.spec!r} takes its image tower from elsewhere; use another model")
+    towers = [settings.get(tower) for tower in ("text_cfg", "vision_cfg")]
+    if not all(isinstance(tower, dict) for tower in towers):
+        raise CheckpointError(f"{path} has no `text_cfg` or no `vision_cfg`; save the model again")
+    image_tower = str(settings["vision_cfg"].get("timm_model_name") or "")
+    if settings["text_cfg"].get("hf_model_name") or set(":/") & set(image_tower):
+        raise CheckpointError(f"encoder {source.spec!r} takes a tower from elsewhere; use another model")
     settings["vision_cfg"]["timm_model_pretrained"] = False
     return settings
 
@@ -279,7 +237,8 @@ def _tokenizer(source: _Source) -> Callable[[list[str]], torch.Tensor]:
 
     text = source.model["text_cfg"]
     options = dict(text.get("tokenizer_kwargs") or {})
-    if unknown := sorted(set(options) - _CLEANING):
+    unknown = sorted(set(options) - _CLEANING)
+    if unknown:
         raise CheckpointError(
             f"encoder {source.spec!r} has tokenizer settings that are not known: {', '.join(unknown)}"
         )

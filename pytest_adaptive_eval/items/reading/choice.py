@@ -70,6 +70,11 @@ class Mark(NamedTuple):
     weak: bool
 
 
+def _is_one(text: str, first: Mark, second: Mark) -> bool:
+    """Return whether two places are a letter and the text of the same choice."""
+    return first.option == second.option and _BETWEEN.fullmatch(text, first.end, second.start) is not None
+
+
 def _bare(text: str) -> str:
     """Return a text without LaTeX formatting and emphasis marks."""
     return _LATEX.sub(" ", text).replace("**", "").replace("\\(", " ")
@@ -114,28 +119,38 @@ def _in_words(form: str, pattern: str) -> str:
     return f"{start}{'(?<![.,-])' * form[0].isdigit()}{pattern}{end}{'(?![.,][0-9])' * form[-1].isdigit()}"
 
 
+def _distinct_truths(texts: Sequence[str]) -> list[str | None]:
+    """Return the truth values of texts, if each is another one; else an empty list."""
+    truths = [truth_of(text) for text in texts]
+    distinct = len(set(truths)) == len(truths) > 1
+    return truths if distinct and None not in truths else []
+
+
+def _single_letters(words: Sequence[str]) -> dict[str, int]:
+    """Return the indexes of choices that are single letters, which no other choice is."""
+    folded = [word.casefold() for word in words]
+    letters = {}
+    for index, word in enumerate(words):
+        if len(word) == 1 and word.isalpha() and folded.count(folded[index]) == 1:
+            letters[word] = index
+    return letters
+
+
 class _Choices:
     """Choices of an item, in the form searched for."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self.raw = [plain_characters(text) for text in texts]
         self.texts = [_normal(text) for text in self.raw]
-        truths = [truth_of(text) for text in self.raw]
         #: Truth values of the choices, if each is another one.
-        self.truths = truths if None not in truths and len(set(truths)) == len(truths) > 1 else []
+        self.truths = _distinct_truths(self.raw)
         #: Forms of a text, with what it equals for each choice, if any choice has that form.
         known: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
         known += [(_without_article, self.texts), (truth_of, self.truths)]
         self._forms = [(form, values) for form, values in known if any(values)]
         self.count = len(texts) or 26
-        words = [_words(text) for text in self.raw]
-        folded = [text.casefold() for text in words]
         #: Choices that are single letters.
-        self._letters = {
-            letter: index
-            for index, letter in enumerate(words)
-            if len(letter) == 1 and letter.isalpha() and folded.count(folded[index]) == 1
-        }
+        self._letters = _single_letters([_words(text) for text in self.raw])
         #: Choices whose texts are searched in texts, the longest first.
         named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
         self._indexes = sorted(named, key=lambda index: -len(self.texts[index]))
@@ -154,7 +169,8 @@ class _Choices:
 
     def equal(self, text: str) -> int | None:
         """Return the choice that a text equals in a form that no other choice has."""
-        if (letter := self._letters.get(_words(text))) is not None:
+        letter = self._letters.get(_words(text))
+        if letter is not None:
             return letter
         for form, known in self._forms:
             value = form(text)
@@ -191,9 +207,8 @@ class _Choices:
             is_text = group <= texts
             option = self._indexes[group - 1] if is_text else self._letters.get(letter, ord(letter.upper()) - ord("A"))
             mark = Mark(match.start(), match.end(), option, weak=is_text or group > texts + 2)
-            last = marks[-1] if marks else None
-            if last and last.option == option and _BETWEEN.fullmatch(text, last.end, mark.start):
-                marks[-1] = Mark(last.start, mark.end, option, weak=last.weak and mark.weak)
+            if marks and _is_one(text, marks[-1], mark):
+                marks[-1] = Mark(marks[-1].start, mark.end, option, weak=marks[-1].weak and mark.weak)
             elif option < self.count and not (is_text and self.truths):  # "no" is a word of the text
                 marks.append(mark)
         return marks
@@ -202,23 +217,26 @@ class _Choices:
         """Return the choices that a text, or a part that gives the answer, affirms."""
         bare = _bare(text)
         for form in (text, bare):
-            if (chosen := self.whole(form)) is not None:
+            chosen = self.whole(form)
+            if chosen is not None:
                 return [chosen]
-        found = read_statements(
-            without_notes(self.symbols(bare)), self.whole, wrong=wrong, negative=negative, mentions=_SHORT
-        )
-        if not found and self.truths:
+        body = without_notes(self.symbols(bare))
+        found = read_statements(body, self.whole, wrong=wrong, negative=negative, mentions=_SHORT)
+        return found or self._unstated(bare)
+
+    def _unstated(self, bare: str) -> list[Chosen]:
+        """Return the choices that a bare text gives without affirming one: truth values, none, or its last line."""
+        if self.truths:
             return [(self.truths.index(value),) for value in read_truth(bare).values if value in self.truths]
-        if not found and _NONE.search(bare) and not any(map(_NONE.search, self.texts)):
+        if _NONE.search(bare) and not any(map(_NONE.search, self.texts)):
             return [()]
-        last = bare.rstrip().rpartition("\n")[2]
-        if not found and (chosen := self.whole(last)) is not None:
-            return [chosen]
-        return found
+        chosen = self.whole(bare.rstrip().rpartition("\n")[2])
+        return [] if chosen is None else [chosen]
 
     def whole(self, text: str) -> Chosen | None:
         """Return what a text is as a whole: a choice, or letters in a row, such as ABD; a single one may be small."""
-        if (equal := self.equal(text)) is not None:
+        equal = self.equal(text)
+        if equal is not None:
             return (equal,)
         match = re.fullmatch(r"[\W_]*(?:([A-Z]{2,10})|([a-z]))[\W_]*", text)
         letters = (match[1] or match[2].upper()) if match else ""

@@ -298,13 +298,20 @@ def fault(name: object, arguments: Arguments) -> str:
     if not isinstance(name, str) or name not in INSTRUCTIONS:
         return f"the instruction {name!r:.80} is not known; known are {', '.join(INSTRUCTIONS)}"
     for argument, kind in INSTRUCTIONS[name].arguments.items():
-        value: Any = arguments.get(argument)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            return f"{name}: {argument} is {value!r:.80}, expected {kind.__name__}"
-        if argument.endswith("relation") and value not in _RELATIONS:
-            return f"{name}: {argument} is {value!r:.80}, expected one of {', '.join(_RELATIONS)}"
-        if isinstance(value, list) and not (value and all(isinstance(word, str) and word for word in value)):
-            return f"{name}: {argument} is {value!r:.80}, expected words"
-        if argument == "language" and value not in LANGUAGES:
-            return f"{name}: the language {value!r:.80} cannot be recognised; known are {', '.join(sorted(LANGUAGES))}"
+        expected = _expected(argument, kind, arguments.get(argument))
+        if expected:
+            return f"{name}: {argument} is {arguments.get(argument)!r:.80}, expected {expected}"
+    return ""
+
+
+def _expected(argument: str, kind: type, value: Any) -> str:
+    """Return what an argument should be; empty if it is."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return kind.__name__
+    if argument.endswith("relation") and value not in _RELATIONS:
+        return f"one of {', '.join(_RELATIONS)}"
+    if isinstance(value, list) and not (value and all(isinstance(word, str) and word for word in value)):
+        return "words"
+    if argument == "language" and value not in LANGUAGES:
+        return f"one of {', '.join(sorted(LANGUAGES))}"
     return ""

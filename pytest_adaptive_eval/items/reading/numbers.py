@@ -283,15 +283,9 @@ def _from_digits(match: re.Match[str]) -> Number:
     digits = _point(match["digits"])
     power = Fraction(10) ** int(match["power"] or (match["exponent"] or "e0")[1:])
     try:
-        value = (Fraction(digits) * power) ** int(match["raised"] or 1)
-        value += Fraction((match["mixed"] or "0").strip(" {}and"))
-        if match["part"]:
-            value += int(match["parts"] or 1) * _multiplier(match["part"])
-        value /= Fraction(match["bottom"] or 1)
+        value = _signed(match, Fraction(digits) * power)
     except ZeroDivisionError:
         return Number((), *match.span())
-    if (match["sign"] not in (None, "+")) != bool(match["inner"]):
-        value = -value
     unit = (match["multiplier"] or "").lower()
     if match["percent"]:
         return Number((value, value / 100), *match.span(), "%")
@@ -301,10 +295,27 @@ def _from_digits(match: re.Match[str]) -> Number:
         factor = _multiplier(unit)
         is_money = match["currency"] and factor >= _THOUSAND and not _FORMULA_END.match(match.string, match.end())
         return Number((value, value * factor), *match.span(), "money" if is_money else unit)
+    return Number((value,), *match.span(), "", _rounding(match, digits, power))
+
+
+def _signed(match: re.Match[str], value: Fraction) -> Fraction:
+    """Return the value of digits with their power, mixed fraction, parts, denominator and sign."""
+    from fractions import Fraction
+
+    value = value ** int(match["raised"] or 1) + Fraction((match["mixed"] or "0").strip(" {}and"))
+    if match["part"]:
+        value += int(match["parts"] or 1) * _multiplier(match["part"])
+    value /= Fraction(match["bottom"] or 1)
+    is_negative = (match["sign"] not in (None, "+")) != bool(match["inner"])
+    return -value if is_negative else value
+
+
+def _rounding(match: re.Match[str], digits: str, power: Fraction) -> Fraction | int:
+    """Return half a unit of the last decimal of a plain number with many digits; 0 for all others."""
     whole, _, decimals = digits.partition(".")
     is_plain = not any(match.group("raised", "mixed", "bottom"))
     is_precise = is_plain and decimals and len((whole + decimals).lstrip("0")) >= _PRECISE
-    return Number((value,), *match.span(), "", power / 10 ** len(decimals) / 2 if is_precise else 0)
+    return power / 10 ** len(decimals) / 2 if is_precise else 0
 
 
 def _point(digits: str) -> str:

@@ -77,7 +77,8 @@ def _stripped(text: str) -> str:
 
 def _first(text: str) -> list[Number]:
     """Return the first number of a statement, with others that a word joins to it; an expression has no values."""
-    if listed := _alone(text):
+    listed = _alone(text)
+    if listed:
         return listed
     text = _stripped(text.replace("**", " ")).lstrip()
     if _BOUND.match(text):
@@ -86,14 +87,19 @@ def _first(text: str) -> list[Number]:
     sentence = _with_number(_CORRECTED.split(sentence)[::-1], sentence)
     if _ASSIGNED.search(sentence):
         return find_numbers(sentence)
-    parts = [part for part in _EQUAL.split(sentence) if find_numbers(part)]
-    clean = [part for part in parts if find_numbers(part)[0].values]
-    sentence = (clean or parts or [sentence])[-1]
+    sentence = _last_side(sentence)
     numbers = find_numbers(sentence)
     rounded = [number for number in numbers if _ROUNDED.search(sentence[: number.start])]
     if rounded:
         return [replace(rounded[-1], values=(*rounded[-1].values, *numbers[0].values))]
     return _groups(numbers, sentence)[0] if numbers else []
+
+
+def _last_side(sentence: str) -> str:
+    """Return the last side of an equation that begins with a number, else the last that holds one."""
+    sides = [side for side in _EQUAL.split(sentence) if find_numbers(side)]
+    clean = [side for side in sides if find_numbers(side)[0].values]
+    return (clean or sides or [sentence])[-1]
 
 
 def _with_number(parts: Sequence[str], text: str) -> str:
@@ -124,10 +130,12 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
-    bold = {values for part in _BOLD.findall(text)[-_BOLDEST:] if _SHORT.fullmatch(part) for values in _first(part)}
-    if len(bold) == 1:
-        return list(bold)
-    if listed := _alone(text):
+    bold: set[Number] = set()
+    for part in _BOLD.findall(text)[-_BOLDEST:]:
+        if _SHORT.fullmatch(part):
+            bold.update(_first(part))
+    listed = list(bold) if len(bold) == 1 else _alone(text)
+    if listed:
         return listed
     for line in reversed(text.split("\n")):
         plain = _stripped(_ROW.sub(r"\1", line)[-_CHARACTERS:])  # the last cell of a table
@@ -136,9 +144,13 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
         if _BOUND.match(plain) or (not numbers and find_numbers(plain_numbers(line[-_CHARACTERS:]))):
             return []
         if numbers:
-            fresh = [number for number in numbers if not asked.intersection(number.values[:1])]
-            return _after_verb(numbers, plain) or _groups(fresh or numbers, plain)[-1]
+            return _after_verb(numbers, plain) or _groups(_fresh(numbers, asked), plain)[-1]
     return []
+
+
+def _fresh(numbers: list[Number], asked: frozenset[Fraction]) -> list[Number]:
+    """Return the numbers that the question does not hold, else all."""
+    return [number for number in numbers if not asked.intersection(number.values[:1])] or numbers
 
 
 def _after_verb(numbers: list[Number], text: str) -> list[Number]:

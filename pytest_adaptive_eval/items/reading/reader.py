@@ -111,7 +111,8 @@ def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
     if is_program(text):
         return Reading(())
     for part in itertools.islice(_stated_parts(text, whole=parser.loose is None), _PARTS):
-        if values := parser.stated(part[:_CHARACTERS]):
+        values = parser.stated(part[:_CHARACTERS])
+        if values:
             return Reading(tuple(dict.fromkeys(values)))
         if is_definite(part):
             later = cue_parts(text[max(boxes_end(text), fields_end(text)) :])
@@ -119,11 +120,25 @@ def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
             return Reading(tuple(dict.fromkeys(values)), "" if values else part)
     if parser.loose is None:
         return Reading(tuple(dict.fromkeys(parser.stated(text))))
-    text = without_notes(text).strip()
+    return _read_loosely(without_notes(text).strip(), parser.loose)
+
+
+def _read_loosely(text: str, read: Callable[[str], Sequence[Value]]) -> Reading[Value]:
+    """Return the only answer behind the last correction of a text, else the answers of the whole."""
     *_, corrected = (text, *(text[match.end() :] for match in _CORRECTED.finditer(text)))
-    if corrected != text and len(corrected) <= _CORRECTION and len(set(values := parser.loose(corrected))) == 1:
-        return Reading((values[0],))
-    return Reading(tuple(dict.fromkeys(parser.loose(text))))
+    if corrected != text and len(corrected) <= _CORRECTION:
+        values = read(corrected)
+        if len(set(values)) == 1:
+            return Reading((values[0],))
+    return Reading(tuple(dict.fromkeys(read(text))))
+
+
+def _last_line(text: str) -> list[str]:
+    """Return what the last line of a text says after its verb, if it is sure of it, and the line."""
+    lines = [line for line in text.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
+    last = lines[-1] if lines else ""
+    said = _SAID.fullmatch(last.strip())
+    return [said["answer"], last] if said and not _UNSURE.search(said["before"]) else [last]
 
 
 def stated_texts(text: str, *, loose: bool = True) -> list[str]:
@@ -141,9 +156,5 @@ def stated_texts(text: str, *, loose: bool = True) -> list[str]:
             found += [part, _SENTENCE.split(part, maxsplit=1)[0]]
             break
     else:
-        lines = [line for line in head.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
-        last = lines[-1] if lines else ""
-        if loose and (said := _SAID.fullmatch(last.strip())) and not _UNSURE.search(said["before"]):
-            found.append(said["answer"])
-        found += [last] * loose
+        found += _last_line(head) if loose else []
     return list(dict.fromkeys(form for each in found for form in unwrapped(each[:_CHARACTERS])))

@@ -179,6 +179,10 @@ class Affirmation:
     end: int
 
 
+#: How strongly a statement affirms, and the values of each affirmation.
+_Stated = tuple[Strength, list[tuple[Chosen, ...]]]
+
+
 def symbol(index: int, *, weak: bool = False) -> str:
     """Return the character of an option; a weak one may be a word or the letter of something else."""
     return chr(_FIRST + index + _WEAK * weak)
@@ -259,44 +263,57 @@ class _Statements:
                 yield match.end(), values
         for start, part in announced_places(self.affirmed):
             leading = _LEADING.match(part)
-            named = set(_SYMBOL.findall(part if "\n" in part else _TERMINAL.split(part, maxsplit=1)[0]))
-            if "\n" in part and len(named) > 1:
-                yield start, (tuple(sorted(map(option_of, named))),)
-            elif leading:
+            if leading and not _names_several(part):
                 yield start + leading.end(), self._group(start + leading.end())[0]
-            elif len(named) == 1:
-                yield start, ((option_of(named.pop()),),)
-            elif (whole := self.equal(part)) is not None:
-                yield start, (whole,)
-            elif not named and is_definite(part):
-                yield start, ((),)
+            else:
+                yield from self._announced_part(start, part)
+
+    def _announced_part(self, start: int, part: str) -> Iterator[tuple[int, tuple[Chosen, ...]]]:
+        """Yield the options of an announced part that does not begin with one."""
+        named = _named(part)
+        if len(named) == 1 or _names_several(part):
+            yield start, (tuple(sorted(map(option_of, named))),)
+            return
+        whole = self.equal(part)
+        if whole is not None:
+            yield start, (whole,)
+        elif not named and is_definite(part):
+            yield start, ((),)
 
     def affirmations(self) -> list[Affirmation]:
         """Return what statements affirm, without what later ones take back."""
-        if shared := self._shares():
+        shared = self._shares()
+        if shared:
             return shared
         found: list[Affirmation] = []
         taken, keeps, supposed = 0, True, False
         for start, end in self._spans():
             statement = self.text[start:end]
             supposed = bool(_SUPPOSED.search(statement)) or (supposed and not self._ends_sentence(start))
-            if _CORRECTION.search(statement):
+            corrects = bool(_CORRECTION.search(statement))
+            if corrects:
                 found = _without_taken(found, taken, keeps)
-                line = self.text[start : min(_line_end(self.text, start), start + _LINE)]
-                taken, keeps = len(found), bool(_SYMBOL.search(line)) or bool(_CONFIRMED.search(line))
-            asked = self.text[end : end + 1] == "?" and not _ONLY_SYMBOLS.fullmatch(statement)
-            if asked or supposed or _CONCEDED.search(statement):
+                taken, keeps = len(found), self._names_or_confirms(start)
+            if supposed or self._is_aside(start, end):
                 continue
-            concession = _CONCESSION.match(self.text, start, end)
-            stated = self._affirmed(concession.end() if concession else start, end)
-            if _OR.match(statement) and found:
-                stated = [
-                    Affirmation((*found[-1].values, *each.values), found[-1].strength, start, end) for each in stated
-                ]
-            elif _CORRECTION.search(statement) and len(stated) == 1:
+            stated = self._stated(start, end)
+            if found and _OR.match(statement):
+                stated = [_or_else(found[-1], each) for each in stated]
+            elif corrects and len(stated) == 1:
                 stated = [replace(stated[0], strength=max(stated[0].strength, Strength.BEGINS))]
             found += stated
         return _without_taken(found, taken, keeps)
+
+    def _names_or_confirms(self, start: int) -> bool:
+        """Return whether the line of a correction names an option, or confirms what was said."""
+        line = self.text[start : min(_line_end(self.text, start), start + _LINE)]
+        return bool(_SYMBOL.search(line)) or bool(_CONFIRMED.search(line))
+
+    def _is_aside(self, start: int, end: int) -> bool:
+        """Return whether a statement is a question, or concedes something."""
+        statement = self.text[start:end]
+        asked = self.text[end : end + 1] == "?" and not _ONLY_SYMBOLS.fullmatch(statement)
+        return asked or _CONCEDED.search(statement) is not None
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Yield where statements begin and end."""
@@ -323,31 +340,57 @@ class _Statements:
         best = [(index,) for index, share in shares.items() if share == max(shares.values())]
         return [Affirmation(tuple(best), Strength.JUDGED, 0, 0)]
 
-    def _affirmed(self, start: int, end: int) -> list[Affirmation]:
+    def _stated(self, start: int, end: int) -> list[Affirmation]:
         """Return what one statement affirms, by its strongest form."""
+        concession = _CONCESSION.match(self.text, start, end)
+        if concession:
+            start = concession.end()
+        for form in (self._by_announcement, self._by_comparison, self._by_verdicts, self._by_beginning, self._by_names):
+            strength, options = form(start, end)
+            if options:
+                return [Affirmation(values, strength, start, end) for values in options]
+        return []
+
+    def _by_announcement(self, start: int, end: int) -> _Stated:
         places = [place for place in self.announced if start <= place < end]
-        if places:
-            return [Affirmation(self.announced[place], Strength.ANNOUNCED, start, end) for place in places]
-        if better := _BETTER.search(self.text, start, end):
-            best = better[3] if better["less"] else better[1]
-            return [Affirmation(((option_of(best),),), Strength.JUDGED, start, end)]
-        judged = [values for values, after in self._groups(start, end) if _VERDICT.match(self.affirmed, after - 1)]
-        if judged:
-            return [Affirmation(values, Strength.JUDGED, start, end) for values in judged]
-        if leading := _LEADING.match(self.affirmed, start, end):
-            values, after = self._group(leading.end())
-            line = self.affirmed[_line_start(self.text, start) : _line_end(self.text, start)]
-            if len(line) <= _LINE and _ONLY_SYMBOLS.fullmatch(line):
-                return [Affirmation(values, Strength.CONSISTS, start, end)]
-            if start <= self.first and not _ENDED.match(self.affirmed, after):  # "B is closer."
-                return [Affirmation(values, Strength.CONSISTS, start, end)]
-            if _ENDED.match(self.affirmed, after):
-                return [Affirmation(values, Strength.BEGINS, start, end)]
+        return Strength.ANNOUNCED, [self.announced[place] for place in places]
+
+    def _by_comparison(self, start: int, end: int) -> _Stated:
+        better = _BETTER.search(self.text, start, end)
+        if better is None:
+            return Strength.JUDGED, []
+        best = better[3] if better["less"] else better[1]
+        return Strength.JUDGED, [((option_of(best),),)]
+
+    def _by_verdicts(self, start: int, end: int) -> _Stated:
+        groups = self._groups(start, end)
+        return Strength.JUDGED, [values for values, after in groups if _VERDICT.match(self.affirmed, after - 1)]
+
+    def _by_beginning(self, start: int, end: int) -> _Stated:
+        """Return the options that a statement begins with, as "B is closer." or "B, because ..."."""
+        leading = _LEADING.match(self.affirmed, start, end)
+        if leading is None:
+            return Strength.BEGINS, []
+        values, after = self._group(leading.end())
+        line = self.affirmed[_line_start(self.text, start) : _line_end(self.text, start)]
+        ended = _ENDED.match(self.affirmed, after) is not None
+        alone = len(line) <= _LINE and _ONLY_SYMBOLS.fullmatch(line) is not None
+        if alone or (start <= self.first and not ended):
+            return Strength.CONSISTS, [values]
+        return Strength.BEGINS, [values] if ended else []
+
+    def _by_names(self, start: int, end: int) -> _Stated:
+        """Return the options that a statement names: one that it concludes with, or all that it mentions."""
         symbols = [] if abstains(self.text[start:end]) else _SYMBOL.findall(self.affirmed[start:end])
         if len(symbols) == 1 and _CONCLUDED.match(self.text, start):
-            return [Affirmation(((option_of(symbols[0]),),), Strength.JUDGED, start, end)]
+            return Strength.JUDGED, [((option_of(symbols[0]),),)]
         named = dict.fromkeys(option_of(each) for each in symbols if self.short or _STRONG.match(each))
-        return [Affirmation(((index,),), Strength.MENTIONED, start, end) for index in named]
+        return Strength.MENTIONED, [((index,),) for index in named]
+
+
+def _or_else(first: Affirmation, second: Affirmation) -> Affirmation:
+    """Return the second of two affirmations, which a statement with "or" adds to the first."""
+    return replace(second, values=(*first.values, *second.values), strength=first.strength)
 
 
 def _with_verdicts(text: str) -> str:
@@ -359,6 +402,16 @@ def _with_verdicts(text: str) -> str:
         return f"{match[1]}: {'yes' if match['good'] else 'no'}\n" if is_verdict else match[0]
 
     return _MARKED.sub(verdict, text)
+
+
+def _named(part: str) -> set[str]:
+    """Return the symbols of an announced part: of all its lines, or of its first sentence."""
+    return set(_SYMBOL.findall(part if "\n" in part else _TERMINAL.split(part, maxsplit=1)[0]))
+
+
+def _names_several(part: str) -> bool:
+    """Return whether a part lists options in several lines."""
+    return "\n" in part and len(_named(part)) > 1
 
 
 def _spaces(match: re.Match[str]) -> str:

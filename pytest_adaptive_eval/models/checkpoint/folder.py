@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
 from pytest_adaptive_eval.models.checkpoint.weights import (
@@ -58,10 +59,8 @@ QUANTISATION = {
 }
 _ATTENTION = re.compile(r"_?(attn|experts)_implementation.*")
 
-#: Files that make the loader read another repository or base model.
-_REFUSED_FILES = {
-    "audio_tokenizer_config.json": "names another repository to load; remove it",
-}
+#: File that makes the loader read another repository.
+_TOKENIZER_OF_SOUNDS = "audio_tokenizer_config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,25 +126,25 @@ def _quantisation(path: Path, config: dict[str, Any]) -> str:
     settings = config.get("quantization_config")
     if not settings:
         return ""
-    method = settings.get("quant_method") if isinstance(settings, dict) else settings
-    packages = QUANTISATION.get(method) if isinstance(method, str) else None
-    if packages is None:
-        raise CheckpointError(
-            f"{path} has the key `quantization_config` with the method {method!r:.80}, expected one of "
-            f"{', '.join(QUANTISATION)}; save the checkpoint with one of them, or with plain floating-point weights"
+    method = str(settings.get("quant_method") if isinstance(settings, dict) else settings)
+    check_faults(_quantisation_faults(method), str(path), CheckpointError)
+    return method
+
+
+def _quantisation_faults(method: str) -> Iterator[str]:
+    if method not in QUANTISATION:
+        yield (
+            f"the key `quantization_config` has the method {method!r:.80}, expected one of {', '.join(QUANTISATION)}; "
+            "save the checkpoint with one of them, or with plain floating-point weights"
         )
-    if missing := [name for name in packages if importlib.util.find_spec(name) is None]:
-        extra = {"fp8": "accelerate", "awq": "gptq"}.get(str(method), method)
-        raise CheckpointError(
-            f"{path}: weights quantised by {method} need {' and '.join(missing)}; "
-            f'pip install "pytest-adaptive-eval[{extra}]"'
+    missing = [name for name in QUANTISATION[method] if importlib.util.find_spec(name) is None]
+    if missing:
+        extra = {"fp8": "accelerate", "awq": "gptq"}.get(method, method)
+        yield (
+            f'weights quantised by {method} need {" and ".join(missing)}; pip install "pytest-adaptive-eval[{extra}]"'
         )
     if method == "bitsandbytes" and importlib.util.find_spec("kernels") is not None:
-        raise CheckpointError(
-            f"{path}: bitsandbytes fetches code from the hub where the package kernels is installed; "
-            "pip uninstall kernels"
-        )
-    return str(method)
+        yield "bitsandbytes fetches code from the hub where the package kernels is installed; pip uninstall kernels"
 
 
 def reads_images(config: Mapping[str, Any]) -> bool:
@@ -174,15 +173,7 @@ def _read_safely(
     root: Path, weights: Callable[[Path], tuple[Path, ...]]
 ) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
     """Return the files that determine a model, and the objects in its JSON files; raise if one of them is refused."""
-    if (root / "adapter_config.json").exists():
-        raise CheckpointError(f"{root} {other_layout(root)}")
-    for name, reason in _REFUSED_FILES.items():
-        if (root / name).exists():
-            raise CheckpointError(f"{root / name} {reason}")
-    if strange := files_of_pytest(root):
-        raise CheckpointError(
-            f"{root / strange[0]} would be run by pytest and does not belong in a checkpoint; inspect and remove it"
-        )
+    check_faults(_refused_files(root), error=CheckpointError)
     files = _files(root, weights)
     documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
     for file, document in documents.items():
@@ -190,11 +181,21 @@ def _read_safely(
         if file == "config.json" or file.endswith("_config.json"):
             _refuse_keys(root / file, document)
     sizes = [check_header(root / file) for file in files if file.endswith(".safetensors")]
+    tensors = sum(size[0] for size in sizes)
+    largest = max(size[1] for size in sizes)
     for file in ("config.json", "open_clip_config.json"):
-        if file in documents:
-            tensors, largest = sum(size[0] for size in sizes), max(size[1] for size in sizes)
-            check_sizes(root / file, _walk(documents[file]), tensors, largest)
+        check_sizes(root / file, _walk(documents.get(file)), tensors, largest)
     return files, documents
+
+
+def _refused_files(root: Path) -> Iterator[str]:
+    """Return sentences on files that make a checkpoint unusable or unsafe."""
+    if (root / "adapter_config.json").exists():
+        yield f"{root} {other_layout(root)}"
+    if (root / _TOKENIZER_OF_SOUNDS).exists():
+        yield f"{root / _TOKENIZER_OF_SOUNDS} names another repository to load; remove it"
+    for name in files_of_pytest(root):
+        yield f"{root / name} would be run by pytest and does not belong in a checkpoint; inspect and remove it"
 
 
 def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
@@ -231,23 +232,23 @@ def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
 def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
     """Return the folder with the files, and the checkpoint's name."""
     path = Path(folder).expanduser().absolute()
-    if path.suffix == ".gguf" and path.is_file():
-        raise CheckpointError(f"{path} is a GGUF file; give the model serve:llama.cpp#{path}, which serves it")
     if not path.is_dir():
-        raise CheckpointError(
-            f"no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
-            "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
-            "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
-        )
+        if path.suffix == ".gguf" and path.is_file():
+            fault = f"{path} is a GGUF file; give the model serve:llama.cpp#{path}, which serves it"
+        else:
+            fault = (
+                f"no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
+                "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
+                "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
+            )
+        raise CheckpointError(fault)
     if path.name.startswith("models--") and (path / "snapshots").is_dir():
         path = _snapshot(path)
     root = path.resolve()
     if config and not (root / "config.json").exists():
-        if layout := other_layout(root):
-            raise CheckpointError(f"{path} {layout}")
-        raise CheckpointError(
-            f"{path} has no config.json, so it is not a checkpoint in Hugging Face format; pass its folder"
-        )
+        layout = other_layout(root)
+        fault = layout or "has no config.json, so it is not a checkpoint in Hugging Face format; pass its folder"
+        raise CheckpointError(f"{path} {fault}")
     hub = _hub(root)
     return root, hub.name.removeprefix("models--").replace("--", "/") if hub else path.name
 
@@ -275,8 +276,7 @@ def _hub(root: Path) -> Path | None:
 
 def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, ...]:
     """Return the relative paths of the files that determine the model, checked to be in the folder or its hub cache."""
-    templates = root / _TEMPLATES
-    entries = sorted(root.iterdir()) + (sorted(templates.glob("*.jinja")) if templates.is_dir() else [])
+    entries = [*sorted(root.iterdir()), *sorted((root / _TEMPLATES).glob("*.jinja"))]
     hub = _hub(root)
     for path in entries:
         _check_contained(path, root, hub)
@@ -285,26 +285,30 @@ def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, .
     parts |= {root / name for name in weights}
     if (root / INDEX).exists():
         parts.add(root / INDEX)
-    if others := sorted(path for path in parts if not path.is_file()):
-        raise CheckpointError(f"{others[0]} is not a regular file; copy the checkpoint again")
+    for path in parts:
+        if not path.is_file():
+            raise CheckpointError(f"{path} is not a regular file; copy the checkpoint again")
     return tuple(sorted(path.relative_to(root).as_posix() for path in parts))
 
 
 def _check_contained(path: Path, root: Path, hub: Path | None) -> None:
     """Raise CheckpointError for a link out of the checkpoint, and for a file that may block when it is opened."""
+    fault = ""
     try:
         target = path.resolve(strict=True)
         mode = target.stat().st_mode
     except (OSError, RuntimeError) as error:
-        raise CheckpointError(f"{path} cannot be followed ({error}); copy the checkpoint again") from error
-    allowed = [root, *([hub / "blobs", hub / "snapshots"] if hub else [])]
-    if not any(target.is_relative_to(folder) for folder in allowed):
-        raise CheckpointError(
-            f"{path} is a symbolic link to {target}, outside the checkpoint; "
-            "put a copy of the file there if you trust it"
-        )
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise CheckpointError(f"{path} is neither a file nor a folder; remove it")
+        fault = f"cannot be followed ({error}); copy the checkpoint again"
+    else:
+        allowed = [hub / "blobs", hub / "snapshots"] if hub else []
+        if not any(target.is_relative_to(folder) for folder in (root, *allowed)):
+            fault = (
+                f"is a symbolic link to {target}, outside the checkpoint; put a copy of the file there if you trust it"
+            )
+        elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            fault = "is neither a file nor a folder; remove it"
+    if fault:
+        raise CheckpointError(f"{path} {fault}")
 
 
 def _refuse_keys(path: Path, document: dict[str, Any]) -> None:
@@ -365,12 +369,9 @@ class _Digests:
         status = path.stat()
         stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
         entry = self.entries.get(str(path))
-        if (
-            isinstance(entry, dict)
-            and entry.get("stamp") == stamp
-            and re.fullmatch("[0-9a-f]{64}", str(entry.get("sha256")))
-        ):
-            return str(entry["sha256"])
+        stored = str(entry.get("sha256")) if isinstance(entry, dict) and entry.get("stamp") == stamp else ""
+        if re.fullmatch("[0-9a-f]{64}", stored):
+            return stored
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         self.entries[str(path)] = {"stamp": stamp, "sha256": digest}

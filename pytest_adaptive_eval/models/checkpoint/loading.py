@@ -68,7 +68,8 @@ class Loaded:
 def check_present(device: str) -> None:
     """Raise a ConfigError for a CUDA device that torch does not find; it is not opened, which would take memory."""
     number = device.partition(":")[2] or "0"
-    if number.isdecimal() and int(number) >= (count := torch.cuda.device_count()):
+    count = torch.cuda.device_count()
+    if number.isdecimal() and int(number) >= count:
         raise ConfigError(f"device {device!r} is not there: torch finds {count} CUDA devices; use auto or cpu")
 
 
@@ -131,11 +132,7 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
     check_torchvision()  # transformers imports it for text models too
     target = pick_device(placement.device)
     dtype = "float32" if placement.dtype == "auto" and target.type == "cpu" else placement.dtype
-    devices = [str(target)]
-    if placement.device_map is not None:
-        devices = [*(f"cuda:{n}" for n in range(torch.cuda.device_count())), "cpu"]
-    needed = weight_bytes(info.folder, info.files, dtype)
-    check_memory(info.folder, needed, {device: free_bytes(device) for device in devices})
+    _check_room(info, placement, target, dtype)
     with _quiet():
         check_tokenizer(info)
         tokenizer = _part(info, "tokenizer", lambda: load_tokenizer(info.folder))
@@ -157,6 +154,15 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
         device=", ".join(sorted(map(str, used))),
         dtype=str(model.dtype).removeprefix("torch."),
     )
+
+
+def _check_room(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> None:
+    """Raise a ConfigError if the weights do not fit into the free memory of the devices."""
+    devices = [str(target)]
+    if placement.device_map is not None:
+        devices = [*(f"cuda:{n}" for n in range(torch.cuda.device_count())), "cpu"]
+    needed = weight_bytes(info.folder, info.files, dtype)
+    check_memory(info.folder, needed, {device: free_bytes(device) for device in devices})
 
 
 def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> dict[str, Any]:
@@ -234,14 +240,19 @@ def _model(info: CheckpointInfo, arguments: dict[str, Any], writes: bool) -> Any
     if not writes:  # the model's pooler is not used for embeddings
         report = {kind: {name for name in names if "pooler." not in str(name)} for kind, names in report.items()}
     _complete(info, report)
+    check_finite(info, model)
+    model.eval()
+    return model
+
+
+def check_finite(info: CheckpointInfo, model: Any) -> None:
+    """Raise a CheckpointError for a tensor of a model with a value that is not finite."""
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(
                 f"{info.folder}: tensor {name!r} holds values that are not finite; the training has diverged or the "
                 "file is damaged: use an earlier checkpoint"
             )
-    model.eval()
-    return model
 
 
 def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
@@ -273,7 +284,8 @@ def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
     auto: Any = importlib.import_module("transformers.models.auto.image_processing_auto")
     base = _processor_class(info)
     parts = base.get_attributes()
-    if others := set(parts) - {"tokenizer", "image_processor"} - _UNUSED_PARTS:
+    others = set(parts) - {"tokenizer", "image_processor"} - _UNUSED_PARTS
+    if others:
         raise CheckpointError(
             f"{info.folder}: {base.__name__} also needs {', '.join(sorted(others))}; use another model"
         )

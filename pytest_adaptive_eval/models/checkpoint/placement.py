@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 
 #: Implementations of attention, with the package that each needs; others are fetched from elsewhere.
@@ -49,37 +50,34 @@ class Placement:
 
     def check(self) -> None:
         """Raise ConfigError for a setting that is out of its range, or that needs a package which is missing."""
+        check_faults(self._faults())
+
+    def _faults(self) -> Iterator[str]:
         if self.dtype not in ("auto", *DTYPES):
-            raise ConfigError(f"dtype {self.dtype!r} is not known; use auto, {', '.join(DTYPES)}")
-        if not isinstance(self.compile, bool):
-            raise ConfigError(f"compile is {self.compile!r:.80}, expected true or false")
+            yield f"dtype {self.dtype!r} is not known; use auto, {', '.join(DTYPES)}"
+        compiled: object = self.compile
+        if not isinstance(compiled, bool):
+            yield f"compile is {compiled!r:.80}, expected true or false"
         if self.attention is not None and self.attention not in ATTENTION:
-            raise ConfigError(f"attention is {self.attention!r:.80}, expected one of {', '.join(ATTENTION)}")
+            yield f"attention is {self.attention!r:.80}, expected one of {', '.join(ATTENTION)}"
         package = ATTENTION.get(self.attention or "", "")
         if package and importlib.util.find_spec(package) is None:
-            raise ConfigError(
-                f"attention {self.attention!r} needs the package {package}, which is not installed; install it, or use "
-                "sdpa"
-            )
+            yield f"attention {self.attention!r} needs the package {package}, which is not installed; or use sdpa"
         if self.device_map is not None:
-            self._check_map()
+            yield from self._map_faults()
 
-    def _check_map(self) -> None:
+    def _map_faults(self) -> Iterator[str]:
         if self.device != "auto":
-            raise ConfigError(f"device is {self.device!r} beside a device_map; give one of them")
-        if isinstance(self.device_map, Mapping):
-            devices = {str(device) for device in self.device_map.values()}
-            if not devices or "disk" in devices:
-                raise ConfigError(
-                    f"device_map is {dict(self.device_map)!r:.200}, expected modules with devices such as "
-                    '{ "" = "cuda:0" }, without disk'
-                )
-        elif self.device_map != "auto":
-            raise ConfigError(
-                f'device_map is {self.device_map!r:.80}, expected "auto", or a table of modules with devices'
+            yield f"device is {self.device!r} beside a device_map; give one of them"
+        devices = self.device_map.values() if isinstance(self.device_map, Mapping) else [self.device_map]
+        named = isinstance(self.device_map, Mapping) and devices and "disk" not in map(str, devices)
+        if not named and self.device_map != "auto":
+            yield (
+                f'device_map is {self.device_map!r:.200}, expected "auto", or a table of modules with devices such as '
+                '{ "" = "cuda:0" }, without disk'
             )
         if importlib.util.find_spec("accelerate") is None:
-            raise ConfigError("device_map needs the package accelerate; install pytest-adaptive-eval[accelerate]")
+            yield "device_map needs the package accelerate; install pytest-adaptive-eval[accelerate]"
 
 
 def weight_bytes(folder: Path, files: tuple[str, ...], dtype: str) -> int:

@@ -119,8 +119,7 @@ class Prompter:
         messages = [{**message, "content": _parts(item, message.get("content"))} for message in item.messages]
         placed = sum(part["type"] == "image" for message in messages for part in message["content"])
         if not placed and pictures:
-            first = next((message for message in messages if message.get("role") == "user"), messages[0])
-            first["content"] = pictures + first["content"]
+            _first_by_user(messages)["content"][:0] = pictures
         elif placed != len(pictures):
             raise BankError(
                 f"item {item.id!r} has {len(pictures)} images and {placed} image parts in its messages; "
@@ -129,24 +128,34 @@ class Prompter:
         return messages
 
 
+def _first_by_user(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the user's first message, else the first."""
+    for message in messages:
+        if message.get("role") == "user":
+            return message
+    return messages[0]
+
+
 def _parts(item: Item, content: object) -> list[dict[str, Any]]:
     """Return the parts of a message; an image part marks the position of an image of the item."""
     if content is None or content == "":
         return []
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if isinstance(content, (list, tuple)):
-        parts: list[dict[str, Any]] = []
-        for part in content:
-            if isinstance(part, Mapping) and part.get("type") == "image":
-                parts.append({"type": "image"})
-            elif isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
-                parts.append({"type": "text", "text": part["text"]})
-            else:
-                break
-        else:
-            return parts
+    written = list(content) if isinstance(content, list | tuple) else [None]
+    parts = [_part(part) for part in written]
+    if all(parts):
+        return parts
     raise BankError(
         f"item {item.id!r} has message content {str(content)[:80]!r}, expected text or a list of "
         "{'type': 'text', 'text': ...} and {'type': 'image'}"
     )
+
+
+def _part(part: object) -> dict[str, Any]:
+    """Return a part with the keys that it needs alone; an empty one for other parts than texts and images."""
+    if isinstance(part, Mapping) and part.get("type") == "image":
+        return {"type": "image"}
+    if isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    return {}

@@ -6,11 +6,11 @@ import itertools
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.inputs import read_regular
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -21,8 +21,8 @@ OPEN_CLIP = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors
 #: Upper limit of a JSON file.  A tokenizer with 250 000 words has about 35 MB.
 JSON_BYTES = 256_000_000
 
-#: First bytes of the file that stands for another one in a repository with Git LFS.
-_LFS = b"version https://git-lfs.github.com/spec/"
+#: What to do with a damaged file, or with one of Git LFS that only points to another.
+_AGAIN = "copy or save the checkpoint again, or fetch its files (git lfs pull)"
 
 #: Suffixes of files that are unpickled when opened, or that belong to another library.
 _FOREIGN = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack", ".gguf", ".onnx")
@@ -44,12 +44,29 @@ _CONVERT = (
 )
 
 
+#: What a folder of another layout is, by the name of a file in it.
+_LAYOUTS = {
+    re.compile(r".*\.gguf"): (
+        'holds GGUF weights; give serve = "llama.cpp" beside it, or the model serve:llama.cpp#{file}'
+    ),
+    re.compile(r"zero_to_fp32\.py|global_step\d+"): (
+        "is a checkpoint of DeepSpeed; convert it with `python zero_to_fp32.py . out --safe_serialization` in it, "
+        "and pass out with config.json and the tokenizer"
+    ),
+    re.compile(r".*\.distcp|pytorch_model_fsdp.*"): (
+        "is a distributed checkpoint of torch (DCP); convert it with `accelerate merge-weights dir out`, and pass "
+        "out with config.json and the tokenizer"
+    ),
+}
+
+
 def other_layout(folder: Path) -> str:
     """Return what a folder of another layout is, and what to do with it; empty for any other folder."""
     names = sorted(path.name for path in folder.iterdir())
-    steps = sorted(int(match[1]) for name in names if (match := re.fullmatch(r"checkpoint-(\d+)", name)))
+    steps = [name for name in names if re.fullmatch(r"checkpoint-\d+", name)]
     if steps:
-        return f"is the output folder of a Trainer; pass a checkpoint in it: {folder / f'checkpoint-{steps[-1]}'}"
+        last = max(steps, key=lambda name: int(name.removeprefix("checkpoint-")))
+        return f"is the output folder of a Trainer; pass a checkpoint in it: {folder / last}"
     if "adapter_config.json" in names:
         base = read_object(folder / "adapter_config.json").get("base_model_name_or_path")
         return (
@@ -57,73 +74,57 @@ def other_layout(folder: Path) -> str:
             "`AutoPeftModelForCausalLM.from_pretrained(dir).merge_and_unload().save_pretrained(out)`, the "
             "tokenizer beside it, and pass that folder"
         )
-    if gguf := [name for name in names if name.endswith(".gguf")]:
-        return (
-            f'holds GGUF weights; give serve = "llama.cpp" beside it, or the model serve:llama.cpp#{folder / gguf[0]}'
-        )
-    if "zero_to_fp32.py" in names or any(re.fullmatch(r"global_step\d+", name) for name in names):
-        return (
-            "is a checkpoint of DeepSpeed; convert it with `python zero_to_fp32.py . out --safe_serialization` in it, "
-            "and pass out with config.json and the tokenizer"
-        )
-    if any(name.endswith(".distcp") or name.startswith("pytorch_model_fsdp") for name in names):
-        return (
-            "is a distributed checkpoint of torch (DCP); convert it with `accelerate merge-weights dir out`, and pass "
-            "out with config.json and the tokenizer"
-        )
+    for pattern, layout in _LAYOUTS.items():
+        found = [name for name in names if pattern.fullmatch(name)]
+        if found:
+            return layout.format(file=folder / found[0])
     return ""
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of a checkpoint; raise CheckpointError if there is none, or it is too large."""
-    size = path.stat().st_size
-    if size > JSON_BYTES:
-        raise CheckpointError(f"{path} has {size} bytes, expected at most {JSON_BYTES}; is it the right file?")
-    content = read_regular(path)
-    if content.startswith(_LFS):
-        raise CheckpointError(f"{path} is a pointer of Git LFS and not the file; fetch it: git lfs pull")
-    if content.startswith(b"\xef\xbb\xbf"):
-        raise CheckpointError(
-            f"{path} begins with a byte-order mark, which transformers does not read; save it as UTF-8 without one"
-        )
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not valid JSON ({error}); save the checkpoint again") from error
-    if not isinstance(data, dict):
-        raise CheckpointError(
-            f"{path} holds a JSON {type(data).__name__}, expected an object; save the checkpoint again"
-        )
-    return data
+    if path.stat().st_size > JSON_BYTES:
+        fault = f"it has more than {JSON_BYTES} bytes"
+    else:
+        try:
+            text = read_regular(path).decode()  # json refuses a byte-order mark in a text, as transformers does
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            fault = str(error)
+        else:
+            if isinstance(data, dict):
+                return data
+            fault = f"it holds a {type(data).__name__}"
+    raise CheckpointError(f"{path} is not a JSON object ({fault}); {_AGAIN}")
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
     """Return the files with the weights: ``model.safetensors``, or the files of its index; or raise CheckpointError."""
-    if strays := sorted(p.name for p in folder.iterdir() if _DISTRIBUTED.fullmatch(p.name)):
-        raise CheckpointError(
-            f"{folder} holds a distributed checkpoint ({strays[0]}), expected {WEIGHTS}; "
+    names = sorted(path.name for path in folder.iterdir())
+    strays = [name for name in names if _DISTRIBUTED.fullmatch(name)]
+    if strays:
+        fault = (
+            f"holds a distributed checkpoint ({strays[0]}), expected {WEIGHTS}; "
             "save it again with `model.save_pretrained(dir)`"
         )
-    if (folder / WEIGHTS).exists():
+    elif WEIGHTS in names:
         return (folder / WEIGHTS,)
-    if (folder / INDEX).exists():
+    elif INDEX in names:
         return _shards(folder)
-    if layout := other_layout(folder):
-        raise CheckpointError(f"{folder} {layout}")
-    names = sorted(path.name for path in folder.iterdir())
-    if others := [name for name in names if name.endswith(".safetensors")]:
-        raise CheckpointError(
-            f"{folder} has {', '.join(others[:3])} but neither {WEIGHTS} nor {INDEX}; "
-            "the copy is incomplete or uses names of its own: save it again with `model.save_pretrained(dir)`"
+    else:
+        fault = other_layout(folder) or _missing_weights(names)
+    raise CheckpointError(f"{folder} {fault}")
+
+
+def _missing_weights(names: list[str]) -> str:
+    """Return what a folder without weights has in their place, and what to do."""
+    foreign = [name for name in names if name.endswith(_FOREIGN)]
+    if foreign:
+        return (
+            f"has its weights only as {', '.join(foreign[:3])}, which may run code when opened and is never read; "
+            f"expected {WEIGHTS}: {_CONVERT}"
         )
-    if foreign := [name for name in names if name.endswith(_FOREIGN)]:
-        raise CheckpointError(
-            f"{folder} has its weights only as {', '.join(foreign[:3])}, which may run code when opened and "
-            f"is never read; expected {WEIGHTS}: {_CONVERT}"
-        )
-    raise CheckpointError(
-        f"{folder} holds no weights, expected {WEIGHTS} or {INDEX}; save it with `model.save_pretrained(dir)`"
-    )
+    return f"holds neither {WEIGHTS} nor {INDEX}; save it again with `model.save_pretrained(dir)`"
 
 
 def open_clip_weights(folder: Path) -> tuple[Path, ...]:
@@ -141,19 +142,15 @@ def open_clip_weights(folder: Path) -> tuple[Path, ...]:
 def _shards(folder: Path) -> tuple[Path, ...]:
     index = folder / INDEX
     listed = read_object(index).get("weight_map")
-    if not isinstance(listed, dict) or not listed or not all(isinstance(name, str) for name in listed.values()):
-        raise CheckpointError(f"{index} has no `weight_map` of tensor to file name; save the checkpoint again")
-    for name in sorted(set(listed.values())):
-        if not name.endswith(".safetensors") or "\\" in name or "\0" in name or PurePosixPath(name).name != name:
+    names: list[Any] = list(listed.values()) if isinstance(listed, dict) else []
+    for name in names or [None]:
+        plain = isinstance(name, str) and name.endswith(".safetensors") and not set(name) & set("/\\\0")
+        if not plain or not (folder / name).exists():
             raise CheckpointError(
-                f"{index} lists the file {name!r}, expected the plain name of a .safetensors file in the same folder; "
-                "do not use this checkpoint unless you know where it comes from"
+                f"{index}: its weight_map lists {name!r}, expected plain names of .safetensors files in this folder; "
+                "copy or save the checkpoint again, and do not use it unless you know where it comes from"
             )
-        if not (folder / name).exists():
-            raise CheckpointError(
-                f"{index} lists {name!r}, which is missing from {folder}; copy or save the checkpoint again"
-            )
-    return tuple(folder / name for name in sorted(set(listed.values())))
+    return tuple(folder / name for name in sorted(set(names)))
 
 
 def check_header(path: Path) -> tuple[int, int]:
@@ -167,10 +164,7 @@ def check_header(path: Path) -> tuple[int, int]:
     except SafetensorError as error:
         fault = str(error)
     if fault:
-        with open_regular(path) as file:
-            if file.read(len(_LFS)) == _LFS:
-                raise CheckpointError(f"{path} is a pointer of Git LFS and not the weights; fetch them: git lfs pull")
-        raise CheckpointError(f"{path} is not a sound safetensors file: {fault}; copy or save the checkpoint again")
+        raise CheckpointError(f"{path} is not a sound safetensors file: {fault}; {_AGAIN}")
     return len(shapes), max(itertools.chain.from_iterable(shapes), default=0)
 
 
@@ -184,9 +178,10 @@ def check_sizes(path: Path, entries: Iterable[tuple[str, object]], tensors: int,
     Raises:
         CheckpointError: Names the key.
     """
+    limits = ((_COUNT, max(tensors, _LEAST_COUNT)), (_SIZE, max(_PACKED * largest, _LEAST_SIZE)))
     for key, value in entries:
         numbers = value if isinstance(value, list) else [value]
-        for kind, most in ((_COUNT, max(tensors, _LEAST_COUNT)), (_SIZE, max(_PACKED * largest, _LEAST_SIZE))):
+        for kind, most in limits:
             above = [number for number in numbers if isinstance(number, int | float) and abs(number) > most]
             if above and kind.search(key):
                 raise CheckpointError(

@@ -32,13 +32,9 @@ async def read_object(response: httpcore2.Response, most: int) -> Mapping[str, A
     if raw is None:
         raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
     try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RefusedReply(f"the reply is not UTF-8: {error.reason} at byte {error.start}") from None
-    try:
-        data = json.loads(text, parse_constant=_no_constant)
+        data = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise RefusedReply(f"the reply is not JSON: {excerpt(str(error))}") from None
+        raise RefusedReply(f"the reply is not JSON in UTF-8: {excerpt(str(error))}") from None
     if not isinstance(data, dict):
         raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object")
     return data
@@ -62,13 +58,11 @@ async def read_bytes(response: httpcore2.Response, most: int) -> bytearray | Non
             raise RefusedReply(f"the reply cannot be decompressed: {error}") from None
         if len(raw) > most:
             return None
-        if unpack and unpack.unused_data:
-            raise RefusedReply("the reply cannot be decompressed: there is more behind its end")
         pieces += 1
         if pieces % PIECES == 0:
             await asyncio.sleep(0)
-    if unpack and not unpack.eof:
-        raise RefusedReply("the reply cannot be decompressed: it ends early")
+    if unpack and (unpack.unused_data or not unpack.eof):
+        raise RefusedReply("the reply cannot be decompressed: it ends early, or there is more behind its end")
     line = response.extensions["network_stream"]
     if isinstance(line, Line):
         line.settle(sent)

@@ -149,18 +149,12 @@ def chat_of_item(item: Item) -> list[dict[str, Any]]:
 
 def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the messages of a chat, with images before the text; raise BankError if an image is missing or refused."""
-    return [
-        {
-            "role": message.role,
-            "content": _plain(
-                [
-                    *(picture_part(open_image(name, message.root)) for name in message.images),
-                    {"type": "text", "text": message.text},
-                ]
-            ),
-        }
-        for message in messages
-    ]
+    chat = []
+    for message in messages:
+        parts = [picture_part(open_image(name, message.root)) for name in message.images]
+        content = _plain([*parts, {"type": "text", "text": message.text}])
+        chat.append({"role": message.role, "content": content})
+    return chat
 
 
 def text_of_item(item: Item) -> str:
@@ -228,13 +222,17 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
         if part.type in ("text", "output_text"):
             text += part.text or ""
         elif part.type in ("thinking", "reasoning"):
-            thought = part.thinking or part.reasoning or part.text or ""
-            thinking += thought if isinstance(thought, str) else "".join(one.text or "" for one in thought)
+            thinking += _thought(part.thinking or part.reasoning or part.text or "")
         else:
             raise MalformedReply(
                 f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'"
             )
     return text, thinking
+
+
+def _thought(thought: str | list[_Thought]) -> str:
+    """Return the text of a thought, which may come in parts."""
+    return thought if isinstance(thought, str) else "".join(one.text or "" for one in thought)
 
 
 def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:
@@ -277,12 +275,17 @@ def _read_with(read: Callable[[Delivery], Completion], delivery: Delivery) -> Co
     if delivery.status is not Status.OK:
         return Completion("", delivery.status, detail=delivery.detail, cost=usage)
     try:
-        if error := delivery.data.get("error"):
-            message = error.get("message", "") if isinstance(error, dict) else error
-            raise MalformedReply(f"an error came as a success: {excerpt(str(message))}")
+        _check_success(delivery.data.get("error"))
         return read(delivery)
     except (MalformedReply, msgspec.ValidationError) as error:
         return Completion("", Status.ERROR, detail=f"the reply does not follow the protocol: {error}", cost=usage)
+
+
+def _check_success(error: Any, failed: object = False) -> None:
+    """Refuse an error that came as a success."""
+    if error or failed:
+        message = error.get("message") if isinstance(error, dict) else error
+        raise MalformedReply(f"an error came as a success: {excerpt(str(message or 'no message'))}")
 
 
 def _of_chat(delivery: Delivery) -> Completion:
@@ -293,13 +296,11 @@ def _of_chat(delivery: Delivery) -> Completion:
     _check("role", message.role, "assistant")
     content, thinking = _texts(message.content)
     text, inside, closed = split_reasoning(checked_text(content))
-    separate = checked_text(thinking) or checked_text(message.reasoning_content) or checked_text(message.reasoning)
-    reasoning = "\n\n".join(part for part in (separate, inside) if part)
+    separate = checked_text(thinking or message.reasoning_content or message.reasoning)
+    reasoning = "\n\n".join(filter(None, (separate, inside)))
     refusal = checked_text(message.refusal)
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
-    if choice.error or finish == "error":
-        said = choice.error.get("message") if isinstance(choice.error, dict) else choice.error
-        raise MalformedReply(f"an error came as a success: {excerpt(str(said or 'no message'))}")
+    _check_success(choice.error, finish == "error")
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
         raise MalformedReply("the model called a tool, and none was offered")
     reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
@@ -325,13 +326,11 @@ def _check(name: str, value: str, expected: str) -> None:
 
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:
     """Return a reply with the status that its end gives it, and the reason if that is not ok."""
-    if not isinstance(finish, str | None):
-        raise MalformedReply(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
-    end = _FINISHES.get((finish or "stop").lower())
+    end = _FINISHES.get((finish or "stop").lower()) if isinstance(finish, str | None) else "abort"
     if end == "abort":
         raise MalformedReply(f"finish_reason is {excerpt(str(finish))}: the server did not finish the answer")
     status = Status.OK
-    detail = f"finish_reason is {excerpt(finish)}, taken as 'stop'" if finish and end is None else ""
+    detail = "" if end else f"finish_reason is {excerpt(str(finish))}, taken as 'stop'"
     if refusal or end == "content_filter":
         status = Status.REFUSED
         detail = f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -12,7 +12,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.checks import check_faults
+from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import Continuation
 from pytest_adaptive_eval.models.base import Completion, Usage
@@ -69,6 +70,17 @@ class _EchoChoice(msgspec.Struct):
     logprobs: _EchoLogs
 
 
+class _Counts(msgspec.Struct):
+    prompt_tokens: int
+
+
+class _Reply(msgspec.Struct):
+    """A reply with a single choice."""
+
+    choices: Annotated[list[Any], Meta(min_length=1, max_length=1)]
+    usage: _Counts | None = None
+
+
 def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
     """Return log-probabilities and texts of the prompt's tokens."""
     logs: list[float | None] = []
@@ -118,21 +130,19 @@ METHODS: Mapping[str, _Method] = MappingProxyType(
 def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
     """Return the log-probabilities of a text's tokens, by a key of `METHODS`; raise Malformed if they are of others."""
     api = METHODS[method]
-    choices = delivery.data.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1:
-        raise MalformedReply("the reply has no single choice")
     try:
-        logs, tokens = api.read(choices[0])
+        reply = msgspec.convert(delivery.data, _Reply)
+        logs, tokens = api.read(reply.choices[0])
     except msgspec.ValidationError as error:
         raise MalformedReply(f"no log-probabilities of the prompt came ({error})") from None
     if api.generated:
         logs, tokens = logs[: -api.generated], None if tokens is None else tokens[: -api.generated]
-    if not logs or logs[0] is not None or None in logs[1:]:
-        raise MalformedReply("the first token of the prompt, and no other, must lack a log-probability")
-    usage = delivery.data.get("usage")
-    counted = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
-    if counted is not None and counted != len(logs):
-        raise MalformedReply(f"{len(logs)} log-probabilities came for a prompt of {counted} tokens")
+    counted = len(logs) if reply.usage is None else reply.usage.prompt_tokens
+    if not logs or logs[0] is not None or None in logs[1:] or counted != len(logs):
+        raise MalformedReply(
+            f"{len(logs)} log-probabilities came for a prompt of {counted} tokens; the first token, and no other, must "
+            "lack one"
+        )
     return TokenLogs(logs, _begun(api, tokens, text))
 
 
@@ -150,8 +160,7 @@ def _begun(api: _Method, tokens: Sequence[str] | None, text: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Needed:
+class _Needed(NamedTuple):
     """One text whose log-likelihood is needed: the tokens of `whole` that `head` does not have."""
 
     head: str
@@ -189,25 +198,26 @@ class LikelihoodReader:
         if self._checked:
             return
         name = f"{self._endpoint.model!r} at {self._endpoint.wire.url}"
+        check_faults(self._faults(name, items), "items are scored by the likelihoods of texts")
+        self._checked = True
+
+    def _faults(self, name: str, items: Sequence[Item]) -> Iterator[str]:
         if self._endpoint.api.field != "prompt":
-            raise ConfigError(
-                f'items are scored by the likelihoods of texts, and {name} is asked by chats: set api = "completions"'
-            )
+            yield f'{name} is asked by chats: set api = "completions"'
         replies = self._request(PROBES)
-        if problem := _mistrust([replies[text] for text in PROBES]):
-            raise ConfigError(
-                f"items are scored by the likelihoods of texts, and {name} does not give them by {self._method}: "
-                f'{problem}; expected a server such as vLLM, or one that echoes prompts, with likelihoods = "echo" '
-                "(which ends some servers); or score a local checkpoint"
+        problem = _mistrust([replies[text] for text in PROBES])
+        if problem:
+            yield (
+                f"{name} does not give them by {self._method}: {problem}; expected a server such as vLLM, or one that "
+                'echoes prompts, with likelihoods = "echo" (which ends some servers); or score a local checkpoint'
             )
         bare = any(not text.after_prompt for item in items for text in item.continuations)
         first = replies[PROBES[0]]
         if bare and not self._begin_text and isinstance(first, TokenLogs) and not first.begun:
-            raise ConfigError(
+            yield (
                 f"a text without a prompt needs a token before it, and {name} puts none there: set begin_text to the "
                 'text of the model\'s begin or end token, such as "<|endoftext|>"'
             )
-        self._checked = True
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
@@ -217,10 +227,12 @@ class LikelihoodReader:
                 needed.append([self._texts(text_of_item(item), continuation) for continuation in item.continuations])
             except BankError as error:
                 needed.append(Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}"))
-        texts = [
-            text for group in needed if isinstance(group, list) for pair in group for text in (pair.head, pair.whole)
-        ]
-        replies = self._request([text for text in dict.fromkeys(texts) if text])
+        texts: dict[str, None] = {}
+        for group in needed:
+            if isinstance(group, list):
+                texts.update(dict.fromkeys(text for pair in group for text in pair))
+        texts.pop("", None)
+        replies = self._request([*texts])
         return [
             self._completion(item, group, replies) if isinstance(group, list) else group
             for item, group in zip(items, needed, strict=True)
@@ -257,11 +269,10 @@ class LikelihoodReader:
         for choice in group:
             head: TokenLogs | Completion = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
             whole = replies[choice.whole]
-            for reply in (head, whole):
-                if isinstance(reply, Completion):
-                    return Completion("", reply.status, detail=reply.detail)
-            assert isinstance(head, TokenLogs)
-            assert isinstance(whole, TokenLogs)
+            if isinstance(head, Completion):
+                return Completion("", head.status, detail=head.detail)
+            if isinstance(whole, Completion):
+                return Completion("", whole.status, detail=whole.detail)
             choice_logs = whole.logs[len(head.logs) :]
             if not choice_logs or (not choice.head and not whole.begun):
                 return Completion("", Status.ERROR, detail="a choice has no token of its own, or none before it")

@@ -73,16 +73,16 @@ class Window:
         start, most: Number at first, and its upper limit.
     """
 
-    #: Smallest number, and the longest time between two requests, in seconds.
-    LEAST, LONGEST_GAP = 1 / 64, 1.0
+    #: Longest time between two requests, in seconds.
+    LONGEST_GAP = 1.0
     #: Least growth of throughput, as a share of the growth of the window, for which the window stays larger.
     LEAST_GAIN = 0.15
     #: Rounds without growth after one that did not raise throughput, or after a decrease.
     PAUSE = 4
     #: Seconds of an answer before the first one.
     UNKNOWN = 0.1
-    #: Fewest answers of a round.
-    ROUND = 4
+    #: Fewest answers of a round, and of one with a window below one.
+    ROUND, SMALL_ROUND = 4, 2
     #: Weight of the latest answer's time in their mean.
     WEIGHT = 0.1
 
@@ -105,7 +105,11 @@ class Window:
     @property
     def gap(self) -> float:
         """Seconds from the begin of a request to the next one; 0 before the first decrease."""
-        return 0.0 if math.isinf(self._halved) else min(self.LONGEST_GAP, (self._seconds or self.UNKNOWN) / self._limit)
+        return 0.0 if math.isinf(self._halved) else min(self.LONGEST_GAP, self._answer_seconds / self._limit)
+
+    @property
+    def _answer_seconds(self) -> float:
+        return self._seconds or self.UNKNOWN
 
     def begin(self, now: float, under_way: int) -> None:
         """Note that a request begins; `under_way` counts it."""
@@ -119,7 +123,8 @@ class Window:
         weight = self.WEIGHT if self._seconds else 1.0
         self._seconds += weight * (now - begun - self._seconds)
         self._answers += begun >= self._since
-        if self._answers < max(self.ROUND, self.limit):
+        fewest = self.ROUND if self._limit >= 1.0 else self.SMALL_ROUND
+        if self._answers < max(fewest, self.limit):
             return
         throughput = self._answers / max(now - self._since, 1e-9)
         filled = self._filled * 2 >= self._begun or self.gap > 0.0
@@ -128,7 +133,7 @@ class Window:
             return
         if self._pause:
             self._pause -= 1
-        elif self._before is not None and throughput < self._before[1] * self._expected_growth(self._before[0]):
+        elif self._before is not None and throughput < self._expected_throughput(*self._before):
             self._limit, self._before, self._pause = self._before[0], None, self.PAUSE
         elif self._limit < self._most:
             self._before = self._limit, throughput
@@ -137,12 +142,17 @@ class Window:
     def shrink(self, begun: float, now: float) -> None:
         """Note a request that came too soon or was not answered in time; those of one window count once."""
         if begun > self._halved:
-            self._limit, self._before, self._pause = max(self.LEAST, self._limit / 2.0), None, self.PAUSE
+            longest_gap = min(1.0, self._answer_seconds / self.LONGEST_GAP)  # a smaller window would be no slower
+            self._limit, self._before, self._pause = max(longest_gap, self._limit / 2.0), None, self.PAUSE
             self._halved = now
             self._restart(now)
 
-    def _expected_growth(self, before: float) -> float:
-        return 1.0 + self.LEAST_GAIN * (self._limit / before - 1.0)
+    def _expected_throughput(self, limit: float, throughput: float) -> float:
+        """Return the least throughput that keeps the window larger than the `limit` of the round before.
+
+        Below one the pauses alone limit the throughput, and a refusal tells what is too much.
+        """
+        return 0.0 if limit < 1.0 else throughput * (1.0 + self.LEAST_GAIN * (self._limit / limit - 1.0))
 
     def _restart(self, now: float) -> None:
         self._since, self._begun, self._filled, self._answers = now, 0, 0, 0

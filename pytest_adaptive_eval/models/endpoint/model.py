@@ -182,21 +182,25 @@ class EndpointModel(Model):
             return Preference(unknown, Status.ERROR, f"{type(error).__name__}: {error}")
         bodies = [self._endpoint.body(chat, 1, **_likelihood_fields(self._top)) for chat in chats]
         deliveries = self._endpoint.post(bodies)
-        replies, tables = list(map(read_reply, deliveries)), list(map(first_token, deliveries))
+        replies = list(map(read_reply, deliveries))
+        tables = list(map(first_token, deliveries))
         usage = sum((reply.cost for reply in replies), Usage())
         self._count(usage)
         known = [table for table in tables if table is not None]
         if len(known) < len(tables):
             fault = next((reply for reply in replies if reply.status.infrastructure), None)
-            status, detail = (fault.status, fault.detail) if fault else (Status.ERROR, "no likelihoods came")
-            return Preference(unknown, status, detail, usage)
-        if missing := sum(label not in table for table in known):
+            if fault is None:
+                return Preference(unknown, Status.ERROR, "no likelihoods came", usage)
+            return Preference(unknown, fault.status, fault.detail, usage)
+        scores = tuple(table[label] for table in known if label in table)
+        missing = len(known) - len(scores)
+        if missing:
             detail = (
                 f"{label!r} is not among the {self._top} likeliest first tokens after {missing} of {len(known)} "
                 "candidates"
             )
             return Preference(unknown, Status.ERROR, detail, usage)
-        return Preference(tuple(table[label] for table in known), usage=usage)
+        return Preference(scores, usage=usage)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""

@@ -7,12 +7,13 @@ import json
 import logging
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
@@ -25,6 +26,7 @@ from pytest_adaptive_eval.models.endpoint.settings import (
     AUTHORIZATION,
     Additions,
     EndpointSettings,
+    is_server,
     key_from_environment,
     read_additions,
 )
@@ -125,41 +127,20 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         additions=additions,
         seed=settings.seed,
     )
-    extra = dict(settings.fields)
     api = APIS[settings.api]
-    neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
-    usage, cap_field, tokens = Usage(), _CAP_FIELDS[0], 1
-    own_tokens = cap_of(settings.max_tokens, reasons=bool(settings.reasoning)).tokens
-
-    def probe(fields: Mapping[str, Any]) -> Delivery:
-        nonlocal usage
-        decoding = _decoding(tokens, settings.temperature, settings.seed, 0, cap_field)
-        (delivery,) = wire.post(api.path, [_body(model, {api.field: api.greeting}, decoding, {**fields, **extra})])
-        usage += api.read(delivery).cost
-        return answerer.check(delivery)
-
+    first = _FirstRequest(wire, model, api, settings, answerer)
     try:
         entry, listed = _list_models(wire, model, api, settings)
-        accepted, delivery = find_accepted_fields(probe, neutral)
-        if _refuses(delivery) and _CAP_FIELDS[1] in delivery.detail:  # the server asks for the other one
-            cap_field = _CAP_FIELDS[1]
-            accepted, delivery = find_accepted_fields(probe, neutral)
-            environment["cap_field"] = cap_field
-            _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", model, cap_field, _CAP_FIELDS[0])
-        if _refuses(delivery) and re.search(r"max\w*tokens|minimum", delivery.detail):
-            tokens = least_tokens(delivery.detail) or own_tokens
-            if tokens > own_tokens:
-                raise ConfigError(
-                    f"model {model!r} at {base} takes caps of at least {tokens} tokens, and max_tokens is "
-                    f"{own_tokens}; set max_tokens = {tokens} or more"
-                )
-            accepted, delivery = find_accepted_fields(probe, neutral)
+        delivery = first.send()
+        if first.cap_field != _CAP_FIELDS[0]:
+            environment["cap_field"] = first.cap_field
         reply = api.read(delivery)
         if reply.status.infrastructure:
             raise ConfigError(_no_answers(base, model, api, delivery, reply.detail, settings.key_env, listed))
     except BaseException:
         wire.close()
         raise
+    accepted = first.accepted
     if listed and entry is None:
         names = ", ".join(f"{name!r:.60}" for name in listed[:5])
         warnings.warn(
@@ -168,7 +149,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         )
     bounds = Bounds(context_length(entry), reports_caps=reply.status is Status.TRUNCATED)
     bounds.warn_if_blind(reply)
-    environment |= _environment(base, settings, additions, bounds.context, accepted, neutral)
+    environment |= _environment(base, settings, additions, bounds.context, accepted, first.neutral)
     stated = [base, model, entry, settings.revision, *([additions.written] if additions.written else [])]
     reasons = _reasons(entry, reply) if settings.reasoning is None else settings.reasoning
     cap = cap_of(settings.max_tokens, reasons=reasons, context=bounds.context)
@@ -178,11 +159,67 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         {"max_tokens": cap.tokens, **_recorded_decoding(settings, api, accepted)},
         environment,
     )
-    fields = {**accepted, **extra}
-    temperature = float(settings.temperature)
     return Endpoint(
-        wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage, cap, cap_field
+        wire,
+        identity,
+        model,
+        api,
+        answerer,
+        bounds,
+        {**accepted, **settings.fields},
+        float(settings.temperature),
+        settings.seed,
+        first.usage,
+        cap,
+        first.cap_field,
     )
+
+
+class _FirstRequest:
+    """A greeting, sent until the server takes its fields.
+
+    Attributes:
+        accepted: Neutral fields that the server takes.
+        cap_field: Name of the field that caps an answer.
+        usage: Cost of all tries.
+    """
+
+    def __init__(self, wire: Wire, model: str, api: Api, settings: EndpointSettings, answerer: Answerer) -> None:
+        self._wire, self._model, self._api, self._settings, self._answerer = wire, model, api, settings, answerer
+        self.neutral = {name: value for name, value in NEUTRAL.items() if name not in settings.fields}
+        self.accepted: Mapping[str, Any] = {}
+        self.usage, self.cap_field, self._tokens = Usage(), _CAP_FIELDS[0], 1
+
+    def send(self) -> Delivery:
+        """Return the reply to the greeting, at its best with the usual fields and a cap of one token."""
+        delivery = self._try()
+        usual, other = _CAP_FIELDS
+        if _refuses(delivery) and other in delivery.detail:  # the server asks for the other field
+            self.cap_field = other
+            delivery = self._try()
+            _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", self._model, other, usual)
+        if _refuses(delivery) and re.search(r"max\w*tokens|minimum", delivery.detail):
+            most = cap_of(self._settings.max_tokens, reasons=bool(self._settings.reasoning)).tokens
+            self._tokens = least_tokens(delivery.detail) or most
+            if self._tokens > most:
+                raise ConfigError(
+                    f"model {self._model!r} at {self._wire.url} takes caps of at least {self._tokens} tokens, and "
+                    f"max_tokens is {most}; set max_tokens = {self._tokens} or more"
+                )
+            delivery = self._try()
+        return delivery
+
+    def _try(self) -> Delivery:
+        self.accepted, delivery = find_accepted_fields(self._probe, self.neutral)
+        return delivery
+
+    def _probe(self, fields: Mapping[str, Any]) -> Delivery:
+        api, settings = self._api, self._settings
+        decoding = _decoding(self._tokens, settings.temperature, settings.seed, 0, self.cap_field)
+        body = _body(self._model, {api.field: api.greeting}, decoding, {**fields, **settings.fields})
+        (delivery,) = self._wire.post(api.path, [body])
+        self.usage += api.read(delivery).cost
+        return self._answerer.check(delivery)
 
 
 def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:
@@ -243,29 +280,26 @@ def _base(url: str, model: str) -> str:
             "http://HOST:PORT/v1#MODEL, with the key in an environment variable that key_env names"
         )
     shown = shown_address(url)  # the query may hold a secret, and so may an address that cannot be read
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        reason = f": {error}" if shown == url else ""
-        raise ConfigError(f"model {shown!r} is no URL{reason}; expected http://HOST:PORT/v1#MODEL") from None
-    fault = ""
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        fault = "is not the address of a server"
-    elif "?" in url or "?" in model:
-        fault = "has a query (not shown, it may hold a key), which the option query sets"
-    elif parts.fragment or not re.fullmatch("[!-~]+", url):
-        fault = "has more than an address and a path"
-    elif re.search(r"/(chat/)?completions/?$", parts.path):
-        fault = "names a path below the base of the API"
-    if fault:
-        raise ConfigError(f"model {shown!r} {fault}; expected http://HOST:PORT/v1#MODEL")
-    if not model or not model.isprintable():
-        raise ConfigError(
-            f"model {url!r} names {'no model' if not model else f'the model {model!r}'}; expected "
-            f"{url}#MODEL, with one of the names that {url.rstrip('/')}/models lists"
-        )
+    check_faults(_address_faults(url, model), f"model {shown!r}")
     return url.rstrip("/")
+
+
+def _address_faults(url: str, model: str) -> Iterator[str]:
+    expected = "; expected http://HOST:PORT/v1#MODEL"
+    if not is_server(url):
+        yield f"this is not the address of a server{expected}"
+    parts = urlsplit(url)
+    if "?" in url or "?" in model:
+        yield f"it has a query (not shown, it may hold a key), which the option query sets{expected}"
+    if parts.fragment or not re.fullmatch("[!-~]+", url):
+        yield f"it has more than an address and a path{expected}"
+    if re.search(r"/(chat/)?completions/?$", parts.path):
+        yield f"it names a path below the base of the API{expected}"
+    if not model or not model.isprintable():
+        yield (
+            f"it names {f'the model {model!r}' if model else 'no model'}; expected {url}#MODEL, with one of the names "
+            f"that {url.rstrip('/')}/models lists"
+        )
 
 
 def _list_models(
@@ -276,14 +310,14 @@ def _list_models(
     if delivery.code in (0, 401, 403) and delivery.status is not Status.OK:
         raise ConfigError(_no_answers(wire.url, model, api, delivery, delivery.detail, settings.key_env, []))
     data = delivery.data.get("data")
-    entries = [
-        entry
-        for entry in (data if isinstance(data, list) else [])
-        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-    ]
-    entry = next((entry for entry in entries if entry["id"] == model), None)
-    stable = None if entry is None else {name: value for name, value in entry.items() if name not in _VOLATILE}
-    return stable, [entry["id"] for entry in entries]
+    entries: dict[str, dict[str, Any]] = {}
+    for entry in data if isinstance(data, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+            entries.setdefault(entry["id"], entry)
+    stable = None
+    if model in entries:
+        stable = {name: value for name, value in entries[model].items() if name not in _VOLATILE}
+    return stable, [*entries]
 
 
 def _no_answers(
@@ -434,7 +468,8 @@ def find_accepted_fields(
     remaining = dict(fields)
     delivery = probe(remaining)
     while remaining and _refuses(delivery):
-        if not (named := [name for name in remaining if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]):
+        named = [name for name in remaining if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]
+        if not named:
             return _one_by_one(probe, remaining, delivery)
         remaining = {name: value for name, value in remaining.items() if name not in named}
         delivery = probe(remaining)

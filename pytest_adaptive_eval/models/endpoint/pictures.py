@@ -48,22 +48,30 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     before, after = bare.cost.prompt_tokens, pictured.cost.prompt_tokens
     if before and after >= before + PICTURE_TOKENS:
         return spent
-    other_pictures = (
-        [_pictures(chat) for chat in chats] if len(chats) > 1 else [[picture_part(Image.new("RGB", (64, 64)))]]
-    )
-    swapped = [_with_pictures(chat, other_pictures[number - 1]) for number, chat in enumerate(chats)]
-    replies = _ask(endpoint, [*chats, *swapped], ANSWER_TOKENS)
-    spent = sum((reply.cost for reply in replies), spent)
-    for original, exchanged in zip(replies[: len(chats)], replies[len(chats) :], strict=True):
-        usable = not (original.status.infrastructure or exchanged.status.infrastructure)
-        if usable and (original.text, original.reasoning) != (exchanged.text, exchanged.reasoning):
-            return spent
+    differ, cost = _answers_differ(endpoint, chats)
+    spent += cost
+    if differ:
+        return spent
     counted = f"its prompt has {before} tokens without and {after} with a picture" if before else "it counts no tokens"
     raise ConfigError(
         f"the bank has pictures, and nothing shows that {server} looks at them: {counted}, and the answers to "
         f"{len(chats)} questions do not change with the picture; expected a server that gives pictures to the model: "
         "use a chat template that places images, or serve a model that reads them"
     )
+
+
+def _answers_differ(endpoint: Endpoint, chats: Sequence[_Chat]) -> tuple[bool, Usage]:
+    """Return whether an answer changes with the pictures, and the cost of asking."""
+    other_pictures = [_pictures(chat) for chat in chats]
+    if len(chats) == 1:
+        other_pictures = [[picture_part(Image.new("RGB", (64, 64)))]]
+    swapped = [_with_pictures(chat, other_pictures[number - 1]) for number, chat in enumerate(chats)]
+    replies = _ask(endpoint, [*chats, *swapped], ANSWER_TOKENS)
+    differ = False
+    for original, exchanged in zip(replies[: len(chats)], replies[len(chats) :], strict=True):
+        usable = not (original.status.infrastructure or exchanged.status.infrastructure)
+        differ |= usable and (original.text, original.reasoning) != (exchanged.text, exchanged.reasoning)
+    return differ, sum((reply.cost for reply in replies), Usage())
 
 
 def _chats(items: Sequence[Item]) -> list[_Chat]:

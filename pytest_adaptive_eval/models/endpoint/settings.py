@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from pytest_adaptive_eval.api_keys import Secret, hide_from_now_on
-from pytest_adaptive_eval.checks import check_count, check_decoding
+from pytest_adaptive_eval.checks import check_count, check_decoding, check_faults
 from pytest_adaptive_eval.errors import ConfigError
 
 #: Fields of a request that `EndpointSettings.extra` may not set.
@@ -84,25 +84,42 @@ class EndpointSettings:
 
     def __post_init__(self) -> None:
         check_count("max_tokens", 1 if self.max_tokens is None else self.max_tokens)
-        if not isinstance(self.reasoning, bool | None):
-            raise ConfigError(f"reasoning is {self.reasoning!r:.80}, expected true or false")
         check_count("concurrency", 1 if self.concurrency is None else self.concurrency)
         check_count("retries", self.retries, least=0)
-        if not (isinstance(self.start_timeout, int | float) and 0.0 <= self.start_timeout < math.inf):
-            raise ConfigError(f"start_timeout is {self.start_timeout!r}, expected seconds, 0 or more")
-        for name, number in (("timeout", self.timeout), ("rate", self.rate)):
-            if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
-                raise ConfigError(f"{name} is {number!r}, expected a number above 0")
         check_decoding(self.temperature, self.seed, 1.0 if self.top_p is None else self.top_p)
-        if not isinstance(self.extra, Mapping | None):
-            raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
-        if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
-            raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
-        _check_omit(self.omit, self.extra or {})
+        check_faults(self._faults())
+
+    def _faults(self) -> Iterator[str]:
+        reasoning: object = self.reasoning
+        if not isinstance(reasoning, bool | None):
+            yield f"reasoning is {reasoning!r:.80}, expected true or false"
+        for name, smallest in (("start_timeout", 0.0), ("timeout", 1e-9), ("rate", 1e-9)):
+            number = getattr(self, name)
+            finite = isinstance(number, int | float) and smallest <= number < math.inf
+            if not finite and (name, number) != ("rate", None):
+                yield f"{name} is {number!r}, expected a number above 0"
+        yield from self._field_faults()
         for name, value, allowed in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
             if value not in allowed:
-                raise ConfigError(f"{name} is {value!r:.80}, expected {' or '.join(map(repr, allowed))}")
-        _check_proxy(self.proxy)
+                yield f"{name} is {value!r:.80}, expected {' or '.join(map(repr, allowed))}"
+        if not is_server(self.proxy or "http://none"):  # the value is not shown, as it may hold a password
+            yield "proxy is no URL of a proxy; expected http://HOST:PORT"
+
+    def _field_faults(self) -> Iterator[str]:
+        extra: Any = self.extra or {}
+        omitted: Any = self.omit
+        if not isinstance(extra, Mapping):
+            yield f"extra is {extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}"
+        reserved = sorted(_RESERVED_FIELDS & set(extra))
+        if reserved:
+            yield f"extra sets {', '.join(reserved)}, which it may not set; remove it there"
+        listed = isinstance(omitted, Sequence) and not isinstance(omitted, str)
+        if not listed or not all(isinstance(name, str) and name for name in omitted):
+            yield f'omit is {omitted!r:.80}, expected names of fields, such as omit = ["temperature"]'
+        needed = {"model", "messages", "prompt", *extra} & set(omitted)
+        if needed:
+            names = ", ".join(sorted(needed))
+            yield f"omit leaves out {names}, which extra sets or each request needs; remove it there"
 
     @property
     def fields(self) -> Mapping[str, Any]:
@@ -111,24 +128,13 @@ class EndpointSettings:
         return {**own, **(self.extra or {}), **dict.fromkeys(self.omit)}
 
 
-def _check_omit(names: object, extra: Mapping[str, Any]) -> None:
-    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) and x for x in names):
-        raise ConfigError(f'omit is {names!r:.80}, expected names of fields, such as omit = ["temperature"]')
-    needed = _RESERVED_FIELDS & {"model", "messages", "prompt"} & set(names)
-    if fault := sorted(needed | set(names) & set(extra)):
-        raise ConfigError(
-            f"omit leaves out {', '.join(fault)}, which extra sets or each request needs; remove it there"
-        )
-
-
-def _check_proxy(proxy: str | None) -> None:
+def is_server(url: str) -> bool:
+    """Return whether a text is the URL of a server."""
     try:
-        parts = urlsplit(proxy or "http://none")
-        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except (TypeError, ValueError, AttributeError):
-        valid = False
-    if not valid:  # the value is not shown, as it may hold a password
-        raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")
+        return False
 
 
 #: Header of a key that is no bearer token; its value is not recorded.
@@ -160,29 +166,28 @@ def read_additions(headers: object, query: object) -> Additions:
     """Return the options ``headers`` and ``query``, with values of variables ``"$NAME"``; or raise ConfigError."""
     values: dict[str, dict[str, str]] = {}
     written: dict[str, dict[str, str]] = {}
-    for option, mapping in (("headers", headers), ("query", query)):
-        if not isinstance(mapping, Mapping | None) or not all(
-            isinstance(name, str) and isinstance(value, str) for name, value in (mapping or {}).items()
-        ):
-            raise ConfigError(
-                f"{option} is not a mapping of texts (and is not shown, since it may hold a key); expected values by "
-                f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY is '
-                "for the environment variable API_KEY"
-            )
-        values[option] = {}
-        for name, value in (mapping or {}).items():
-            _check_name(option, name)
-            values[option][name] = _value(option, name, value)
+    for option, mapping in (("headers", headers or {}), ("query", query or {})):
+        texts = _texts(option, mapping)
+        values[option] = {name: _value(option, name, value) for name, value in texts.items()}
+        for name, value in texts.items():
             if value.startswith("$") or name.lower() == AUTHORIZATION:
                 hide_from_now_on(values[option][name].rpartition(" ")[2])  # without a scheme such as Bearer
             else:
                 written.setdefault(option, {})[name] = value
-    return Additions(
-        values["headers"],
-        urlencode(values["query"]),
-        written,
-        {option: sorted(named) for option, named in values.items() if named},
-    )
+    names = {option: sorted(named) for option, named in values.items() if named}
+    return Additions(values["headers"], urlencode(values["query"]), written, names)
+
+
+def _texts(option: str, mapping: object) -> Mapping[str, str]:
+    """Return texts by name; raise ConfigError for anything else."""
+    pairs = mapping.items() if isinstance(mapping, Mapping) else [(None, None)]
+    if not all(isinstance(name, str) and isinstance(value, str) for name, value in pairs):
+        raise ConfigError(
+            f"{option} is not a mapping of texts (and is not shown, since it may hold a key); expected values by "
+            f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY is '
+            "for the environment variable API_KEY"
+        )
+    return dict(pairs)
 
 
 def key_from_environment(variable: str) -> Secret | None:
@@ -199,12 +204,8 @@ def key_from_environment(variable: str) -> Secret | None:
             'key_env = "API_KEY", and put the key into the variable API_KEY'
         )
     value = os.environ.get(variable, "").strip()
-    fault = ""
-    if not value:
-        fault = "is not set, or empty"
-    elif not value.isascii() or not value.isprintable() or " " in value:
-        fault = "holds characters that no header can carry"
-    if fault:
+    if not value or not value.isascii() or not value.isprintable() or " " in value:
+        fault = "holds characters that no header can carry" if value else "is not set, or empty"
         raise ConfigError(
             f"key_env names the environment variable {variable!r}, which {fault}; expected the server's API key: set "
             "it, or leave key_env out for a server that wants none"
@@ -213,31 +214,34 @@ def key_from_environment(variable: str) -> Secret | None:
     return Secret(value)
 
 
-def _check_name(option: str, name: str) -> None:
+def _name_fault(option: str, name: str) -> str:
+    """Return why a name cannot be sent; empty if it can."""
     if option == "query":
-        fault = "" if name and name.isprintable() else "is not the name of a query field"
-    elif not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-        fault = "is not the name of a header"
-    else:
-        fault = "is decided by the request itself: remove it" if name.lower() in _RESERVED else ""
+        return "" if name and name.isprintable() else "is not the name of a query field"
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        return "is not the name of a header"
+    return "is decided by the request itself: remove it" if name.lower() in _RESERVED else ""
+
+
+def _value(option: str, name: str, written: str) -> str:
+    """Return the value of a header or query field, of a variable ``$NAME`` that of the environment."""
+    value, fault = written, _name_fault(option, name)
+    if written.startswith("$"):
+        value = os.environ.get(written[1:], "").strip()
     if fault:
-        raise ConfigError(f"{option}: {name!r:.80} {fault}")
-
-
-def _value(option: str, name: str, value: str) -> str:
-    if value.startswith("$"):
-        variable = value[1:]
-        if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
-            raise ConfigError(
-                f"{option}: the value of {name!r} begins with $ and names no environment variable; expected a name of "
-                "letters, digits and underscores behind it"
-            )
-        value = os.environ.get(variable, "").strip()
-        if not value:
-            raise ConfigError(
-                f"{option}: the value of {name!r} is the environment variable {variable!r}, which is not set, or "
-                "empty; set it, or leave the entry out"
-            )
-    if option == "headers" and not (value.isascii() and value.isprintable()):
-        raise ConfigError(f"{option}: the value of {name!r} holds characters that no header can carry")
+        fault = f"{name!r:.80} {fault}"
+    elif written.startswith("$") and not re.fullmatch(r"[A-Za-z_]\w*", written[1:], re.ASCII):
+        fault = (
+            f"the value of {name!r} begins with $ and names no environment variable; expected a name of letters, "
+            "digits and underscores behind it"
+        )
+    elif written.startswith("$") and not value:
+        fault = (
+            f"the value of {name!r} is the environment variable {written[1:]!r}, which is not set, or empty; set it, "
+            "or leave the entry out"
+        )
+    elif option == "headers" and not (value.isascii() and value.isprintable()):
+        fault = f"the value of {name!r} holds characters that no header can carry"
+    if fault:
+        raise ConfigError(f"{option}: {fault}")
     return value

@@ -96,7 +96,8 @@ A = {"task": "addition"}
         ({"node": []}, "no nodes"),
         ({}, "no nodes"),
         ({"nodes": []}, "unknown setting 'nodes'; did you mean 'node'?"),
-        ({"node": [A], "topology": "ring"}, "topology is 'ring', expected line, star, tree or hybrid"),
+        ({"node": [A], "topology": "ring"}, "topology is 'ring', expected 'hybrid' or 'line' or 'star' or 'tree'"),
+        ({"node": [A], "content_filter": "python:a:b"}, "content_filter is gone: filter texts in the server"),
         ({"node": [A], "queries": "ten"}, "queries is 'ten', expected a whole number"),
         ({"node": [A], "queries": True}, "queries is True"),
         ({"node": [A], "queries": 0}, "node 'addition': queries is 0"),
@@ -145,7 +146,7 @@ A = {"task": "addition"}
         ({"interviewer": "a", "node": [{"task": "code_repair"}]}, "questions of 'code_repair' cannot be written"),
         ({"interviewer": "a", "questions": "rephrased", "node": [{"task": "masked"}]}, "cannot be rephrased"),
         ({"node": [A], "supervisor": {}}, "supervisor: no model"),
-        ({"node": [A], "supervisor": {"model": "s", "scheme": "ten"}}, "scheme is 'ten', expected 'yes-no' or 'scale'"),
+        ({"node": [A], "supervisor": {"model": "s", "scheme": "ten"}}, "scheme is 'ten', expected 'scale' or 'yes-no'"),
         ({"node": [A], "supervisor": {"model": "s", "exchanges": -1}}, "exchanges is -1"),
         ({"node": [A], "supervisor": {"model": "s", "colour": "red"}}, "unknown setting 'supervisor.colour'"),
     ],
@@ -195,7 +196,7 @@ def test_banks_have_levels() -> None:
         (bank([1, 1]), 2, "levels is 2"),
         (bank(["x"]), None, "meta.level 'x'"),
         (hard, 13, "levels is 13"),
-        (hard, 0, "levels is 0, expected a number from 1 to 12"),
+        (hard, 0, "levels is 0, expected 1 to 12"),
     ):
         with pytest.raises(ConfigError, match=message):
             bank_levels(bad, levels, "x")

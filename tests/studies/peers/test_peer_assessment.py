@@ -234,18 +234,11 @@ def test_a_judge_planted_as_6_less_the_score_is_reversed(rounds):
     assert [flags.words(i) for i in (0, 2, 3, 4)] == [()] * 4
 
 
-def test_agreement_with_a_truth_is_told_of_the_panel_and_of_each_judge():
+def test_a_judge_that_always_says_the_same_is_constant():
     agents = panel(bee={"judgment": "<rank>4</rank>"})
     result = assess(agents, short(rounds=30))
-    truth = {**SKILLS, "yak": 9.0}
-    assert result.agreement(truth).spearman == pytest.approx(1.0)
-    of_judges = [one.kendall for one in result.judge_agreement(truth)]
-    assert np.isnan(of_judges[1])
-    assert min(of_judges[:1] + of_judges[2:]) > 0.5
     assert result.reliability.flags.words(1) == ("constant",)
     assert told(result)["judges"][1]["flags"] == ["constant"]
-    reference = {name: SKILLS[name] for name in ("ant", "elk")}
-    assert result.agreement(reference).kendall == pytest.approx(1.0)
 
 
 def test_nobody_votes_for_its_own_task_but_in_the_paper():
@@ -327,18 +320,17 @@ def test_models_that_do_not_sample_are_told_what_was_asked():
 # Replies of no use
 
 
-@pytest.mark.parametrize("unanswered", ["wrong", "missing"])
-def test_replies_of_no_use_are_masked_and_counted(unanswered):
+def test_replies_of_no_use_are_masked_and_counted():
     agents = panel(
         ant={"judgment": "I would rather not say"},
         bee={"judgment": "<rank>7</rank>", "vote": Completion("", Status.TIMEOUT, detail="too slow")},
         cat={"answer": Completion("half of", Status.TRUNCATED, cost=COST)},
         dog={"task": "?!", "answer": "  "},
     )
-    result = assess(agents, short(rounds=20, unanswered=unanswered))
+    result = assess(agents, short(rounds=20))
     held = result.accepted
     assert held > 15
-    judged = 3 if unanswered == "missing" else 5  # answers
+    judged = 5  # answers
     assert result.missing["ant"] == {"judgment": {"no-rank": judged * held}}
     assert result.missing["bee"]["judgment"] == {"outside": judged * held}
     assert set(result.missing["bee"]["vote"]) == {"timeout"}
@@ -346,14 +338,10 @@ def test_replies_of_no_use_are_masked_and_counted(unanswered):
     assert result.missing["dog"]["answer"] == {"empty": held}
     assert set(result.missing["dog"]["task"]) == {"no-task"}
     assert np.isnan(result.judgments[:, [0, 1]]).all()
-    assert result.silent
-    assert np.isnan(result.judgments[:, :, [2, 3]]).all() == (unanswered == "missing")
+    assert not np.isnan(result.judgments[:, :, [2, 3]]).all()
     assert result.missing_share == pytest.approx(1 - 3 * judged / 25)
-    if unanswered == "missing":
-        assert np.isfinite(result.scores).tolist() == [True, True, False, False, True]
-    else:  # what they said is judged as it is
-        assert np.nanmax(result.judgments[:, 2:, [2, 3]]) <= 2.0
-        assert result.scores[[2, 3]].max() < np.delete(result.scores, [2, 3]).min()
+    assert np.nanmax(result.judgments[:, 2:, [2, 3]]) <= 2.0  # what they said is judged as it is
+    assert result.scores[[2, 3]].max() < np.delete(result.scores, [2, 3]).min()
     assert result.usage["answer"][2].calls == held
     told(result)
 
@@ -458,9 +446,9 @@ def test_calls_of_a_phase_may_be_answered_in_any_order():
 
 
 def test_panels_that_cannot_be():
-    with pytest.raises(ConfigError, match="a panel of 2 models"):
+    with pytest.raises(ConfigError, match="2 models, expected at least 3"):
         assess(panel()[:2])
-    with pytest.raises(ConfigError, match="2 models of the panel are called 'ant'"):
+    with pytest.raises(ConfigError, match="2 models are called 'ant'"):
         assess([Peer("ant"), Peer("ant"), Peer("bee")])
     with pytest.raises(ConfigError, match="the judge 'yak' is none of the panel"):
         assess(panel(), short(mode="paper", judge="yak"))

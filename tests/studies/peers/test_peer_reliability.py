@@ -171,11 +171,6 @@ def test_nothing_to_compare_is_an_error(scores):
         fit_reliability(scores)
 
 
-def test_judgments_must_be_matrices():
-    with pytest.raises(ValueError, match="expected"):
-        fit_reliability(np.ones((3, 4)))
-
-
 @pytest.mark.slow
 @given(st.integers(3, 5), st.integers(1, 4), st.integers(0, 2**32), st.floats(0.0, 0.9))
 def test_any_scores_give_finite_numbers(n, rounds, seed, missing):

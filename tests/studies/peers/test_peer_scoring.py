@@ -118,11 +118,6 @@ def test_a_single_judge_is_the_mean_of_its_row():
     np.testing.assert_allclose(found.weights[-1], found.scores / found.scores.sum())
 
 
-def test_judgments_must_be_square():
-    with pytest.raises(ValueError, match="expected"):
-        paper_scores(np.zeros((3, 2, 4)))
-
-
 # Votes
 
 

@@ -30,9 +30,7 @@ def _read(path: Path) -> RunRecord:
         raise ResponsesError(f"{path}: no run record; expected a file that --adaptive-eval-record or a run wrote")
     try:
         return RunRecord.from_json(data)
-    except UsageError as error:
-        raise ResponsesError(f"{path}: {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (UsageError, TypeError, ValueError, AttributeError) as error:
         raise ResponsesError(f"{path}: the run record is damaged: {error}; restore the file or leave it out") from error
 
 
@@ -48,15 +46,10 @@ def _names(interviews: list[tuple[str, EvaluationRecord]]) -> dict[tuple[str, st
     for where, interview in interviews:
         first.setdefault(_identity(interview.subject, where), interview.subject.name.strip())
     namesakes = Counter(first.values())
-    checkpoints = Counter((name, checkpoint) for (checkpoint, _), name in first.items())
-    names = {}
-    for (checkpoint, decoding), name in first.items():
-        label = name
-        if namesakes[name] > 1:
-            label += f"@{checkpoint[:8]}"
-            label += f"+{decoding[:8]}" if checkpoints[name, checkpoint] > 1 else ""
-        names[checkpoint, decoding] = label
-    return names
+    return {
+        (checkpoint, decoding): name if namesakes[name] == 1 else f"{name}@{checkpoint[:8]}+{decoding[:8]}"
+        for (checkpoint, decoding), name in first.items()
+    }
 
 
 def read_runs(
@@ -65,8 +58,8 @@ def read_runs(
     """Read a run record or a folder of them, such as ``.adaptive-eval`` or artifacts of several runs.
 
     A subject is a checkpoint with its decoding settings, whatever its name. Several responses to one item count as
-    their mean. Responses to an earlier text of an item are omitted, and so are records derived (rescored or merged)
-    from others in the folder.
+    their mean. Responses to an earlier text of an item are omitted, and so are records merged from
+    others in the folder.
 
     Args:
         settings: ``filter`` is the name of the bank; needed when the runs used several.
@@ -119,10 +112,10 @@ def _independent_records(path: Path, settings: ReadSettings) -> list[tuple[RunRe
     runs: dict[str, tuple[RunRecord, Path]] = {}
     for record, file in records:  # --adaptive-eval-record writes the same run a second time
         runs.setdefault(str(record.run) or str(file), (record, file))
-    derived = [run for run, (record, _) in runs.items() if record.sources and runs.keys() >= set(record.sources)]
+    derived = [run for run, (record, _) in runs.items() if record.merged and runs.keys() >= set(record.merged)]
     for run in derived:
         _, file = runs.pop(run)
-        settings.note(f"{file.name}: a copy, rescored or merged, of runs that are read themselves, is left out")
+        settings.note(f"{file.name}: merged of runs that are read themselves, and left out")
     return list(runs.values())
 
 

@@ -56,6 +56,7 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--jobs", metavar="N", type=parse_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     add_fit_arguments(parser)
     parser.details.append(_policies)
+    parser.named.add("policies")
     add_reading_arguments(parser, lambda: BacktestTable)
 
 

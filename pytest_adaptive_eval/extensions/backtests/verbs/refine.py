@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.cli.formats import read_formats
 from pytest_adaptive_eval.cli.options import (
     NOT_PASSED,
@@ -18,6 +19,7 @@ from pytest_adaptive_eval.cli.options import (
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.typed_tables import located
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Item
@@ -40,14 +42,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", metavar="N", type=parse_seed, default=0, help="of the fit (%(default)s)")
 
 
-def _check_output(output: Path | None) -> None:
-    if output is None:
-        return
-    if output.suffix != ".jsonl":
-        raise ConfigError(f"-o {output}: items are written as JSON lines; name a file that ends with .jsonl")
-    if output.exists():
-        raise ConfigError(f"-o {output} exists: choose another name")
-    check_writable("-o", output)
+def _faults(options: argparse.Namespace) -> Iterator[str]:
+    """Yield wrong names of files, before hours of work."""
+    output, reasons = options.output, options.reasons
+    if output is not None:
+        if output.suffix != ".jsonl" or output.exists():
+            yield f"-o {output}: items are written as JSON lines; name a new file that ends with .jsonl"
+        if options.items is None:
+            yield f"-o {output} needs --items with the texts; without them give --reasons alone"
+        check_writable("-o", output)
+    if reasons is not None:
+        if reasons.suffix not in (".csv", ".json"):
+            yield f"--reasons {reasons}: name a file that ends with .csv or .json"
+        check_writable("--reasons", reasons, [*options.source, *options.low_quality, options.items])
 
 
 def _refine(options: argparse.Namespace) -> int:
@@ -57,28 +64,19 @@ def _refine(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.extensions.backtests.refine import refine
     from pytest_adaptive_eval.extensions.backtests.refine_lines import refine_lines
 
-    _check_output(options.output)
-    if options.output is not None and options.items is None:
-        raise ConfigError(f"-o {options.output} needs --items with the texts; without them give --reasons alone")
-    reasons: Path | None = options.reasons
-    if reasons is not None:
-        if reasons.suffix not in (".csv", ".json"):
-            raise ConfigError(f"--reasons {reasons}: name a file that ends with .csv or .json")
-        check_writable("--reasons", reasons, [*options.source, *options.low_quality, options.items])
+    check_faults(_faults(options))
     items = [] if options.items is None else list(read_bank(options.items).items)
     responses, low = read_formats(options.source, options.low_quality, items, options.filter)
     if options.items is not None:
         _check_texts(options.items, {item.id for item in items}, responses.items, low)
-    try:
+    with located("--size"):
         size = None if options.size is None else resolve_budget(options.size, int((~low).sum()))
-    except ConfigError as error:
-        raise ConfigError(f"--size: {error}") from None
     result = refine(responses, low, form=options.form, size=size, seed=options.seed, progress=screen.progress)
     screen.progress("")
     report = result.to_json()
     lines = refine_lines(report, width())
-    if reasons is not None:
-        _write_reasons(reasons, report)
+    if options.reasons is not None:
+        _write_reasons(options.reasons, report)
     if options.output is not None:
         keep = set(result.kept)
         lines.append(_write_items(options.output, [item for item in items if item.id in keep]))
@@ -90,7 +88,8 @@ def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: Bools) 
     """Refuse texts of other items, and note how many items have none."""
     if texts.isdisjoint(names):
         raise ConfigError(f"--items {path}: no text for any item, such as {names[0]!r}")
-    if lacking := sum(name not in texts and not bad for name, bad in zip(names, low, strict=True)):
+    lacking = sum(name not in texts and not bad for name, bad in zip(names, low, strict=True))
+    if lacking:
         screen.note(f"{lacking} items with responses have no text in {path}; they cannot be written")
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_that, named
-from pytest_adaptive_eval.banks.responses.questions import texts
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, choose, files_that, named
+from pytest_adaptive_eval.banks.responses.questions import as_question, inner, texts
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
@@ -31,57 +31,74 @@ def read_helm(path: Path, settings: ReadSettings) -> Responses:
     """
     expected = f"no {_STATS}; expected the folders that helm-run writes, with it in each"
     files = files_that(lambda file: file.name == _STATS, path, expected)
-    collected = Collected(str(path))
-    perturbed = sum(_read_run(collected, file, settings) for file in files)
-    if perturbed:
-        settings.note(f"{path.name}: {perturbed} perturbed instances are left out")
+    collected = Collected(str(path), texts=settings.texts)
+    runs: dict[str, list[TaskLog]] = {}
+    for file in files:
+        scenario, log = _read_run(file, settings)
+        runs.setdefault(scenario, []).append(log)
+    # a run has one split, which its reader chose
+    for scenario, logs in runs.items():
+        collected.add_task(logs, settings, f"{path}: scenario {scenario!r}")
     collected.check_questions("give runs of one version of the scenario")
     return collected.responses()
 
 
-def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
-    """Read one run; return the number of perturbed instances."""
+def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
+    """Return the scenario of a run, and its answers."""
     model, scenario = _about(file)
     instances = load_file(file)
     if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
         raise ResponsesError(f"{file}: found {type(instances).__name__}, expected a list with an object an instance")
     whole = [each for each in instances if not each.get("perturbation")]
+    if perturbed := len(instances) - len(whole):
+        settings.note(f"{file}: {perturbed} perturbed instances are left out")
     splits = {_split(each) for each in whole}
     split = choose("filter", splits, settings.filter, f"{file}, splits") if splits else ""
     logged = {item: rest for item, *rest in _questions(file.with_name("scenario_state.json"), scenario)}
     answers = []
     for n, instance in enumerate(whole, 1):
-        if _split(instance) != split:
-            continue
-        where = f"{file}: instance {n}"
-        item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
-        answers.append(Answer(where, model, item, _values(instance, where), *logged.get(item, ())))
-    collected.add_answers(answers, settings.metric, str(file))
-    return len(instances) - len(whole)
+        if _split(instance) == split:
+            where = f"{file}: instance {n}"
+            item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
+            answers.append(Answer(where, item, _values(instance, where), *logged.get(item, ())))
+    sums = _sums(file.with_name("stats.json"), split)
+    planned = round(sums["num_instances"]) if "num_instances" in sums else None
+    return scenario, TaskLog(f"{file}, split {split!r}", model, answers, "", planned, "", sums)
+
+
+def _sums(file: Path, split: str) -> dict[str, float]:
+    """Return the means of statistics over the unperturbed instances of a split, by name."""
+    plain = {"name", "split"}
+    stats = [stat for stat in _objects(_loaded(file)) if isinstance(stat.get("mean"), int | float)]
+    named_stats = [(stat["name"], stat["mean"]) for stat in stats if isinstance(stat.get("name"), Mapping)]
+    return {name["name"]: mean for name, mean in named_stats if name.keys() == plain and name["split"] == split}
 
 
 def _about(file: Path) -> tuple[str, str]:
     """Return the model and the scenario of a run."""
     spec_file = file.with_name("run_spec.json")
-    spec = _optional_object(spec_file)
-    adapter, name = spec.get("adapter_spec"), spec.get("name")
-    run = name if isinstance(name, str) else file.absolute().parent.name
+    spec = _loaded(spec_file)
+    run = inner(spec, "name")
+    run = run if isinstance(run, str) else file.absolute().parent.name
     match = re.search(r"model=([^,]*)", run)
-    model = (adapter.get("model") if isinstance(adapter, dict) else None) or (match[1] if match else run)
+    model = inner(spec, "adapter_spec", "model") or (match[1] if match else run)
     return named(model, "adapter_spec.model", str(spec_file)), _MODEL.sub("", run).rstrip(":,")
 
 
-def _optional_object(file: Path) -> dict[str, Any]:
-    data = load_file(file) if os.path.lexists(file) else {}
-    return data if isinstance(data, dict) else {}
+def _loaded(file: Path) -> Any:
+    """Return the content of a file; None without one."""
+    return load_file(file) if os.path.lexists(file) else None
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects in a list; none of any other value."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _split(instance: Mapping[str, Any]) -> str:
     """Return the split that an instance's statistics name, such as ``test``; HELM sums each on its own."""
-    stats = instance.get("stats")
-    names = [stat.get("name") for stat in stats if isinstance(stat, dict)] if isinstance(stats, list) else []
-    splits = [str(name["split"]) for name in names if isinstance(name, dict) and name.get("split")]
-    return splits[0] if splits else "none"
+    splits = (inner(stat, "name", "split") for stat in _objects(instance.get("stats")))
+    return next((str(split) for split in splits if split), "none")
 
 
 def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
@@ -89,48 +106,31 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
     if not isinstance(stats, list):
         raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
     values: dict[str, float] = {}
-    for stat in stats:
-        logged_name = stat.get("name") if isinstance(stat, dict) else None
-        name = logged_name if isinstance(logged_name, dict) else {}
-        label = name.get("name")
-        if not isinstance(label, str) or _OTHER.match(label) or name.get("perturbation"):
-            continue
-        mean = stat.get("mean")
-        if stat.get("count") and isinstance(mean, int | float) and 0 <= mean <= 1:
+    for stat in _objects(stats):
+        label, mean = inner(stat, "name", "name"), stat.get("mean")
+        is_score = isinstance(label, str) and not _OTHER.match(label) and not inner(stat, "name", "perturbation")
+        if is_score and stat.get("count") and isinstance(mean, int | float) and 0 <= mean <= 1:
             values[label] = float(mean)
     return values
 
 
-def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion, Any]]:
-    states = _optional_object(file).get("request_states")
-    for state in states if isinstance(states, list) else ():
-        instance = state.get("instance") if isinstance(state, dict) else None
-        if not isinstance(instance, dict) or instance.get("perturbation") or "id" not in instance:
-            continue
-        if (question := _question(instance, state.get("output_mapping"))) is not None:
-            result = state.get("result")
-            completions = result.get("completions") if isinstance(result, dict) else None
-            first = completions[0] if isinstance(completions, list) and completions else None
-            yield f"{scenario}:{instance['id']}", question, _text(first)
+def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion | None, Any]]:
+    for state in _objects(inner(_loaded(file), "request_states")):
+        instance = inner(state, "instance")
+        if inner(instance, "id") is not None and not inner(instance, "perturbation"):
+            completions = _objects(inner(state, "result", "completions"))
+            reply = inner(completions[0], "text") if completions else None
+            yield f"{scenario}:{instance['id']}", _question(instance, state.get("output_mapping"), file), reply
 
 
-def _question(instance: Mapping[str, Any], letters: Any) -> LoggedQuestion | None:
+def _question(instance: Mapping[str, Any], letters: Any, file: Path) -> LoggedQuestion | None:
     """Return the question of an instance; its choices are the prompt's, by their letters."""
-    text = _text(instance.get("input"))
-    if not isinstance(text, str) or not text.strip():
-        return None
-    listed = instance.get("references")
-    references = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    right = [_text(each.get("output")) for each in references if "correct" in texts(each.get("tags"))]
-    if isinstance(letters, dict) and letters:
-        answers = tuple(str(letter) for letter, choice in letters.items() if choice in right)
-        return LoggedQuestion(text, choices=texts(list(letters.values())), answers=answers[:1])
-    return LoggedQuestion(text, answers=tuple(output for output in right if isinstance(output, str)))
-
-
-def _text(value: Any) -> Any:
-    """Return the text of an input or output, None if there is none."""
-    return value.get("text") if isinstance(value, dict) else None
+    references = _objects(instance.get("references"))
+    right = [inner(each, "output", "text") for each in references if "correct" in texts(each.get("tags"))]
+    choices = letters if isinstance(letters, Mapping) else {}
+    answers = [letter for letter, choice in choices.items() if choice in right][:1] if choices else right
+    fields = {"question": inner(instance, "input", "text"), "choices": list(choices.values()), "target": answers}
+    return as_question(fields, file)
 
 
 REGISTERED = (

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import math
 import re
 import sys
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
-from pytest_adaptive_eval.banks.responses.questions import as_question
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_of, named
+from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
@@ -32,13 +30,11 @@ _PIECE = 4096
 #: A member may be this much larger than its compressed size, and at least so many bytes: logs shrink by tens at most.
 _RATIO, _LEAST = 200, 2**26
 
+#: Scores of the letter grades of Inspect's own metrics.
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BEGINNING = re.compile(
     r'\s*\{\s*"(?:version"\s*:\s*\d+\s*,\s*"(?:status|eval)|status"\s*:\s*"\w+"\s*,\s*"eval)"\s*:', re.ASCII
 )
-
-
-class UnusableLog(ResponsesError):
-    """A log without scores, which a folder of logs may hold beside others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +55,69 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Model, task and samples of one log; `created` is its time in seconds, `sandbox` whether samples run tools."""
+    """Header and samples of one log, which may be that of a run that broke off."""
 
     path: Path
-    model: str
-    task: str
-    arguments: Mapping[str, Any]
-    created: float
-    sandbox: bool
+    header: Mapping[str, Any]
     samples: Sequence[Sample]
+
+    def about(self, *keys: str) -> Any:
+        """Return a part of the run's specification: of its model, task, data set or configuration."""
+        return inner(self.header, "eval", *keys)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Arguments of the model."""
+        return self.about("model_args") or {}
+
+    @property
+    def created(self) -> float:
+        """Time in seconds; a log that names none is the oldest."""
+        try:
+            moment = datetime.fromisoformat(str(self.about("created")))
+        except ValueError:
+            return -math.inf
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+    @property
+    def planned(self) -> int | None:
+        """Number of samples that the run was to have, an epoch each; None if the log does not say."""
+        ids = self.about("dataset", "sample_ids")
+        selected = len(ids) * (self.about("config", "epochs") or 1) if isinstance(ids, list) else 0
+        return max(selected, inner(self.header, "results", "total_samples") or 0) or None
+
+    @property
+    def status(self) -> str:
+        """How the run ended, with its error; empty for a run that ended as planned."""
+        status = str(self.header.get("status"))[:40]
+        error = _error_text(self.header.get("error"))
+        return "" if status == "success" else f"status {status!r}{f', {error}' if error else ''}"
+
+    @property
+    def unscored(self) -> str:
+        """Why the log has no score, with an error of its samples; empty for a log with scores."""
+        if not self.samples:
+            return f"{self.path}: no samples, only a header ({self.status or 'status success'}); give the whole log"
+        if any(value is not None for sample in self.samples for value in sample.values.values()):
+            return ""
+        none = f"{self.path}: none of its samples ({len(self.samples)}) has a score"
+        error = next((text for sample in self.samples if (text := _error_text(sample.data.get("error")))), "")
+        return f"{none}; they ended by errors, such as {error}" if error else f"{none}; score the log: inspect score"
+
+    @property
+    def accuracies(self) -> dict[str, Any]:
+        """Accuracy or mean by scorer, or by part of a scorer; means over epochs with missing scores are others."""
+        missing = any(value is None for sample in self.samples for value in sample.values.values())
+        if missing and any(sample.epoch != self.samples[0].epoch for sample in self.samples):
+            return {}
+        found: dict[str, Any] = {}
+        for entry in inner(self.header, "results", "scores") or ():
+            name, scorer, reducer = (inner(entry, key) for key in ("name", "scorer", "reducer"))
+            part = scorer if name == scorer else f"{scorer}/{name}"
+            for metric in ("mean", "accuracy") if reducer in (None, "mean") else ():
+                if (value := inner(entry, "metrics", metric, "value")) is not None:
+                    found[part] = value
+        return found
 
 
 def is_log(path: Path) -> bool:
@@ -76,74 +126,19 @@ def is_log(path: Path) -> bool:
 
 
 def read_log(path: Path) -> Log:
-    """Read one log.
-
-    Raises:
-        UnusableLog: It has no samples or too few, or none of them has a score; the message names the errors in it.
-    """
+    """Read one log; one of a run that broke off may have no samples."""
     if path.suffix == ".json":
         header = load_file(path)
         samples = header.get("samples") if isinstance(header, dict) else None
     else:
         with open_regular(path) as file:
-            archive = _open(path, file)
-            header, samples = (_member(archive, path, name) for name in ("header.json", "summaries.json"))
-    about = header.get("eval") if isinstance(header, dict) else None
-    if not isinstance(about, dict) or not {"model", "task"} <= about.keys():
+            header, samples = _read_archive(_open(path, file), path)
+    if inner(header, "eval", "model") is None or inner(header, "eval", "task") is None:
         raise ResponsesError(f"{path}: no eval.model and eval.task; expected a log of Inspect")
-    if not isinstance(samples, list) or not samples:
-        status, problem = header.get("status"), _error_text(header.get("error"))
-        raise UnusableLog(
-            f"{path}: no samples, only a header (status {status!r:.40}{f', {problem}' if problem else ''}); give the "
-            "log with its samples"
-        )
-    _check_whole(path, header, about, len(samples))
-    read = [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)]
-    _check_scored(path, read)
-    arguments = about.get("model_args")
-    return Log(
-        path,
-        named(about["model"], "eval.model", str(path)),
-        named(about["task"], "eval.task", str(path)),
-        arguments if isinstance(arguments, dict) else {},
-        _seconds(about.get("created")),
-        bool(about.get("sandbox")),
-        read,
-    )
-
-
-def _check_scored(path: Path, read: Sequence[Sample]) -> None:
-    """Refuse a log without a score, with the errors of its samples."""
-    if all(value is None for sample in read for value in sample.values.values()):
-        none = f"{path}: none of its samples ({len(read)}) has a score"
-        errors = Counter(text for sample in read if (text := _error_text(sample.data.get("error"))))
-        if not errors:
-            raise UnusableLog(f"{none}; score the log: inspect score")
-        texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
-        raise UnusableLog(f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry")
-
-
-def _seconds(created: Any) -> float:
-    """Return a log's time in seconds; one that names none is the oldest."""
-    try:
-        moment = datetime.fromisoformat(str(created))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except ValueError:
-        return -math.inf
-
-
-def _check_whole(path: Path, header: Mapping[str, Any], about: Mapping[str, Any], count: int) -> None:
-    """Refuse the log of a run that broke off before its last sample."""
-    dataset, config = about.get("dataset"), about.get("config")
-    ids = dataset.get("sample_ids") if isinstance(dataset, dict) else None
-    epochs = config.get("epochs") if isinstance(config, dict) else None
-    planned = len(ids) * (epochs if isinstance(epochs, int) else 1) if isinstance(ids, list) else 0
-    if header.get("status") in ("started", "cancelled", "error") and count < planned:
-        problem = _error_text(header.get("error"))
-        raise UnusableLog(
-            f"{path}: {count} of {planned} planned samples (status {header['status']!r}"
-            f"{f', {problem}' if problem else ''}); finish the run with: inspect eval-retry {path.name}"
-        )
+    for key in ("model", "task"):
+        named(inner(header, "eval", key), f"eval.{key}", str(path))
+    listed = samples if isinstance(samples, list) else []
+    return Log(path, header, [_sample(f"{path}: sample {number}", each) for number, each in enumerate(listed, 1)])
 
 
 def _error_text(error: Any) -> str:
@@ -163,12 +158,19 @@ def _sample(where: str, sample: object) -> Sample:
     values: dict[str, Any] = {}
     for scorer, score_object in scores.items():
         value = score_object.get("value") if isinstance(score_object, dict) else score_object
-        if isinstance(value, dict):  # a scorer of several values
-            values |= {f"{scorer}/{part}": each for part, each in value.items()}
-        else:
-            values[scorer] = value
-    failed = bool(sample.get("error"))
-    return Sample(where, item, str(sample.get("epoch")), dict.fromkeys(values) if failed else values, sample)
+        # a scorer may have several values
+        parts = (
+            {f"{scorer}/{part}": each for part, each in value.items()} if isinstance(value, dict) else {scorer: value}
+        )
+        values |= {name: None if sample.get("error") else _number(each) for name, each in parts.items()}
+    return Sample(where, item, str(sample.get("epoch")), values, sample)
+
+
+def _number(value: Any) -> Any:
+    """Return a letter grade as a number, None for NaN, and any other value as it is."""
+    if isinstance(value, str):
+        return _GRADES.get(value, value)
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _zip_module() -> Any:
@@ -183,17 +185,21 @@ def _zip_module() -> Any:
 
 def _open(path: Path, file: Any) -> Any:
     try:
-        archive = _zip_module().ZipFile(file)
+        return _zip_module().ZipFile(file)
     except Exception as error:  # a damaged directory of an archive raises more than the module documents
         raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it again") from None
+
+
+def _read_archive(archive: Any, path: Path) -> tuple[Any, Any]:
+    """Return the header and the summaries of an archive; a run that has not ended has its first header alone."""
     names = set(archive.namelist())
-    if "_journal/start.json" in names and not {"header.json", "summaries.json"} <= names:
-        raise UnusableLog(
-            f"{path}: the run has not ended; finish it with: inspect eval-retry {path.name}, or move it elsewhere"
-        )
-    if missing := {"header.json", "summaries.json"} - names:
+    missing = {"header.json", "summaries.json"} - names
+    if missing and "_journal/start.json" in names:
+        start = _member(archive, path, "_journal/start.json")
+        return {"status": "started", **(start if isinstance(start, dict) else {})}, []
+    if missing:
         raise ResponsesError(f"{path}: no {min(missing)} in it; expected a log of Inspect")
-    return archive
+    return _member(archive, path, "header.json"), _member(archive, path, "summaries.json")
 
 
 def _member(archive: Any, path: Path, name: str) -> Any:
@@ -220,42 +226,41 @@ def _member(archive: Any, path: Path, name: str) -> Any:
 
 
 @contextlib.contextmanager
-def questions_of(log: Log) -> Iterator[Callable[[Sample], tuple[LoggedQuestion | None, Any]]]:
-    """Give the function from a sample to its question, None for a task with tools or files, and to its answer."""
-    if log.path.suffix == ".json" or log.sandbox:
-        yield lambda sample: (None, None) if log.sandbox else _question(sample.data, log.path)
+def _whole_samples(log: Log) -> Iterator[Callable[[Sample], Mapping[str, Any]]]:
+    """Give the function from a sample to its data; of an archive that is a member of its own."""
+    about = {"sandbox": True} if log.about("sandbox") else {}
+    if log.path.suffix == ".json":
+        yield lambda sample: {**sample.data, **about}
         return
     with open_regular(log.path) as file:
         archive = _open(log.path, file)
         names = set(archive.namelist())
 
-        def from_archive(sample: Sample) -> tuple[LoggedQuestion | None, Any]:
+        def from_archive(sample: Sample) -> Mapping[str, Any]:
             name = f"samples/{sample.item}_epoch_{sample.epoch}.json"
             data = _member(archive, log.path, name) if name in names else None
-            return _question(data if isinstance(data, dict) else sample.data, log.path)
+            return {**(data if isinstance(data, dict) else sample.data), **about}
 
         yield from_archive
 
 
-def _question(sample: Mapping[str, Any], path: Path) -> tuple[LoggedQuestion | None, Any]:
+def _question(sample: Mapping[str, Any], path: Path) -> LoggedQuestion | None:
+    """Return the question of a sample; None for one with tools or files."""
     if sample.get("sandbox") or sample.get("files"):
-        return None, None
-    asked, attachments = sample.get("input"), sample.get("attachments")
-    attached = attachments if isinstance(attachments, Mapping) else {}
-    texts, images = _parts(asked, attached)
+        return None
+    texts, images = _parts(sample.get("input"), sample.get("attachments") or {})
     target = sample.get("target")
-    fields = {
-        "question": texts,
-        "choices": sample.get("choices") or None,
-        "target": [str(each).strip() for each in target] if isinstance(target, list) else str(target or "").strip(),
-        "images": images,
-    }
-    output = sample.get("output")
-    choices = output.get("choices") if isinstance(output, Mapping) else None
-    message = choices[0].get("message") if isinstance(choices, list) and choices else None
-    content = message.get("content") if isinstance(message, Mapping) else None
-    answer = _parts([{"content": content}], attached)[0][0]["content"]
-    return as_question(fields, path), answer if isinstance(answer, str) else None
+    answers = [str(each).strip() for each in (target if isinstance(target, list) else [target or ""])]
+    fields = {"question": texts, "choices": sample.get("choices"), "target": answers, "images": images}
+    return as_question(fields, path)
+
+
+def _answer(sample: Mapping[str, Any]) -> Any:
+    """Return the text of the model's last message; None where there is none."""
+    for choice in inner(sample, "output", "choices") or ():
+        messages, _ = _parts([inner(choice, "message")], sample.get("attachments") or {})
+        return messages[0]["content"]
+    return None
 
 
 def _parts(asked: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
@@ -265,25 +270,18 @@ def _parts(asked: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
     messages, images = [], list[str]()
     for message in asked:
         content = message.get("content") if isinstance(message, Mapping) else None
-        parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-        images += [image for part in parts if isinstance(image := _resolved(part.get("image"), attached), str)]
-        text = "\n".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
-        text = text if parts else _resolved(content, attached)
-        messages.append(
-            {"role": message.get("role", "user") if isinstance(message, Mapping) else "user", "content": text}
-        )
+        parts = content if isinstance(content, list) else [{"text": _resolved(content, attached)}]
+        plain = [part for part in parts if isinstance(part, Mapping)]
+        texts = [part["text"] for part in plain if isinstance(part.get("text"), str)]
+        images += [image for part in plain if isinstance(image := _resolved(part.get("image"), attached), str)]
+        role = message.get("role", "user") if isinstance(message, Mapping) else "user"
+        messages.append({"role": role, "content": "\n".join(texts)})
     return messages, images
 
 
 def _resolved(value: Any, attached: Mapping[str, Any]) -> Any:
     """Return a text, or the attachment that it refers to."""
     return attached.get(value[13:], value) if isinstance(value, str) and value.startswith("attachment://") else value
-
-
-#: Scores of the letter grades of Inspect's own metrics.
-_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-#: Characters of a question that are compared between logs; summaries may hold no more.
-_COMPARED = 200
 
 
 def _subjects(logs: Sequence[Log]) -> list[str]:
@@ -293,16 +291,11 @@ def _subjects(logs: Sequence[Log]) -> list[str]:
     """
     names = []
     for log in logs:
-        same_model = [other.arguments for other in logs if other.model == log.model]
-        differing = [
-            key
-            for key in sorted(set().union(*same_model))
-            if any(arguments.get(key) != log.arguments.get(key) for arguments in same_model)
-        ]
-        values = {key: log.arguments[key] for key in differing if key in log.arguments}
-        plain = {key: v if isinstance(v, str) else json.dumps(v, sort_keys=True) for key, v in values.items()}
-        arguments_text = ",".join(f"{key}={value}" for key, value in plain.items())
-        names.append(f"{log.model}({arguments_text})" if differing else log.model)
+        others = [other.arguments for other in logs if other.about("model") == log.about("model")]
+        own = log.arguments
+        differing = sorted(key for key in own if any(other.get(key) != own[key] for other in others))
+        text = ",".join(f"{key}={own[key]}" for key in differing)
+        names.append(f"{log.about('model')}({text})" if text else log.about("model"))
     return names
 
 
@@ -311,105 +304,41 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
 
     An item's id is ``TASK:ID``. Its score is the mean over the epochs with a score. With several logs of one subject
     and task, each item's score is from the newest log that has one. A sample with an error is missing. A sample stopped
-    by a limit keeps its score. The metric is the scorer, ``SCORER/PART`` for one with several values. A log without
-    scores, or of a run that broke off, is left out of a folder that has others.
+    by a limit keeps its score. The metric is the scorer, ``SCORER/PART`` for one with several values.
     """
-    logs = _read_logs(path, settings)
-    by_task: dict[str, dict[str, list[Log]]] = {}
+    logs = [read_log(file) for file in files_of(path) if is_log(file)] if path.is_dir() else [read_log(path)]
+    if not logs:
+        raise ResponsesError(f"{path}: no log; expected .eval archives or JSON logs of Inspect")
+    unscored = [log.unscored for log in logs if log.unscored]
+    if len(unscored) == len(logs):
+        raise ResponsesError(unscored[0])
+    for reason in unscored:
+        settings.note(f"left out: {reason}")
+    collected = Collected(str(path), texts=settings.texts)
+    asked: set[str] = set()
+    tasks: dict[str, list[TaskLog]] = {}
     for subject, log in sorted(zip(_subjects(logs), logs, strict=True), key=lambda pair: (pair[0], -pair[1].created)):
-        by_task.setdefault(log.task, {}).setdefault(subject, []).append(log)
-    collected = Collected(str(path))
-    inputs: dict[str, str] = {}
-    changed: set[str] = set()
-    for task, by_subject in sorted(by_task.items()):
-        where = f"{path}: task {task!r}"
-        scorers = set().union(*(_scorers(log) for newest_first in by_subject.values() for log in newest_first))
-        scorer = choose("metric", scorers, settings.metric, f"{where}, scorers")
-        for subject, newest_first in by_subject.items():
-            if not any(scorer in _scorers(log) for log in newest_first):
-                raise ResponsesError(
-                    f"{newest_first[0].path}: scorer {scorer!r} is missing; score the log: inspect score"
-                )
-            if (count := len(newest_first)) > 1:
-                settings.note(
-                    f"{path.name}: {count} logs of {subject} on {task!r}; for each item the newest score counts"
-                )
-            _collect(collected, subject, task, scorer, newest_first)
-            _ask(collected, task, scorer, newest_first, inputs, changed)
-    if changed:
-        settings.note(
-            f"{path.name}: {len(changed)} of {len(inputs)} items have another input in another log, such as "
-            f"{min(changed)!r:.60}; they are taken for the same by their id"
+        answers = list(_answers(log, asked, texts=settings.texts))
+        task = str(log.about("task"))
+        where = f"{log.path}, task {task!r}"
+        tasks.setdefault(task, []).append(
+            TaskLog(where, subject, answers, log.created, log.planned, log.status, log.accuracies, log.unscored)
         )
+    for task, task_logs in sorted(tasks.items()):
+        collected.add_task(task_logs, settings, f"{path}: task {task!r}")
     return collected.responses()
 
 
-def _read_logs(path: Path, settings: ReadSettings) -> list[Log]:
-    """Read all logs; leave out those without scores if there are others."""
-    if not path.is_dir():
-        return [read_log(path)]
-    logs: list[Log] = []
-    unusable: list[UnusableLog] = []
-    for file in filter(is_log, files_of(path)):
-        try:
-            logs.append(read_log(file))
-        except UnusableLog as error:
-            unusable.append(error)
-    if logs:
-        for left_out in unusable:
-            settings.note(f"left out: {left_out}")
-        return logs
-    none = ResponsesError(f"{path}: no log; expected .eval archives or JSON logs of Inspect")
-    raise next(iter(unusable), none)
-
-
-def _scorers(log: Log) -> set[str]:
-    return {name for sample in log.samples for name in sample.values}
-
-
-def _number(value: Any, where: str) -> float:
-    grade = _GRADES.get(value) if isinstance(value, str) else None
-    return score(value, where) if grade is None else grade
-
-
-def _collect(collected: Collected, subject: str, task: str, scorer: str, newest_first: Sequence[Log]) -> None:
-    scored_before: set[str] = set()
-    for log in newest_first:
-        scored: set[str] = set()
+def _answers(log: Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
+    """Yield the answers of a log, with the questions that no log before had, and their texts or all."""
+    with _whole_samples(log) as whole:
         for sample in log.samples:
-            number = _number(sample.values.get(scorer), f"{sample.where}, scorer {scorer!r}")
-            if sample.item not in scored_before:
-                collected.add(subject, f"{task}:{sample.item}", number)
-                if not math.isnan(number):
-                    scored.add(sample.item)
-        scored_before |= scored
-
-
-def _ask(
-    collected: Collected, task: str, scorer: str, logs: Sequence[Log], inputs: dict[str, str], changed: set[str]
-) -> None:
-    """Add the questions that no log before had; note in `changed` the items that had another input."""
-    for log in logs:
-        with questions_of(log) as read:
-            for sample in log.samples:
-                item, text = f"{task}:{sample.item}", _compared(sample.data.get("input"))
-                if item in inputs:
-                    changed |= {item} if text != inputs[item] else set()
-                    continue
-                inputs[item] = text
-                question, answer = read(sample)
-                if question is not None:
-                    collected.ask(item, question, sample.where)
-                    collected.reply(item, answer, _number(sample.values.get(scorer), sample.where))
-
-
-def _compared(asked: Any) -> str:
-    """Return the beginning of an input's texts, as whole logs and their summaries both have it."""
-    messages = asked if isinstance(asked, list) else [asked]
-    contents = [message.get("content") if isinstance(message, dict) else message for message in messages]
-    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
-    texts = [part.get("text", "") if isinstance(part, dict) else part for part in parts]
-    return " ".join(" ".join(str(text) for text in texts if text).split())[:_COMPARED]
+            item = f"{log.about('task')}:{sample.item}"
+            is_new = item not in asked
+            asked.add(item)
+            data = whole(sample) if is_new or texts else {}
+            question = _question(data, log.path) if is_new else None
+            yield Answer(sample.where, item, sample.values, question, _answer(data), sample.epoch)
 
 
 REGISTERED = (

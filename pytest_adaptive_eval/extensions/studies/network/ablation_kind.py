@@ -143,7 +143,7 @@ class AblationTable(NetworkStudyTable, frozen=True, kw_only=True):
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan:
     table: AblationTable = spec.table
     models = members(table, settings, other_members(table), context.folders)
-    read = network_reader(spec, settings, context)
+    read = network_reader(spec, context)
     variants = {AS_WRITTEN: VariantTable(), **table.variant}
     first = spec.seed(settings)
     networks = []

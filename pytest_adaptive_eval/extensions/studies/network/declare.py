@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pytest_adaptive_eval.banks.items import trusted_function
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
-from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision, Topology
+from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Questions, Supervision, Topology
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.family import TaskFamily
@@ -20,7 +20,7 @@ class SupervisorTable(Table, frozen=True, kw_only=True):
     """``supervisor`` of a network, in place of the model's name alone."""
 
     model: Annotated[str, described("name of the agent")] = ""
-    scheme: Annotated[str, described("kind of review", ["yes-no", "scale"])] = "yes-no"
+    scheme: Annotated[Literal["yes-no", "scale"], described("kind of review")] = "yes-no"
     exchanges: Annotated[int, described("exchanges of each level that are reviewed")] = 1
     labels: Annotated[str, described("JSONL file of labels that its reviews are compared with")] = ""
 
@@ -41,7 +41,7 @@ class NodeTable(Table, frozen=True, kw_only=True):
     weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
     interviewer: Annotated[str | None, described("agent that writes the items; code by default")] = None
     interviewers: Annotated[list[str] | None, described("several interviewers, each in a node of its own")] = None
-    questions: Annotated[str | None, described("items by the interviewer", ["written", "rephrased", "code"])] = None
+    questions: Annotated[Questions | None, described("items by the interviewer")] = None
     queries: Annotated[int | None, described("items of each level")] = None
     stop_at: Annotated[Number | None, described("end at a level whose accuracy is at most this")] = None
     panel: Annotated[list[str], described("other interviewees")] = []
@@ -52,16 +52,15 @@ class NodeTable(Table, frozen=True, kw_only=True):
 class NetworkTable(Table, frozen=True, kw_only=True):
     """``[eval.network]``."""
 
-    topology: Annotated[str, described("shape of the network", get_args(Topology))] = "line"
+    gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
+
+    topology: Annotated[Topology, described("shape of the network")] = "line"
     node: Annotated[list[NodeTable], described("nodes, in order")] = []
     queries: Annotated[int, described("items of each level, of nodes that set none")] = 10
     stop_at: Annotated[Number, described("end at a level whose accuracy is at most this")] = 0.0
     interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
-    questions: Annotated[str, described("items by the interviewer", ["written", "rephrased", "code"])] = "written"
+    questions: Annotated[Questions, described("items by the interviewer")] = "written"
     supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
-    content_filter: Annotated[
-        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
-    ] = ""
     passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
     responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
     injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
@@ -71,6 +70,7 @@ class NetworkTable(Table, frozen=True, kw_only=True):
     confidence: Annotated[Number, described("confidence of each one-sided bound")] = 0.95
 
 
+T = TypeVar("T")
 #: Default number of levels of a calibrated bank.
 BANK_LEVELS = 5
 #: Default of ``opens_at`` in a tree: an area of one level.
@@ -84,14 +84,12 @@ def read_network(
     where: str = "network",
     families: Mapping[str, TaskFamily] = FAMILIES,
     banks: Callable[[str], ItemBank] | None = None,
-    graders: Sequence[str] = (),
 ) -> Network:
     """Create a network from plain data.
 
     Args:
         data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
         banks: Reads the bank at a path. Without it every node needs a task.
-        graders: Modules whose functions may filter texts (``python:module:function``).
 
     Raises:
         ConfigError: Names the place, the node and the setting, and the expected value.
@@ -102,15 +100,14 @@ def read_network(
         reader = _NodeReader(entry, table, f"{where}: node {number}")
         nodes += reader.nodes(nodes, families, banks)
     supervision = None
-    if (written := table.supervisor) is not None:
-        reviews = SupervisorTable(model=written) if isinstance(written, str) else written
+    reviews = table.supervisor
+    if reviews is not None:
+        reviews = SupervisorTable(model=reviews) if isinstance(reviews, str) else reviews
         if not reviews.model.strip():
             raise ConfigError(f"{where}: supervisor: no model; write {{ model = 'NAME', scheme = 'yes-no' }}")
-        supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type] # as above
+        supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)
     names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
     settings = {name: getattr(table, name) for name in names}
-    if table.content_filter:
-        settings["content_filter"] = trusted_function(table.content_filter, f"{where}: content_filter", graders)
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
 
 
@@ -131,6 +128,11 @@ def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _given(written: T | None, default: T) -> T:
+    """Return what was written, else the default."""
+    return default if written is None else written
+
+
 @dataclass(slots=True)
 class _NodeReader:
     """Converter of one node's table, whose settings fall back on the network's."""
@@ -144,33 +146,32 @@ class _NodeReader:
     ) -> list[Node]:
         """Return the node, or one node per interviewer."""
         table, network = self.table, self.network
-        queries = network.queries if table.queries is None else table.queries
+        queries = _given(table.queries, network.queries)
         task, levels = self._task(queries * network.rounds, families, banks)
-        name = task.name if table.name is None else table.name
+        name = _given(table.name, task.name)
         self.where = f"{self.where} ({name})"
         after = self._after(earlier)
         several = self._interviewers()
-        written_by = table.interviewer
-        if written_by is None:  # that of the network does not apply to banks
-            written_by = "" if isinstance(task, ItemBank) else network.interviewer
-        interviewers = several or (written_by,)
+        default = "" if isinstance(task, ItemBank) else network.interviewer  # a bank's items are not written
+        interviewers = several or (_given(table.interviewer, default),)
         opens_at = OPENS_AT if network.topology == "tree" and after else 0.0
         edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
+        panel = _check_names(table.panel, f"{self.where}: panel")
         return [
             Node(
                 f"{name} by {interviewer}" if several else name,
                 task,
                 levels,
                 after,
-                opens_at if table.opens_at is None else table.opens_at,
+                _given(table.opens_at, opens_at),
                 table.weight / len(interviewers),
                 interviewer,
-                table.questions or (network.questions if interviewer else "code"),  # type: ignore[arg-type]  # as above
+                table.questions or (network.questions if interviewer else "code"),
                 queries,
-                network.stop_at if table.stop_at is None else table.stop_at,
-                _check_names(table.panel, f"{self.where}: panel"),
+                _given(table.stop_at, network.stop_at),
+                panel,
                 edges,  # type: ignore[arg-type]  # the node checks that they are pairs
-                int(bool(table.panel)) if table.cycles is None else table.cycles,
+                _given(table.cycles, 1 if panel else 0),
                 name,
             )
             for interviewer in interviewers
@@ -188,36 +189,45 @@ class _NodeReader:
         if self.table.interviewers is None:
             return ()
         names = _check_names(self.table.interviewers, f"{self.where}: interviewers")
-        if self.table.interviewer is not None or len(names) < 2 or len(set(names)) < len(names):
-            raise ConfigError(f"{self.where}: interviewers is {list(names)!r}: name two or more, or write interviewer")
-        if self.network.topology != "star":
-            raise ConfigError(f"{self.where}: several interviewers for one task make a star: set topology to 'star'")
+        one = self.table.interviewer is not None or len(names) < 2 or len(set(names)) < len(names)
+        if one or self.network.topology != "star":
+            raise ConfigError(
+                f"{self.where}: interviewers is {list(names)!r}: name two or more, or write interviewer; several "
+                "interviewers for one task make a star: set topology to 'star'"
+            )
         return names
 
     def _task(
         self, needed: int, families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
     ) -> tuple[TaskFamily | ItemBank, int]:
         """Return the task or bank with its number of levels, which have at least `needed` items each."""
-        table, where = self.table, self.where
-        if table.task is not None and table.bank is None:
+        table = self.table
+        check_faults(self._task_faults(banks is not None), self.where)
+        if table.task is not None:
             family = self._family(table.task, families)
-            return family, family.levels if table.levels is None else table.levels
-        if table.size is not None:
-            raise ConfigError(f"{where}: size goes with a task, and the items of a bank are as they are: remove it")
-        if table.bank is None or table.task is not None:
-            count = "none" if table.bank is None else "both"
-            raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
-        if banks is None:
-            raise ConfigError(f"{where}: banks cannot be read here: name a task")
+            return family, _given(table.levels, family.levels)
+        assert banks is not None
+        assert table.bank is not None
         bank = banks(table.bank)
         default = BANK_LEVELS if bank.calibrated else None
-        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
-        if (fewest := min(map(len, levels))) < needed:
+        levels = bank_levels(bank, default if table.levels is None else table.levels, self.where)
+        fewest = min(map(len, levels))
+        if fewest < needed:
             raise ConfigError(
-                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
+                f"{self.where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
                 "(queries times rounds): ask fewer, or split it into fewer levels"
             )
         return bank, len(levels)
+
+    def _task_faults(self, banks: bool) -> Iterator[str]:
+        table = self.table
+        if table.size is not None and table.bank is not None:
+            yield "size goes with a task, and the items of a bank are as they are: remove it"
+        if (table.task is None) == (table.bank is None):
+            count = "none" if table.bank is None else "both"
+            yield f"a node has either a task or a bank; found {count}"
+        if table.bank is not None and not banks:
+            yield "banks cannot be read here: name a task"
 
     def _family(self, task: str, families: Mapping[str, TaskFamily]) -> TaskFamily:
         """Return the task's family, with the picture size and the form of prompts that the table sets."""

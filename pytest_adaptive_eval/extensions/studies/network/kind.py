@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
+from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import (
     NetworkTable,
     SupervisorTable,
@@ -40,11 +41,10 @@ from pytest_adaptive_eval.gates.quantities import Bounded
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
+from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.reuse import CompletionStore
-from pytest_adaptive_eval.records.baseline import counted_apart
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
@@ -131,16 +131,19 @@ class NetworkPlan(Plan):
         """Raise a ConfigError for a gate on a metric that its subject does not have."""
         condition.check_subjects(self.metrics, self.subjects, self.candidate)
         of_node = condition.subject in self.subjects[1:]
-        if of_node != (condition.metric != _METRICS[0]):
-            raise ConfigError(
+        fault = ""
+        if of_node == (condition.metric == _METRICS[0]):
+            fault = (
                 f"{_METRICS[0]} is of the interviewee, {' and '.join(_METRICS[1:])} are of a node: write subject = "
                 f'"NODE", one of {", ".join(self.subjects[1:])}'
             )
-        if condition.subject in self.groups and condition.metric != "auc":
-            raise ConfigError(
+        elif condition.subject in self.groups and condition.metric != "auc":
+            fault = (
                 f"{condition.subject} is the mean opinion of several interviewers, which is an area: gate on auc, or "
                 "on one of its nodes"
             )
+        if fault:
+            raise ConfigError(fault)
 
     def void(self, error: str) -> Result:
         """Return the result of a network that could not run."""
@@ -171,8 +174,6 @@ class NetworkPlan(Plan):
     def population(self) -> str:
         """Key of the nodes and of what is asked in them."""
         written = {name: value for name, value in self.written.items() if name != "seed"}
-        if self.network.unanswered != WRONG:
-            written["unanswered"] = self.network.unanswered
         return population_key(written)
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -186,8 +187,6 @@ class NetworkPlan(Plan):
             raise BaselineError(
                 f"the baseline has the nodes {', '.join(before)}, and this network {', '.join(names)}: record it again"
             )
-        if result.counting != self.network.unanswered and unanswered_sentence(result.statuses):
-            raise BaselineError(counted_apart(result.counting, self.network.unanswered))
         subjects = (result.interviewee, *self.subjects[1:])
         return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
 
@@ -201,34 +200,41 @@ class NetworkPlan(Plan):
 
     def _result(self, result: NetworkResult) -> Result:
         nodes, groups = result.nodes, result.groups()
+        opened = [node for node in nodes if node.opened]
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
-        opinions: list[Any] = [
-            partial(result.opinion, group) if all(node.opened for node in groups[group]) else None
-            for group in self.groups
-        ]
-        areas, last = ([getattr(node, of) if node.opened else None for node in nodes] for of in ("interval", "last"))
+        opinions: list[Any] = []
+        for group in self.groups:
+            complete = all(node.opened for node in groups[group])
+            opinions.append(partial(result.opinion, group) if complete else None)
+        areas: list[Any] = [node.interval if node.opened else None for node in nodes]
+        last: list[Any] = [node.last if node.opened else None for node in nodes]
+        area_errors = [energy_error([replace(node, weight=node.levels)]) for node in nodes]
+        guessed = [node.guess_area for node in nodes]
+        quantities = {
+            "energy": Bounded(
+                (partial(energy, nodes), *none), (energy_error(nodes), *none), (result.guess_energy, *none)
+            ),
+            "auc": Bounded(
+                (None, *areas, *opinions),
+                (None, *area_errors, *no_group),
+                (None, *guessed, *map(result.guess_opinion, self.groups)),
+            ),
+            "last_level": Bounded((None, *last, *no_group)),
+        }
+        closed = {}
+        for node in nodes:
+            if not node.opened:
+                before = " and ".join(node.after)
+                closed[node.name] = (
+                    f"{node.name} stayed closed, since {before} did not surely reach an area of {node.opens_at:g}"
+                )
         return replace(
             self.void(""),
-            quantities={
-                "energy": Bounded(
-                    (partial(energy, nodes), *none), (energy_error(nodes), *none), (result.guess_energy, *none)
-                ),
-                "auc": Bounded(
-                    (None, *areas, *opinions),
-                    (None, *(energy_error([replace(node, weight=node.levels)]) for node in nodes), *no_group),
-                    (None, *(node.guess_area for node in nodes), *map(result.guess_opinion, self.groups)),
-                ),
-                "last_level": Bounded((None, *last, *no_group)),
-            },
-            asked=sum(node.opened for node in nodes),
+            quantities=quantities,
+            asked=len(opened),
             difference=partial(_difference, result),
-            unmeasured={
-                node.name: f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area "
-                f"of {node.opens_at:g}"
-                for node in nodes
-                if not node.opened
-            },
+            unmeasured=closed,
         )
 
 
@@ -263,32 +269,44 @@ def _notes(result: NetworkResult) -> Iterator[str]:
     """Return notes on answers, on interviewers that did not set their questions, and on useless reviews."""
     yield from notes_on_answers(result)
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
-        nodes = [node for node in result.nodes if node.interviewer == name]
-        asked = sum(len(level) for node in nodes for level in node.scores)
-        by_code, attempts, refused, given_up = (
-            sum(node.counts.get(count, 0) for node in nodes)
-            for count in ("fallbacks", "attempts", "review", "given_up")
-        )
-        if by_code > _FALLBACKS * asked:
-            errors = sum(node.errors for node in nodes)
-            reasons = [f"{errors} by faults of its own"] if errors else []
-            reasons += [f"{refused} refused by the supervisor {result.supervisor}"] if refused else []
-            yield (
-                f"{by_code} of {asked} questions that {name} was to set were set by code: of its "
-                f"{counted(attempts, 'attempt')}, {' and '.join(reasons) or 'none could be used'}"
-                + (f"; it was given up at {counted(given_up, 'node')}" if given_up else "")
-            )
-    for count, content in (("filter", "questions of interviewers"), ("flagged_answers", "answers")):
-        if flagged := sum(node.counts.get(count, 0) for node in result.nodes):
-            yield f"the content filter flagged {flagged} {content}"
+        yield from _fallback_note(result, name)
     for subject, counts in result.reviews().items():
-        reviews, refused, unread = (counts[name] for name in ("reviews", "refused", "unread"))
-        if reviews < _REVIEWS:
-            continue
-        if refused == reviews:
-            yield f"the supervisor {result.supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
-        elif unread == reviews:
-            yield f"the supervisor {result.supervisor} tells nothing: no review of {reviews} {subject}s is readable"
+        yield from _review_note(result.supervisor, subject, counts)
+
+
+def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
+    """Return a note on an interviewer of whose questions code set too many."""
+    nodes = [node for node in result.nodes if node.interviewer == interviewer]
+    counts: Counter[str] = Counter()
+    for node in nodes:
+        counts.update(node.counts)
+    asked = sum(len(level) for node in nodes for level in node.scores)
+    if counts["fallbacks"] <= _FALLBACKS * asked:
+        return
+    errors = sum(node.errors for node in nodes)
+    reasons = []
+    if errors:
+        reasons.append(f"{errors} by faults of its own")
+    if counts["review"]:
+        reasons.append(f"{counts['review']} refused by the supervisor {result.supervisor}")
+    note = (
+        f"{counts['fallbacks']} of {asked} questions that {interviewer} was to set were set by code: of its "
+        f"{counted(counts['attempts'], 'attempt')}, {' and '.join(reasons) or 'none could be used'}"
+    )
+    if counts["given_up"]:
+        note += f"; it was given up at {counted(counts['given_up'], 'node')}"
+    yield note
+
+
+def _review_note(supervisor: str, subject: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """Return a note on a supervisor that refuses everything, or of which nothing is readable."""
+    reviews = counts["reviews"]
+    if reviews < _REVIEWS:
+        return
+    if counts["refused"] == reviews:
+        yield f"the supervisor {supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
+    elif counts["unread"] == reviews:
+        yield f"the supervisor {supervisor} tells nothing: no review of {reviews} {subject}s is readable"
 
 
 class _Counting:
@@ -310,7 +328,6 @@ class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
     kind: Literal["network"]
     network: Annotated[NetworkTable | None, described("topology and nodes")] = None
     models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
-    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
@@ -322,9 +339,9 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     written = dict(spec.data["network"])
     if settings.seed is not None or "seed" in spec.data:
         written["seed"] = spec.seed(settings)
-    network = network_reader(spec, settings, context)(written, models[0].name)
+    network = network_reader(spec, context)(written, models[0].name)
     check_members([network], [member.name for member in models], "the network")
-    if network.interviewee in {node.name for node in network.nodes}:
+    if any(node.name == network.interviewee for node in network.nodes):
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
     labels = _labels(table.network, context)
     return NetworkPlan(spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels)
@@ -338,7 +355,7 @@ def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     ]
 
 
-def network_reader(spec: EvalSpec, settings: Settings, context: Context) -> Callable[[Mapping[str, Any], str], Network]:
+def network_reader(spec: EvalSpec, context: Context) -> Callable[[Mapping[str, Any], str], Network]:
     """Return a function that reads a network from plain data and the interviewee's name, and each bank once."""
 
     @cache
@@ -349,9 +366,7 @@ def network_reader(spec: EvalSpec, settings: Settings, context: Context) -> Call
         return context.read(bank_path)
 
     def read(data: Mapping[str, Any], interviewee: str) -> Network:
-        tools: dict[str, Any] = {"families": context.tasks(), "banks": read_bank, "graders": settings.graders}
-        network = read_network(data, interviewee, where=spec.where, **tools)
-        return replace(network, unanswered=spec.table.unanswered)
+        return read_network(data, interviewee, where=spec.where, families=context.tasks(), banks=read_bank)
 
     return read
 
@@ -387,15 +402,18 @@ def check_members(networks: Sequence[Network], names: Sequence[str], where: str)
     """Refuse networks whose members are not models, models without a part, and models with two roles."""
     subjects = list(dict.fromkeys(name for network in networks for name in network.subjects))
     agents = list(dict.fromkeys(name for network in networks for name in network.agents))
-    if twice := set(subjects) & set(agents):
-        raise ConfigError(
-            f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
-        )
-    for name in (*subjects, *agents):
-        if name not in names:
-            raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
-    if unused := set(names).difference(subjects, agents):
-        raise ConfigError(f"the model {min(unused)!r} has no part in {where}: remove it")
+    fault = ""
+    twice = set(subjects) & set(agents)
+    absent = [name for name in (*subjects, *agents) if name not in names]
+    unused = set(names).difference(subjects, agents)
+    if twice:
+        fault = f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
+    elif absent:
+        fault = f'{absent[0]!r} is no model here: add it under models = {{ {absent[0]} = "FOLDER" }}'
+    elif unused:
+        fault = f"the model {min(unused)!r} has no part in {where}: remove it"
+    if fault:
+        raise ConfigError(fault)
 
 
 _SECTION = Service("network", "pytest_adaptive_eval.extensions.studies.report_sections.network:SECTION")

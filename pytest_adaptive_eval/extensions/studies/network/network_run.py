@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,15 +13,15 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.extensions.studies.network.node import (
-    ContentFilter,
+    Exchanges,
     LevelItems,
     NodeInterview,
-    allow_all,
     blank,
     review,
 )
+from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue, NodeResult
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
-from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
+from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore
 from pytest_adaptive_eval.tasks.family import TaskFamily
@@ -32,7 +32,6 @@ def hold_network(
     pool: ModelPool,
     *,
     replies: CompletionStore | None = None,
-    content_filter: ContentFilter | None = None,
     pictures: Path | None = None,
     concurrency: int = 8,
 ) -> NetworkResult:
@@ -42,34 +41,37 @@ def hold_network(
         pool: Contains a model for each of `Network.subjects` and `Network.agents`. It stays open.
         replies: Kept replies. With the replies of an interrupted run the result is the same as without the
             interruption.
-        content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
-            or an empty text. A flagged question is not asked; a flagged answer is scored. By default the network's.
         concurrency: Concurrent calls to models behind servers.
 
     Raises:
         ConfigError: The pool lacks a model, the folder for pictures is missing, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
+    _check_pictures(network, pictures)
     for name in (*network.subjects, *network.agents):
         pool.model(name)  # refuses a name that it lacks
+    loads = dict(pool.loads)
+    engine = Engine(pool, Completions() if replies is None else replies, concurrency)
+    results = engine.run(_Scheduler(network, pictures).ready)
+    nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
+    if network.supervision is not None:
+        # no other result depends on the reviews, so one load of the supervisor suffices
+        nodes = _reviewed(engine, network.supervision, nodes, [results[node.name][1] for node in nodes])
+    return _result(network, engine, nodes, {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())})
+
+
+def _check_pictures(network: Network, pictures: Path | None) -> None:
+    """Raise a ConfigError if a node has pictures and there is no folder for them."""
     for node in network.nodes:
-        if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
+        if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
             raise ConfigError(
                 f"{network.where}: node {node.name!r}: its task has pictures, and the folder for them is missing"
             )
-    loads = dict(pool.loads)
-    engine = Engine(pool, Completions() if replies is None else replies, concurrency)
-    results = engine.run(_Scheduler(network, content_filter or network.content_filter or allow_all, pictures).ready)
+
+
+def _result(network: Network, engine: Engine, nodes: Sequence[NodeResult], loads: Mapping[str, int]) -> NetworkResult:
     supervision = network.supervision
-    if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
-        results |= engine.run(
-            lambda done: {
-                name: partial(review, supervision, result, exchanges)
-                for name, (result, exchanges) in results.items()
-                if exchanges and name not in done
-            }
-        )
-    nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
+    truncated = {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items())}
     return NetworkResult(
         network.topology,
         network.interviewee,
@@ -81,17 +83,28 @@ def hold_network(
         network.seed,
         network.rounds,
         network.confidence,
-        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
+        loads,
         engine.recalled,
-        {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
-        network.unanswered,
+        {name: counts for name, counts in truncated.items() if counts[0]},
     )
+
+
+def _reviewed(
+    engine: Engine, supervision: Supervision, nodes: Sequence[NodeResult], exchanges: Sequence[Exchanges]
+) -> list[NodeResult]:
+    """Return the nodes with reviews of their exchanges."""
+    reviews = {
+        node.name: partial(review, supervision, node, pairs)
+        for node, pairs in zip(nodes, exchanges, strict=True)
+        if pairs
+    }
+    reviewed = engine.run(lambda done: {name: start for name, start in reviews.items() if name not in done})
+    return [reviewed.get(node.name, node) for node in nodes]
 
 
 @dataclass(slots=True)
 class _Scheduler:
     network: Network
-    content_filter: ContentFilter
     pictures: Path | None
 
     def ready(self, results: Mapping[str, Any]) -> dict[str, Callable[[], Conversation[Any]]]:
@@ -103,17 +116,21 @@ class _Scheduler:
         }
 
     def _conversation(self, node: Node, results: Mapping[str, Any]) -> Conversation[Any]:
-        areas = [results[name][0].interval(self.network.confidence) for name in node.after]
-        if not all(area is not None and area.low >= node.opens_at for area in areas):
-            return _without_calls((blank(self.network, node), []))
+        for name in node.after:
+            area = results[name][0].interval(self.network.confidence)
+            if area is None or area.low < node.opens_at:
+                return _without_calls((blank(self.network, node), []))
         earlier = self.network.ancestors(node.name) if self.network.passing else ()
-        dialogues = [results[before.name][0].dialogue for before in earlier]
-        if injected := self.network.injected:  # meaningless text, which network, node and seed determine
-            draws = (random.Random(f"{self.network.seed} {each.node}") for each in dialogues)
-            noise = (rng.choices(_LETTERS, k=injected) for rng in draws)
-            dialogues = [replace(d, injected="".join(text)) for d, text in zip(dialogues, noise, strict=True)]
+        dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
-        return NodeInterview(self.network, node, items, dialogues, self.content_filter).run()
+        return NodeInterview(self.network, node, items, dialogues).run()
+
+    def _passed(self, dialogue: Dialogue) -> Dialogue:
+        """Return a dialogue with the meaningless text that is added to it, which seed and node determine."""
+        if not self.network.injected:
+            return dialogue
+        rng = random.Random(f"{self.network.seed} {dialogue.node}")
+        return replace(dialogue, injected="".join(rng.choices(_LETTERS, k=self.network.injected)))
 
 
 #: Letters of meaningless text.

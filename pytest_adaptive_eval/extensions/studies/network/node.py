@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,25 +43,28 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
         ConfigError: The bank has fewer levels.
     """
     if bank.calibrated:
-        count = 1 if levels is None else levels
-        if not 1 <= count <= len(bank):
-            raise ConfigError(
-                f"{where}: levels is {levels!r}, expected a number from 1 to {len(bank)}, the items of the bank "
-                f"{bank.name!r}"
-            )
-        return [np.sort(part) for part in np.array_split(tie_ranks(bank.difficulty).argsort(kind="stable"), count)]
+        most, content = len(bank), f"the items of the bank {bank.name!r}"
+    else:
+        labels = _labels(bank, where)
+        most = len(set(labels))
+        content = f"the different meta.level of the items in the bank {bank.name!r}, which is not calibrated"
+    if levels is not None and not 1 <= levels <= most:
+        raise ConfigError(f"{where}: levels is {levels!r}, expected 1 to {most}, the number of {content}")
+    if bank.calibrated:
+        ordered = tie_ranks(bank.difficulty).argsort(kind="stable")
+        return [np.sort(part) for part in np.array_split(ordered, levels or 1)]
+    return [np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))[:levels]]
+
+
+def _labels(bank: ItemBank, where: str) -> list[int]:
+    """Return ``meta.level`` of each item, 1 where it is missing."""
     labels = [item.meta.get("level", 1) for item in bank.items]
-    if bad := [label for label in labels if isinstance(label, bool) or not isinstance(label, int)]:
-        raise ConfigError(
-            f"{where}: an item of the bank {bank.name!r} has meta.level {bad[0]!r:.40}, expected a number"
-        )
-    positions = [np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))]
-    if levels is not None and not 1 <= levels <= len(positions):
-        raise ConfigError(
-            f"{where}: levels is {levels!r}, expected 1 to {len(positions)}, the number of different meta.level "
-            f"of the items in the bank {bank.name!r}, which is not calibrated"
-        )
-    return positions[:levels]
+    for label in labels:
+        if type(label) is not int:
+            raise ConfigError(
+                f"{where}: an item of the bank {bank.name!r} has meta.level {label!r:.40}, expected a number"
+            )
+    return labels
 
 
 class LevelItems:
@@ -96,21 +99,17 @@ class LevelItems:
         return item
 
 
-#: Returns the reason why a text must not be shown or passed on; empty if there is none.
-ContentFilter = Callable[[str], str]
 #: Exchanges in a node's record, in all and of each level and round.
 RECORDED, RECORDED_A_LEVEL = 40, 3
 #: Questions in a row of a node that its interviewer can fail to write before code sets the rest.
 PATIENCE = 5
 
+#: Questions with answers that the supervisor is to review.
+Exchanges = Sequence[tuple[Item, str]]
+
 Value = TypeVar("Value")
 #: Section of a conversation.
 Section = Generator[Sequence[AgentCall], list[Result], Value]
-
-
-def allow_all(_: str) -> str:
-    """Flag no text."""
-    return ""
 
 
 @dataclass(slots=True)
@@ -162,7 +161,6 @@ class NodeInterview:
     node: Node
     items: LevelItems
     dialogues: Sequence[Dialogue] = ()
-    content_filter: ContentFilter = allow_all
     counts: Counter[str] = field(default_factory=Counter)
     scores: list[list[float]] = field(default_factory=list)  # by level
     rounds: list[tuple[int, int]] = field(default_factory=list)
@@ -182,7 +180,7 @@ class NodeInterview:
         """Names of all that answer, the subject under evaluation first."""
         return (self.network.interviewee, *self.node.panel)
 
-    def run(self) -> Conversation[tuple[NodeResult, list[tuple[Item, str]]]]:
+    def run(self) -> Conversation[tuple[NodeResult, Exchanges]]:
         """Run all rounds, and return the result with the exchanges that the supervisor is to review."""
         start = 1
         for round_ in range(self.network.rounds):
@@ -214,26 +212,23 @@ class NodeInterview:
             before = answers_by_cycle[-1]
             prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
             after = yield self._calls(position, cycle, prompts_)
-            # an unreadable answer, unless by a fault of the run, is replaced by the one before
-            answers_by_cycle.append(
-                [
-                    [
-                        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
-                        for item, old, new in zip(items, olds, news, strict=True)
-                    ]
-                    for olds, news in zip(before, after, strict=True)
-                ]
-            )
+            kept = [_last_readable(items, *pair) for pair in zip(before, after, strict=True)]
+            answers_by_cycle.append(kept)
         final = answers_by_cycle[-1][0]
         responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
         scores = [response.score for response in responses]
-        for k, item in enumerate(items if self.node.panel else ()):
+        if self.node.panel:
+            self._score_panel(items, answers_by_cycle)
+        self._record(level, questions, final, scores)
+        return [np.nan if score is None else score for score in scores]
+
+    def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[Sequence[Result]]) -> None:
+        """Add the scores of each member, and those of the most frequent answers."""
+        for k, item in enumerate(items):
             by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
             for n in range(len(self.interviewees)):
                 self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
             self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
-        self._record(level, questions, final, scores)
-        return [np.nan if score is None else score for score in scores]
 
     def _calls(
         self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]
@@ -253,16 +248,18 @@ class NodeInterview:
         pending = drafts
         while pending:
             for draft in pending:  # code refuses at once, while the interviewer is in memory
-                while self._is_open(draft):
-                    self.counts["directives"] += draft.attempts > 0
-                    yield from self._write(
-                        (self.node.name, round_, level, draft.number, draft.attempts), draft, records
-                    )
-                self._judge_interviewer(draft)
+                yield from self._write_question(draft, (round_, level), records)
             yield from self._review_drafts([draft for draft in pending if draft.question], (round_, level))
             pending = list(filter(self._is_open, pending))
         self.counts["fallbacks"] += sum(draft.question is None for draft in drafts)
         return [draft.question or _Question(draft.coded, "fallback") for draft in drafts]
+
+    def _write_question(self, draft: _Draft, position: tuple[int, int], records: Sequence[str]) -> Section[None]:
+        """Let the interviewer attempt a question until code accepts it."""
+        while self._is_open(draft):
+            self.counts["directives"] += draft.attempts > 0
+            yield from self._write((self.node.name, *position, draft.number, draft.attempts), draft, records)
+        self._judge_interviewer(draft)
 
     def _is_open(self, draft: _Draft) -> bool:
         """Return whether the interviewer gets another attempt at a question."""
@@ -306,8 +303,6 @@ class NodeInterview:
         if reply.status is not Status.OK or not reply.text.strip():
             raise Malformed("silent", "no question came")
         text, claim = prompts.read_question(reply.text, content_of(family).whole)
-        if flag := self.content_filter(text):
-            raise Malformed("filter", f"it was flagged: {one_line(flag)}")
         item = written_item(family, int(coded.meta["level"]), name, text)
         if self.node.questions == "rephrased":
             if (item.prompt, item.answer) != (coded.prompt, coded.answer):
@@ -355,22 +350,22 @@ class NodeInterview:
     def _heard(self, listener: int, items: Sequence[Item], answers: Sequence[Result], cycle: int) -> tuple[Item, ...]:
         """Return the questions with the answers that a member of the panel hears."""
         names = self.interviewees
-        speakers = [
-            n
-            for n in range(len(names))
-            if n != listener and (not self.node.edges or (names[n], names[listener]) in self.node.edges)
-        ]
-        texts = [
-            ["(no answer)" if each.unread or self.content_filter(each.text) else each.text for each in result]
-            for result in answers
-        ]
-        return tuple(
-            prompts.heard(item, [texts[n][k] for n in speakers], texts[listener][k], cycle)
-            for k, item in enumerate(items)
-        )
+        others = [n for n in range(len(names)) if n != listener]
+        if self.node.edges:
+            others = [n for n in others if (names[n], names[listener]) in self.node.edges]
+        texts = [[self._passed_on(answer) for answer in result] for result in answers]
+        questions = []
+        for k, item in enumerate(items):
+            heard = [texts[n][k] for n in others]
+            questions.append(prompts.heard(item, heard, texts[listener][k], cycle))
+        return tuple(questions)
+
+    def _passed_on(self, answer: Completion) -> str:
+        """Return what others read of an answer."""
+        return "(no answer)" if answer.unread else answer.text
 
     def _response(self, item: Item, completion: Completion) -> Response:
-        response = completion.response(item, self.network.unanswered)
+        response = completion.response(item)
         self.counts["answers"] += 1
         self.counts["unscored"] += response.score is None
         self.counts["faults"] += response.status.infrastructure
@@ -379,7 +374,7 @@ class NodeInterview:
         return response
 
     def _score(self, item: Item, completion: Completion) -> float:
-        score = completion.response(item, self.network.unanswered).score
+        score = completion.response(item).score
         return np.nan if score is None else score
 
     def _record(
@@ -387,15 +382,11 @@ class NodeInterview:
     ) -> None:
         supervision = self.network.supervision
         for k, (question, completion, score) in enumerate(zip(questions, answers, scores, strict=True)):
-            flag = self.content_filter(completion.text) if completion.text else ""
-            self.counts["flagged_answers"] += bool(flag)
             exchange = Exchange.of(question.item, level, question.source, completion, score)
-            if flag:
-                exchange = exchange.without_texts(f"flagged: {one_line(flag)}")
             self.answered.append(exchange)
             if k < RECORDED_A_LEVEL and len(self.exchanges) < RECORDED:
                 self.exchanges.append(exchange)
-            if supervision and k < supervision.exchanges and not flag:
+            if supervision and k < supervision.exchanges:
                 self.to_review.append((question.item, completion.text))
 
     def _result(self) -> NodeResult:
@@ -415,9 +406,7 @@ class NodeInterview:
         )
 
 
-def review(
-    supervision: Supervision, node: NodeResult, exchanges: Sequence[tuple[Item, str]]
-) -> Conversation[NodeResult]:
+def review(supervision: Supervision, node: NodeResult, exchanges: Exchanges) -> Conversation[NodeResult]:
     """Let the supervisor review a node's exchanges, and return the node with the reviews."""
     replies = yield [
         AgentCall(
@@ -446,6 +435,15 @@ def _read_review(supervision: Supervision, subject: Any, item: str, reply: Compl
     counts["reviews"] += 1
     counts["unread"] += opinion.unread
     return opinion
+
+
+def _last_readable(items: Sequence[Item], before: Result, after: Result) -> Result:
+    """Return new answers, or the ones before where they are unreadable; faults of the run stay."""
+    kept = []
+    for item, old, new in zip(items, before, after, strict=True):
+        readable = not new.unread and item.readable(new.text)
+        kept.append(new if readable or new.status.infrastructure else old)
+    return kept
 
 
 def _plurality(answers: Sequence[Completion]) -> Completion:

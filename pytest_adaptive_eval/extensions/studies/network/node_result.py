@@ -83,10 +83,6 @@ class Exchange:
         texts = (clean(prompt, RECORDED_CHARACTERS), clean(completion.text, RECORDED_CHARACTERS))
         return cls(item.id, level, source, *texts, completion.status.value, score)
 
-    def without_texts(self, why: str) -> Exchange:
-        """Return a copy whose texts are replaced by the reason why a content filter flagged them."""
-        return Exchange(self.item, self.level, self.source, f"[{why}]", f"[{why}]", self.status, self.score)
-
     @property
     def summary(self) -> str:
         """One line for another model."""
@@ -122,14 +118,12 @@ COUNTERS: Mapping[str, str] = {
     "level": "attempts of another level",
     "repeat": "attempts that repeated an earlier question",
     "silent": "attempts without a usable reply: failed, truncated, refused or empty",
-    "filter": "attempts that the content filter flagged",
     "review": "attempts that the supervisor refused",
     "directives": "orders to write a question again",
     "fallbacks": "questions by code in place of an interviewer that failed",
     "given_up": "1 if the interviewer was given up, so that code set the rest of the questions",
     "claims": "answers that an interviewer gave with its question",
     "wrong_claims": "claims that code found wrong",
-    "flagged_answers": "answers that the content filter flagged",
     "reviews": "requests for a review to the supervisor",
     "unread": "reviews whose reply was unreadable",
     "answers": "answers by the interviewee",

@@ -64,25 +64,27 @@ def write(
     before = "\n".join([*(dialogue.summary for dialogue in dialogues), *records])
     so_far = "\n".join(exchange.summary for exchange in answered[-ANSWERED:])
     examples = "".join(f"- {one_line(text, EARLIER_CHARACTERS)}\n" for text in earlier[-EARLIER:])
-    form = "" if content.whole else f"The question has exactly this form: {content.form}\n"
-    reply = (
-        "Reply with the text alone."
-        if content.whole
-        else "Reply in two lines and no more:\nQuestion: the question\nAnswer: the right answer"
-    )
-    return _user_message(
-        (f"What was examined before. {DATA}{marked('dialogue', before, 8000)}" if before else "")
-        + (f"The last answers in this examination. {DATA}{marked('answers', so_far, 4000)}" if so_far else "")
-        + f"You examine a language model. Write one {'text' if content.whole else 'question'} of level {level}; the "
-        f"level is: {knob}.\n{form}At this level it has: {content.demand(level)}.\n"
-        + (f"These were asked already; write another one:\n{examples}" if examples else "")
-        + f"This is number {number[0]} of the level, in examination {number[2]}.\n"
-        + (_refused(directive, number[1]) if directive else "")
-        + reply
-    )
+    if content.whole:
+        unit, form, reply = "text", "", "Reply with the text alone."
+    else:
+        unit, form = "question", f"The question has exactly this form: {content.form}\n"
+        reply = "Reply in two lines and no more:\nQuestion: the question\nAnswer: the right answer"
+    request = ""
+    if before:
+        request += f"What was examined before. {DATA}{marked('dialogue', before, 8000)}"
+    if so_far:
+        request += f"The last answers in this examination. {DATA}{marked('answers', so_far, 4000)}"
+    request += f"You examine a language model. Write one {unit} of level {level}; the level is: {knob}.\n"
+    request += f"{form}At this level it has: {content.demand(level)}.\n"
+    if examples:
+        request += f"These were asked already; write another one:\n{examples}"
+    request += f"This is number {number[0]} of the level, in examination {number[2]}.\n"
+    return _user_message(request + _refused(directive, number[1]) + reply)
 
 
-def _refused(directive: Directive, attempt: int) -> str:
+def _refused(directive: Directive | None, attempt: int) -> str:
+    if directive is None:
+        return ""
     return f"Your last one was refused: {one_line(directive.why)}. Write another one; this is attempt {attempt}.\n"
 
 
@@ -92,8 +94,8 @@ def rephrase(question: str, directive: Directive | None = None, attempt: int = 1
         f"Say this question in other words.\n{marked('question', question, 4000)}"
         "Keep every number, every letter and every sign exactly as it is and in its order; change only the words "
         "around them, and add nothing.\n"
-        + (_refused(directive, attempt) if directive else "")
-        + "Reply with the question alone, in one line:\nQuestion: the question"
+        f"{_refused(directive, attempt)}"
+        "Reply with the question alone, in one line:\nQuestion: the question"
     )
 
 

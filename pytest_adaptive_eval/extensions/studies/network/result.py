@@ -192,8 +192,6 @@ class NetworkResult:
         loads: Times that this run loaded or connected to each model.
         recalled: Replies that an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.
-        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
-            `items.item.Response.of`.
     """
 
     topology: str
@@ -209,7 +207,6 @@ class NetworkResult:
     loads: Mapping[str, int] = field(default_factory=dict)
     recalled: int = 0
     truncated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    unanswered: str = ""
 
     def __getitem__(self, name: str) -> NodeResult:
         """Return the node of that name."""
@@ -238,10 +235,11 @@ class NetworkResult:
     @property
     def fault_share(self) -> float:
         """Share of the interviewee's answers that failed by a fault of the run."""
-        answers = self._count("answers")
-        return self._count("faults") / answers if answers else 0.0
+        answers = self.count("answers")
+        return self.count("faults") / answers if answers else 0.0
 
-    def _count(self, name: str) -> int:
+    def count(self, name: str) -> int:
+        """Return a count over all nodes."""
         return sum(node.counts.get(name, 0) for node in self.nodes)
 
     def cap(self, model: str) -> object:
@@ -252,17 +250,12 @@ class NetworkResult:
     @property
     def statuses(self) -> dict[str, int]:
         """Number of the interviewee's answers by status; all that it gave and finished count as ok."""
-        counts = {status.value: self._count(status.value) for status in UNANSWERED}
-        return {Status.OK.value: self._count("answers") - sum(counts.values()), **counts}
-
-    @property
-    def counting(self) -> str:
-        """What answers count as that are empty, refused or cut."""
-        return self.unanswered
+        counts = {status.value: self.count(status.value) for status in UNANSWERED}
+        return {Status.OK.value: self.count("answers") - sum(counts.values()), **counts}
 
     def cut(self) -> str:
         """Return a warning on truncated answers of the interviewee, empty if there are few."""
-        return truncation_warning(self._count("truncated"), self._count("answers"), self.cap(self.interviewee))
+        return truncation_warning(self.count("truncated"), self.count("answers"), self.cap(self.interviewee))
 
     def groups(self) -> dict[str, list[NodeResult]]:
         """Return the nodes of each group of several interviewers of one task."""
@@ -292,14 +285,9 @@ class NetworkResult:
         """Return, by interviewer, its attempts and errors at nodes without and with dialogues of earlier nodes."""
         rows = []
         for name in dict.fromkeys(node.interviewer for node in self.nodes if node.interviewer):
-            row: dict[str, Any] = {"name": name}
-            for kind, with_messages in (("without", False), ("with", True)):
-                nodes = [
-                    node for node in self.nodes if node.interviewer == name and (node.messages > 0) == with_messages
-                ]
-                attempts, errors = sum(node.counts.get("attempts", 0) for node in nodes), sum(n.errors for n in nodes)
-                row[kind] = {"attempts": attempts, "errors": errors, "rate": errors / attempts if attempts else None}
-            rows.append(row)
+            nodes = [node for node in self.nodes if node.interviewer == name]
+            without = _attempts(node for node in nodes if not node.messages)
+            rows.append({"name": name, "without": without, "with": _attempts(node for node in nodes if node.messages)})
         return rows
 
     def reviews(self) -> dict[str, dict[str, Any]]:
@@ -340,3 +328,12 @@ class NetworkResult:
             return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))
         except msgspec.ValidationError as error:
             raise ConfigError(f"this is not the data of NetworkResult.to_json: {error}") from None
+
+
+def _attempts(nodes: Iterable[NodeResult]) -> dict[str, Any]:
+    """Return the attempts of an interviewer at nodes, and its errors."""
+    attempts = errors = 0
+    for node in nodes:
+        attempts += node.counts.get("attempts", 0)
+        errors += node.errors
+    return {"attempts": attempts, "errors": errors, "rate": errors / attempts if attempts else None}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal, get_args
+from typing import Literal
 
-from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.tasks.family import TaskFamily, content_of
+from pytest_adaptive_eval.typed_tables import located
 
 Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]
@@ -55,64 +55,51 @@ class Node:
         """Ladder policy of the node."""
         return Climb(self.queries, float(self.stop_at))
 
-    def check(self, where: str, interviewee: str) -> None:
-        """Refuse settings that are out of range or contradict each other.
-
-        Raises:
-            ConfigError: Names the place and the setting.
-        """
-        where = f"{where}: node {self.name!r}"
-        self._check_task(where)
+    def faults(self, interviewee: str) -> Iterator[str]:
+        """Return settings that are out of range or contradict each other, as sentences."""
+        yield from self._task_faults()
         for name in ("weight", "opens_at"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= LARGEST:
-                raise ConfigError(f"{where}: {name} is {value!r}, expected a number from 0 to {LARGEST:.0e}")
-        try:
-            _ = self.climb
-        except ConfigError as error:
-            raise ConfigError(f"{where}: {error}") from None
+            if not 0.0 <= value <= LARGEST:
+                yield f"{name} is {value!r}, expected a number from 0 to {LARGEST:.0e}"
+        _ = self.climb  # it checks its own settings
         if self.opens_at and not self.after:
-            raise ConfigError(f"{where}: opens_at is {self.opens_at!r}, and no node comes before it: remove opens_at")
-        self._check_panel(where, interviewee)
+            yield f"opens_at is {self.opens_at!r}, and no node comes before it: remove opens_at"
+        yield from self._panel_faults(interviewee)
 
-    def _check_task(self, where: str) -> None:
-        check_count(f"{where}: levels", self.levels)
-        if isinstance(self.task, TaskFamily) and self.levels > self.task.levels:
-            raise ConfigError(
-                f"{where}: levels is {self.levels}: the task {self.task.name!r} has levels 1 to {self.task.levels}"
+    def _task_faults(self) -> Iterator[str]:
+        check_count("levels", self.levels)
+        task, by_code = self.task, self.questions == "code"
+        if isinstance(task, TaskFamily) and self.levels > task.levels:
+            yield f"levels is {self.levels}: the task {task.name!r} has levels 1 to {task.levels}"
+        if bool(self.interviewer) == by_code:
+            yield (
+                f"interviewer is {self.interviewer!r} and questions {self.questions!r}: questions that are written or "
+                "rephrased need an interviewer, and those by code take none"
             )
-        if self.questions not in get_args(Questions):
-            raise ConfigError(f"{where}: questions is {self.questions!r}, expected code, written or rephrased")
-        if bool(self.interviewer) != (self.questions != "code"):
-            raise ConfigError(
-                f"{where}: interviewer is {self.interviewer!r} and questions {self.questions!r}: questions that are "
-                "written or rephrased need an interviewer, and those by code take none"
-            )
-        if self.questions != "code":
-            if isinstance(self.task, ItemBank):
-                raise ConfigError(f"{where}: an interviewer cannot change items of a bank: set questions to 'code'")
-            try:
-                content = content_of(self.task)
-            except ConfigError as error:
-                raise ConfigError(f"{where}: {error}, or remove the interviewer") from None
-            if self.questions == "rephrased" and content.whole:
-                raise ConfigError(f"{where}: {self.task.name!r} is a text to restore, which cannot be rephrased")
+        if by_code:
+            return
+        if isinstance(task, ItemBank):
+            yield "an interviewer cannot change items of a bank: set questions to 'code'"
+        elif content_of(task).whole and self.questions == "rephrased":
+            yield f"{task.name!r} is a text to restore, which cannot be rephrased"
 
-    def _check_panel(self, where: str, interviewee: str) -> None:
-        check_count(f"{where}: cycles", self.cycles, least=0)
-        if bool(self.panel) != bool(self.cycles):
-            raise ConfigError(
-                f"{where}: panel is {list(self.panel)!r} and cycles {self.cycles}: a panel needs at least one cycle "
-                "of answering again, and without a panel there is none"
+    def _panel_faults(self, interviewee: str) -> Iterator[str]:
+        check_count("cycles", self.cycles, least=0)
+        panel = list(self.panel)
+        if bool(panel) != bool(self.cycles):
+            yield (
+                f"panel is {panel!r} and cycles {self.cycles}: a panel needs at least one cycle of answering again, "
+                "and without a panel there is none"
             )
-        if len(set(self.panel)) < len(self.panel):
-            raise ConfigError(f"{where}: panel is {list(self.panel)!r}: list each name once")
-        if interviewee in self.panel:
-            raise ConfigError(f"{where}: {interviewee!r} is in the panel anyway: remove it")
-        members = [interviewee, *self.panel]
+        if len(set(panel)) < len(panel):
+            yield f"panel is {panel!r}: list each name once"
+        if interviewee in panel:
+            yield f"{interviewee!r} is in the panel anyway: remove it"
+        members = [interviewee, *panel]
         for edge in self.edges:
             if len(edge) != 2 or edge[0] == edge[1] or not set(edge) <= set(members):
-                raise ConfigError(f"{where}: edge {list(edge)!r} does not join two of {', '.join(members)}")
+                yield f"edge {list(edge)!r} does not join two of {', '.join(members)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +124,6 @@ class Network:
             follows one; a hybrid has any edges without a cycle. Nodes of stars and hybrids may have panels.
         injected: Characters of meaningless text added to each passed dialogue, to study how errors propagate.
         rounds: Interviews of each node, each from the last level of the one before.
-        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
-            `items.item.Response.of`.
-        content_filter: See `run.hold_network`.
 
     Raises:
         ConfigError: The nodes do not make such a topology, or a setting is out of range.
@@ -157,66 +141,64 @@ class Network:
     seed: int = 0
     confidence: float = 0.95
     where: str = "network"
-    unanswered: str = WRONG
-    content_filter: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
-        self._check_settings()
-        self._check_nodes()
-        if twice := set(self.subjects) & set(self.agents):
-            raise ConfigError(f"{self.where}: {min(twice)!r} is interviewed and an agent too: name them apart")
+        with located(self.where):
+            check_faults(self._faults(), self.where)
         self.order()
-        self._check_topology()
 
-    def _check_settings(self) -> None:
-        where, supervision = self.where, self.supervision
-        if self.topology not in get_args(Topology):
-            raise ConfigError(f"{where}: topology is {self.topology!r}, expected line, star, tree or hybrid")
-        for name, least in (("rounds", 1), ("retries", 0), ("seed", 0), ("injected", 0)):
-            check_count(f"{where}: {name}", getattr(self, name), least=least)
-        if self.seed >= SEEDS:
-            raise ConfigError(f"{where}: seed is {self.seed}, expected a smaller number, of at most 15 digits")
-        if not 0.5 < self.confidence < 1.0:
-            raise ConfigError(f"{where}: confidence is {self.confidence!r}, expected a number between 0.5 and 1")
-        if supervision is not None:
-            if supervision.scheme not in ("yes-no", "scale"):
-                raise ConfigError(
-                    f"{where}: supervision: scheme is {supervision.scheme!r}, expected 'yes-no' or 'scale'"
-                )
-            check_count(f"{where}: supervision: exchanges", supervision.exchanges, least=0)
-
-    def _check_nodes(self) -> None:
+    def _faults(self) -> Iterator[str]:
+        yield from self._setting_faults()
         if not self.nodes:
-            raise ConfigError(f"{self.where}: no nodes; write at least one")
+            yield "no nodes; write at least one"
         names = [node.name for node in self.nodes]
         for node in self.nodes:
-            if not node.name.strip() or names.count(node.name) > 1:
-                raise ConfigError(
-                    f"{self.where}: {names.count(node.name)} nodes are called {node.name!r}: give each a name"
-                )
-            for other in node.after:
-                if other not in names or other == node.name:
-                    raise ConfigError(
-                        f"{self.where}: node {node.name!r} comes after {other!r}; expected another node: "
-                        f"{', '.join(names)}"
-                    )
-            node.check(self.where, self.interviewee)
-        if not sum(node.weight for node in self.nodes) > 0:
-            raise ConfigError(f"{self.where}: all weights are 0, so the energy is undefined; raise one")
+            yield from self._node_faults(node, names)
+        if not any(node.weight for node in self.nodes):
+            yield "all weights are 0, so the energy is undefined; raise one"
+        twice = set(self.subjects) & set(self.agents)
+        if twice:
+            yield f"{min(twice)!r} is interviewed and an agent too: name them apart"
+        yield from self._topology_faults()
 
-    def _check_topology(self) -> None:
+    def _setting_faults(self) -> Iterator[str]:
+        supervision = self.supervision
+        for name, least in (("rounds", 1), ("retries", 0), ("seed", 0), ("injected", 0)):
+            check_count(name, getattr(self, name), least=least)
+        if self.seed >= SEEDS:
+            yield f"seed is {self.seed}, expected a smaller number, of at most 15 digits"
+        if not 0.5 < self.confidence < 1.0:
+            yield f"confidence is {self.confidence!r}, expected a number between 0.5 and 1"
+        if supervision is not None:
+            check_count("supervision: exchanges", supervision.exchanges, least=0)
+
+    def _node_faults(self, node: Node, names: Sequence[str]) -> Iterator[str]:
+        if not node.name.strip() or names.count(node.name) > 1:
+            yield f"{names.count(node.name)} nodes are called {node.name!r}: give each a name"
+        for other in node.after:
+            if other not in names or other == node.name:
+                yield f"node {node.name!r} comes after {other!r}; expected another node: {', '.join(names)}"
+        where = f"node {node.name!r}"
+        with located(where):
+            for fault in node.faults(self.interviewee):
+                yield f"{where}: {fault}"
+
+    def _topology_faults(self) -> Iterator[str]:
         counts = [len(node.after) for node in self.nodes]
-        in_a_row = all(node.after == ((self.nodes[n - 1].name,) if n else ()) for n, node in enumerate(self.nodes))
+        earlier = [(), *((node.name,) for node in self.nodes)]
         matches, definition = {
-            "line": (in_a_row, "each node comes after the one before it"),
+            "line": (
+                all(node.after == before for node, before in zip(self.nodes, earlier, strict=False)),
+                "each node comes after the one before it",
+            ),
             "star": (not any(counts), "no node comes after another"),
             "tree": (counts.count(0) == 1 and max(counts) <= 1, "one node is the root, and each other comes after one"),
             "hybrid": (True, ""),
         }[self.topology]
         if not matches:
-            raise ConfigError(f"{self.where}: this is no {self.topology}: {definition}")
+            yield f"this is no {self.topology}: {definition}"
         if self.topology not in ("hybrid", "star") and any(node.panel for node in self.nodes):
-            raise ConfigError(f"{self.where}: a panel is of a star or a hybrid network: set topology to one of them")
+            yield "a panel is of a star or a hybrid network: set topology to one of them"
 
     def order(self) -> tuple[Node, ...]:
         """Return the nodes, each after its earlier nodes.

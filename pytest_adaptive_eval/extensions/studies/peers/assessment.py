@@ -15,23 +15,21 @@ from typing import Literal
 
 import numpy as np
 
-from pytest_adaptive_eval.errors import ConfigError, EstimationError
+from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.peers import tasks
-from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST, Reliability, fit_reliability
+from pytest_adaptive_eval.extensions.studies.peers.reliability import Reliability, fit_reliability
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment, Attempt, Round
 from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.items.item import MISSING, Status
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
-from pytest_adaptive_eval.models.judging import Unranked, clean, one_line, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
 from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.types import Array
 
 Role = Literal["task", "vote", "answer", "judgment"]
 ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
-#: Kind of tasks and answers that the content filter flagged.
-FLAGGED = "flagged"
 #: Accepted tasks before votes are weighted by the judges' reliability.
 FIRST_ROUNDS = 3
 #: Attempts without any task, or votes without any rank, after which a panel is given up.
@@ -75,7 +73,6 @@ def assess(
     *,
     replies: CompletionStore | None = None,
     asking: Asking = one_by_one,
-    content_filter: Callable[[str], str] | None = None,
 ) -> Assessment:
     """Run a peer assessment.
 
@@ -83,30 +80,20 @@ def assess(
         agents: Panel of at least three models with unique names; they stay open.
         replies: Kept replies. With the replies of an interrupted assessment the result is the same as without the
             interruption.
-        content_filter: Returns the reason why a text must not be shown, or an empty text. A flagged task is refused,
-            and judges read no flagged answer.
 
     Raises:
         ConfigError: There are too few models, two have one name, or the single judge is not in the panel.
     """
     store = Completions() if replies is None else replies
     panel = [RecordedModel(agent, store) for agent in agents]
-    return _Run(panel, settings or PeerSettings(), asking, content_filter or (lambda _: "")).run()
+    return _Run(panel, settings or PeerSettings(), asking).run()
 
 
 class _Run:
-    def __init__(
-        self, agents: Sequence[Model], settings: PeerSettings, asking: Asking, content_filter: Callable[[str], str]
-    ) -> None:
-        self.agents, self.settings, self.asking, self.filter = tuple(agents), settings, asking, content_filter
+    def __init__(self, agents: Sequence[Model], settings: PeerSettings, asking: Asking) -> None:
+        self.agents, self.settings, self.asking = tuple(agents), settings, asking
         self.n, self.names = len(self.agents), [agent.identity.name for agent in self.agents]
-        if self.n < LEAST:
-            raise ConfigError(f"a panel of {self.n} models, expected at least {LEAST}: name more models")
-        for name, count in Counter(self.names).items():
-            if count > 1:
-                raise ConfigError(f"{count} models of the panel are called {name!r}: give each a name of its own")
-        if settings.judge is not None and settings.judge not in self.names:
-            raise ConfigError(f"the judge {settings.judge!r} is none of the panel: {', '.join(self.names)}")
+        settings.check_panel(self.names)
         self.judge = None if settings.judge is None else self.names.index(settings.judge)
         #: Positions of the models that vote and judge.
         self.judges = range(self.n) if self.judge is None else (self.judge,)
@@ -185,29 +172,37 @@ class _Run:
         """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
         rng = np.random.default_rng([self.settings.seed, number])  # a round's draws depend on no other round
         attempts: list[Attempt] = []
-        while len(attempts) < self.settings.retries and not (attempts and attempts[-1].accepted):
-            attempts.append(self._attempt(number, len(attempts), rng))
+        for attempt in range(self.settings.retries):
+            attempts.append(self._attempt(number, attempt, rng))
             self.attempts.append(attempts[-1])
-            if self._unworkable():
+            if attempts[-1].accepted or self._unworkable():
                 break
         matrix = np.full((self.n, self.n), np.nan)
         answers: list[str | None] = []
         if attempts[-1].accepted:
             task, position = attempts[-1].task, (number, len(attempts) - 1)
-            calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
-            texts = self._texts(calls, self.settings.unanswered)
-            answers = [None if text is None else self._shown(i, text) for i, text in enumerate(texts)]
-            calls = [
-                self._call(i, "judgment", (*position, j), tasks.rate_answer(task, answer, self.settings.criteria))
-                for i in self.judges
-                for j, answer in enumerate(answers)
-                if answer is not None
-            ]
-            for call, rank in zip(calls, self._ranks(calls), strict=True):
-                if rank is not None:
-                    matrix[call.model, call.position[2]] = rank
+            answers = self._answers(task, position)
+            self._judge(task, position, answers, matrix)
         self.rounds.append(Round(tuple(attempts), tuple(answers)))
         self.judgments.append(matrix)
+
+    def _answers(self, task: str, position: tuple[int, int]) -> list[str | None]:
+        """Return what judges read of each model's answer, None where it is missing."""
+        calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
+        texts = self._texts(calls, answers=True)
+        return [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
+
+    def _judge(self, task: str, position: tuple[int, int], answers: Sequence[str | None], matrix: Array) -> None:
+        """Write the judgments of all answers into a matrix by judge and contestant."""
+        calls = []
+        for i in self.judges:
+            for j, answer in enumerate(answers):
+                if answer is not None:
+                    messages = tasks.rate_answer(task, answer, self.settings.criteria)
+                    calls.append(self._call(i, "judgment", (*position, j), messages))
+        for call, rank in zip(calls, self._ranks(calls), strict=True):
+            if rank is not None:
+                matrix[call.model, call.position[2]] = rank
 
     def _attempt(self, number: int, attempt: int, rng: np.random.Generator) -> Attempt:
         """Let a random model set a task, and the panel vote on it."""
@@ -225,35 +220,33 @@ class _Run:
             self._count_unusable(generator, "task", "no-task")
         if not task:
             return replace(drawn, problem="no task came")
-        if flag := self.filter(task):
-            self._count_unusable(generator, "task", FLAGGED)
-            return replace(drawn, problem=f"flagged: {one_line(flag)}")
         self.tasks_by_topic[topic].append(task)
         normalized = " ".join(task.casefold().split())
         if normalized in self.accepted_tasks:
             self._count_unusable(generator, "task", "repeat")
             if settings.mode == "reliability":  # the paper's rule votes on a repeated task
                 return replace(drawn, task=task, problem="it was asked before")
-        message = tasks.rate_task(task, topic, difficulty)
-        votes: list[int | None] = [None] * self.n
-        ranks = self._ranks([self._call(i, "vote", position, message) for i in self.judges])
-        for i, rank in zip(self.judges, ranks, strict=True):
-            votes[i] = rank
-        values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
-        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
-        if settings.mode == "reliability":  # the vote of the task's own model does not count
-            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
-        accepted = accepts(values, weights, mean=settings.mean, median=settings.median)
+        votes = self._votes(position, tasks.rate_task(task, topic, difficulty))
+        accepted = self._accepts(votes, generator)
         if accepted:
             self.accepted_tasks.add(normalized)
-        return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
+        return replace(drawn, task=task, votes=votes, accepted=accepted)
 
-    def _shown(self, model: int, text: str) -> str:
-        """Return what judges read of an answer."""
-        if not self.filter(text):
-            return clean(text, tasks.ANSWER_CHARACTERS)
-        self._count_unusable(model, "answer", FLAGGED)
-        return tasks.NO_ANSWER
+    def _votes(self, position: tuple[int, int, int], messages: Sequence[Message]) -> tuple[int | None, ...]:
+        """Return the vote of each model, None where there is none."""
+        votes: list[int | None] = [None] * self.n
+        ranks = self._ranks([self._call(i, "vote", position, messages) for i in self.judges])
+        for i, rank in zip(self.judges, ranks, strict=True):
+            votes[i] = rank
+        return tuple(votes)
+
+    def _accepts(self, votes: Sequence[int | None], generator: int) -> bool:
+        """Return whether votes accept the task of a model."""
+        values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
+        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
+        if self.settings.mode == "reliability":  # the vote of the task's own model does not count
+            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
+        return accepts(values, weights, mean=self.settings.mean, median=self.settings.median)
 
     def _update_weights(self) -> None:
         judgments = np.array(self.judgments)
@@ -274,15 +267,19 @@ class _Run:
         self.recalled += sum(reply.reused for reply in replies.values())
         return [replies.get(n, Completion("", Status.NOT_RUN)) for n in range(len(calls))]
 
-    def _texts(self, calls: Sequence[MemberCall], unanswered: str = MISSING) -> list[str | None]:
-        """Return the texts of replies; None for missing ones.  All that are not ok are counted."""
+    def _texts(self, calls: Sequence[MemberCall], *, answers: bool = False) -> list[str | None]:
+        """Return the texts of replies; None for missing ones.  All that are not ok are counted.
+
+        Answers are missing by a fault of the infrastructure alone; tasks and ranks must be whole.
+        """
         texts: list[str | None] = []
         for call, reply in zip(calls, self._replies(calls), strict=True):
             self.usage[call.role][call.model] += reply.cost
             if reply.status is not Status.OK:
                 self._count_unusable(call.model, call.role, reply.status.value)
             text = reply.text if reply.text.strip() else tasks.NO_ANSWER
-            texts.append(None if reply.status.missing(unanswered) else text)
+            lost = reply.status.infrastructure if answers else reply.status is not Status.OK
+            texts.append(None if lost else text)
         return texts
 
     def _ranks(self, calls: Sequence[MemberCall]) -> list[int | None]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
-from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, FLAGGED, MemberCall, assess
-from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
+from pytest_adaptive_eval.evaluation.tables import KindTable
+from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, MemberCall, assess
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.extensions.studies.several import (
@@ -29,7 +27,6 @@ from pytest_adaptive_eval.extensions.studies.several import (
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.quantities import Measured
 from pytest_adaptive_eval.gates.result import Result
-from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.pool import ModelPool
@@ -63,7 +60,6 @@ class PanelPlan(Plan):
     settings: PeerSettings
     memory: int | None
     cache: Path
-    content_filter: Callable[[str], str] | None = None
 
     @property
     def candidate(self) -> str:
@@ -105,15 +101,7 @@ class PanelPlan(Plan):
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings and the names."""
-        return {"settings": self._settings, "subjects": list(self.subjects)}
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """Settings that keys are made of; earlier versions had no `unanswered`."""
-        settings = self.settings.to_json()
-        if settings["unanswered"] == WRONG:
-            del settings["unanswered"]
-        return settings
+        return {"settings": self.settings.to_json(), "subjects": list(self.subjects)}
 
     def void(self, error: str) -> Result:
         """Return the result of an assessment that could not run."""
@@ -122,7 +110,7 @@ class PanelPlan(Plan):
     @property
     def population(self) -> str:
         """Key of the settings and of the peers; the candidate may change."""
-        settings = {name: value for name, value in self._settings.items() if name != "seed"}
+        settings = {name: value for name, value in self.settings.to_json().items() if name != "seed"}
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -132,8 +120,6 @@ class PanelPlan(Plan):
         except ConfigError as error:
             raise BaselineError(f"the record's panel cannot be read: {error}") from None
         new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
-        if not assessment.silent:  # both ways to count are the same
-            old = replace(old, unanswered=new.unanswered)
         if new != old or assessment.names[1:] != self.subjects[1:]:
             raise BaselineError(
                 "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
@@ -148,7 +134,7 @@ class PanelPlan(Plan):
         with model_pool(self, self.memory, self.cache) as pool:
             panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
             asking = _Asking(self, pool, progress)
-            assessment = assess(panel, self.settings, asking=asking, content_filter=self.content_filter)
+            assessment = assess(panel, self.settings, asking=asking)
         error = assessment.fault and assessment.fault + _reasons(assessment)
         quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
@@ -194,9 +180,6 @@ class PanelTable(Table, frozen=True, kw_only=True):
     retries: Annotated[int, described("attempts at a task in a round, each by another generator")] = _DEFAULTS.retries
     mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
     median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
-    content_filter: Annotated[
-        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
-    ] = ""
     judge: Annotated[str | None, described("the only judge, in mode paper")] = None
     task_tokens: Annotated[int | None, described("longest task, in tokens; the model's cap by default")] = (
         _DEFAULTS.task_tokens
@@ -212,33 +195,26 @@ class PanelTable(Table, frozen=True, kw_only=True):
 class PeersTable(KindTable, frozen=True, kw_only=True):
     """``[[eval]]`` of the kind ``peers``."""
 
+    gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
+
     kind: Literal["peers"]
     peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
     panel: Annotated[PanelTable, described("settings of the assessment")] = PanelTable()
-    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
     table = spec.table
     assert isinstance(table, PeersTable)
     models = members(table, settings, table.peers, context.folders)
-    names = [member.name for member in models]
-    if len(models) < LEAST:
-        raise ConfigError(
-            f"a panel of {counted(len(models), 'model')}, expected at least {LEAST}: name more under peers = [...]"
-        )
     options = {name: getattr(table.panel, name) for name in PanelTable.__struct_fields__}
-    if (shares := options.pop("difficulties")) is not None:
+    shares = options.pop("difficulties")
+    if shares is not None:
         pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
         options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
-    panel = PeerSettings(**options, seed=spec.seed(settings), unanswered=table.unanswered)
+    panel = PeerSettings(**options, seed=spec.seed(settings))
+    panel.check_panel([member.name for member in models])
     models = [_sampling(model, panel) for model in models]
     plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
-    if panel.content_filter:
-        checked = trusted_function(panel.content_filter, f"{spec.where}: content_filter", settings.graders)
-        plan = replace(plan, content_filter=checked)
-    if panel.judge is not None and panel.judge not in names:
-        raise ConfigError(f"the judge {panel.judge!r} is none of the panel: expected one of {', '.join(names)}")
     if spec.data.get("gate") and not plan.metrics:
         raise ConfigError(
             "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
@@ -281,17 +257,18 @@ class _Asking:
                 index = sent.pop(done)
                 return index, self._checked(names[calls[index].model], done.result())
 
-            for name in self._pool.first(name for name in indices if name not in self._pool.remote):
-                for index in indices[name]:
-                    yield index, self._checked(name, calls[index].make())
-                    yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
+            here = self._pool.first(name for name in indices if name not in self._pool.remote)
+            for index in (index for name in here for index in indices[name]):
+                yield index, self._checked(names[calls[index].model], calls[index].make())
+                yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
             yield from map(landed, as_completed(list(sent)))
         finally:
             executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
 
     def _checked(self, name: str, reply: Completion) -> Completion:
         fault = (reply.detail.strip() or reply.status.value) if reply.status.infrastructure else None
-        if reason := self._limit.add(fault, name):
+        reason = self._limit.add(fault, name)
+        if reason:
             raise AdaptiveEvalError(reason)
         return reply
 
@@ -307,7 +284,8 @@ def _reasons(assessment: Assessment) -> str:
         if votes:
             needed = number(assessment.settings.mean, 1)
             text += f", and the votes had a mean of {number(fmean(votes), 1)} where {needed} is needed"
-    if useless := _useless(assessment):
+    useless = _useless(assessment)
+    if useless:
         text += f"; unusable: {useless}"
     if not votes and attempts:
         caps = "task_tokens and rank_tokens"
@@ -333,19 +311,28 @@ def _notes(assessment: Assessment) -> list[str]:
     notes = []
     if assessment.missing_share > _MISSING:
         notes.append(f"{assessment.missing_share:.0%} of the judgments are missing; unusable: {_useless(assessment)}")
-    for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
-        if topics and not assessment.fault:
-            first_topics = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
-            notes.append(
-                f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {reason}: {first_topics}"
-            )
-    for name, roles in assessment.missing.items():
-        if flagged := [counted(kinds[FLAGGED], role) for role, kinds in roles.items() if FLAGGED in kinds]:
-            notes.append(f"the content filter flagged {' and '.join(flagged)} of {name}")
-    fit = assessment.reliability
-    if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
-        for i, name in enumerate(assessment.names):
-            if words := fit.flags.words(i):
-                more = ": its scores do not count" if fit.flags.silent[i] else ""
-                notes.append(f"the judge {name} is {' and '.join(words)}{more}")
+    if not assessment.fault:
+        notes += _topic_notes(assessment)
+    if not assessment.fault and assessment.settings.mode == "reliability":
+        notes += _judge_notes(assessment)
     return notes
+
+
+def _topic_notes(assessment: Assessment) -> Iterator[str]:
+    for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
+        if topics:
+            first_topics = ", ".join(topics[:_TOPICS])
+            more = ", ..." if len(topics) > _TOPICS else ""
+            every = counted(len(assessment.settings.topics), "topic")
+            yield f"{len(topics)} of {every} {reason}: {first_topics}{more}"
+
+
+def _judge_notes(assessment: Assessment) -> Iterator[str]:
+    fit = assessment.reliability
+    if fit is None:
+        return
+    for i, name in enumerate(assessment.names):
+        words = fit.flags.words(i)
+        if words:
+            more = ": its scores do not count" if fit.flags.silent[i] else ""
+            yield f"the judge {name} is {' and '.join(words)}{more}"

@@ -129,8 +129,6 @@ class _Data:
 
     def __init__(self, judgments: ArrayLike) -> None:
         values = np.array(judgments, dtype=np.float64)
-        if values.ndim != 3 or values.shape[1] != values.shape[2]:
-            raise ValueError(f"judgments of shape {values.shape}, expected (T, n, n)")
         self.rounds, self.n = values.shape[:2]
         if self.n < LEAST:
             raise EstimationError(

@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.reliability import Reliability, fit_reliability, part_qualities
-from pytest_adaptive_eval.extensions.studies.peers.scoring import Agreement, PaperScores, agreement, paper_scores
+from pytest_adaptive_eval.extensions.studies.peers.scoring import PaperScores, paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.inference.ranks import RankDistribution
-from pytest_adaptive_eval.items.item import UNANSWERED
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.records.parts import fields_json, plain
 from pytest_adaptive_eval.types import Array, Ints
@@ -113,12 +113,6 @@ class Assessment:
         return np.full(len(self.models), np.nan) if self.reliability is None else self.reliability.weights
 
     @property
-    def silent(self) -> bool:
-        """Whether an answer was empty, refused or cut."""
-        kinds = {kind for roles in self.missing.values() for kind in roles.get("answer", ())}
-        return any(kind in kinds for kind in UNANSWERED)
-
-    @property
     def missing_share(self) -> float:
         """Share of missing judgments in rounds with an accepted task; NaN without such rounds."""
         accepted = [cycle.accepted for cycle in self.rounds]
@@ -158,21 +152,6 @@ class Assessment:
     def heatmap(self) -> tuple[Array, Ints]:
         """Return mean judgments by judge and contestant, NaN where missing, and their counts, shape (n, n) each."""
         return _mean_and_count(self.judgments)
-
-    def agreement(self, reference: Mapping[str, float]) -> Agreement:
-        """Return rank correlations of the scores with reference scores by model, such as coded accuracies."""
-        return self._agreement(self.scores, reference)
-
-    def judge_agreement(self, reference: Mapping[str, float]) -> tuple[Agreement, ...]:
-        """Return, by judge, rank correlations of its mean judgments of others with reference scores."""
-        means = self.heatmap()[0]
-        means[np.diag_indices(len(means))] = np.nan
-        return tuple(self._agreement(row, reference) for row in means)
-
-    def _agreement(self, scores: Array, reference: Mapping[str, float]) -> Agreement:
-        other = np.array([reference.get(name, np.nan) for name in self.names])
-        both = np.isfinite(scores) & np.isfinite(other)
-        return agreement(scores[both], other[both])
 
     def topics(self) -> dict[str, tuple[int, Array, Array]]:
         """Return, by topic with an accepted task, the number of tasks, the scores and their standard errors.
@@ -232,7 +211,7 @@ class Assessment:
         """
         try:
             return cls._from_json(data)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, msgspec.ValidationError) as error:
             raise ConfigError(
                 f"this is not the data of Assessment.to_json ({type(error).__name__}: {error}): give the account of a "
                 "study of the kind peers"
@@ -240,20 +219,14 @@ class Assessment:
 
     @classmethod
     def _from_json(cls, data: Mapping[str, Any]) -> Assessment:
-        identities = [{name: model[name] for name in model if name != "decoding_hash"} for model in data["models"]]
-        models = tuple(SubjectIdentity(**identity) for identity in identities)
+        models = msgspec.convert(data["models"], tuple[SubjectIdentity, ...])
         settings = PeerSettings.from_json(data["settings"])
-        rounds = tuple(
-            Round(
-                tuple(Attempt(**{**attempt, "votes": tuple(attempt["votes"])}) for attempt in cycle["attempts"]),
-                tuple(cycle["answers"]),
-            )
-            for cycle in data["rounds"]
-        )
+        rounds = msgspec.convert(data["rounds"], tuple[Round, ...])
         unjudged = np.full((len(models), len(models)), np.nan).tolist()
         matrices = [np.array(cycle["judgments"] or unjudged, dtype=np.float64) for cycle in data["rounds"]]
         judgments = np.array(matrices)
         judge = None if settings.judge is None else [model.name for model in models].index(settings.judge)
+        usage = {role: costs for role, costs in data["usage"].items() if role != "total"}
         fit = None
         if judge is None:
             with suppress(EstimationError):
@@ -267,7 +240,7 @@ class Assessment:
             fit,
             np.array(data["changes"], dtype=np.float64),
             data["missing"],
-            {role: tuple(Usage(**usage) for usage in data["usage"][role]) for role in data["usage"] if role != "total"},
+            msgspec.convert(usage, dict[str, tuple[Usage, ...]]),
             data["recalled"],
             data["fault"],
         )

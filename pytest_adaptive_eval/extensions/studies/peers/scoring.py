@@ -107,13 +107,8 @@ def paper_scores(judgments: ArrayLike, accepted: ArrayLike | None = None, *, jud
             size may be stacked.
         accepted: Shape (..., T). Whether the iteration's task was accepted; default all.
         judge: The only judge whose scores count: the single-judge ablation. Weights are still computed.
-
-    Raises:
-        ValueError: The judgments are not a stack of square matrices.
     """
     scores = np.asarray(judgments, dtype=np.float64)
-    if scores.ndim < 3 or scores.shape[-1] != scores.shape[-2] or not scores.shape[-1]:
-        raise ValueError(f"judgments of shape {scores.shape}, expected (..., T, n, n)")
     *stack, iterations, n, _ = scores.shape
     counts = np.ones((*stack, iterations), bool) if accepted is None else np.broadcast_to(accepted, scores.shape[:-2])
     present = np.isfinite(scores)

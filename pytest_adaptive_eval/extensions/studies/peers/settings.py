@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pytest_adaptive_eval.checks import check_count
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.checks import check_count, check_faults
+from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.extensions.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
-from pytest_adaptive_eval.items.item import WRONG
+from pytest_adaptive_eval.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,14 @@ PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}
 CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "depth")
 
 
+def _are_names(values: Sequence[Any]) -> bool:
+    """Return whether values are a list of at least one name, each of them once."""
+    if isinstance(values, str) or not values:
+        return False
+    named = all(isinstance(value, str) and value.strip() for value in values)
+    return named and len(set(values)) == len(values)
+
+
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
     """Settings of tasks, rounds and scores, see `PanelTable`; the defaults are the paper's.
@@ -43,9 +51,6 @@ class PeerSettings:
         seed: Seed of the models that set tasks, topics and difficulties.
         task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
             default.
-        unanswered: What answers count as that are empty, refused or cut: judged as they are, or missing; see
-            `items.item.Response.of`.
-        content_filter: ``python:module:function`` of the filter of tasks and answers; none if empty.
 
     Raises:
         ConfigError: A value is out of range, or a list is empty or has duplicates.
@@ -64,34 +69,46 @@ class PeerSettings:
     task_tokens: int | None = None
     answer_tokens: int | None = None
     rank_tokens: int | None = None
-    unanswered: str = WRONG
-    content_filter: str = ""
 
     def __post_init__(self) -> None:
-        if self.mode not in ("reliability", "paper"):
-            raise ConfigError(f"mode is {self.mode!r}, expected 'reliability' or 'paper'")
-        if self.judge is not None and self.mode != "paper":
-            raise ConfigError(f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'")
-        self._check_lists()
-        for name in ("rounds", "retries", "task_tokens", "answer_tokens", "rank_tokens"):
-            if (count := getattr(self, name)) is not None or not name.endswith("_tokens"):
-                check_count(name, count)
-        for name in ("mean", "median"):
-            if not 1.0 <= getattr(self, name) <= 5.0:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a number from 1 to 5, as votes are")
+        check_faults(self._faults())
+        for name in ("topics", "criteria", "difficulties"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("rounds", "retries"):
+            check_count(name, getattr(self, name))
+        for name in ("task_tokens", "answer_tokens", "rank_tokens"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
         check_count("seed", self.seed, least=0)
 
-    def _check_lists(self) -> None:
-        for name in ("topics", "criteria"):
-            _check_list(name, getattr(self, name))
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "difficulties", tuple(self.difficulties))
-        _check_list("difficulties", [difficulty.name for difficulty in self.difficulties])
+    def _faults(self) -> Iterator[str]:
+        if self.mode not in ("reliability", "paper"):
+            yield f"mode is {self.mode!r}, expected 'reliability' or 'paper'"
+        if self.judge is not None and self.mode != "paper":
+            yield f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'"
+        names = [difficulty.name for difficulty in self.difficulties]
+        for key, values in (("topics", self.topics), ("criteria", self.criteria), ("difficulties", names)):
+            if not _are_names(values):
+                yield f"{key} is {values!r}, expected a list of at least one name, each name once"
         for difficulty in self.difficulties:
             if not 0.0 < difficulty.share < float("inf"):
-                raise ConfigError(
-                    f"the share of difficulty {difficulty.name!r} is {difficulty.share!r}, expected a number above 0"
-                )
+                yield f"the share of difficulty {difficulty.name!r} is {difficulty.share!r}, expected a number above 0"
+        for name in ("mean", "median"):
+            if not 1.0 <= getattr(self, name) <= 5.0:
+                yield f"{name} is {getattr(self, name)!r}, expected a number from 1 to 5, as votes are"
+
+    def check_panel(self, names: Sequence[str]) -> None:
+        """Raise a ConfigError unless models of these names make a panel."""
+        check_faults(self._panel_faults(names), "the panel")
+
+    def _panel_faults(self, names: Sequence[str]) -> Iterator[str]:
+        if len(names) < LEAST:
+            yield f"{counted(len(names), 'model')}, expected at least {LEAST}: name more under peers = [...]"
+        for name in names:
+            if names.count(name) > 1:
+                yield f"{names.count(name)} models are called {name!r}: give each a name of its own"
+        if self.judge is not None and self.judge not in names:
+            yield f"the judge {self.judge!r} is none of the panel: expected one of {', '.join(names)}"
 
     @property
     def sampling(self) -> Mapping[str, float]:
@@ -100,18 +117,10 @@ class PeerSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; see `from_json`."""
-        data = asdict(self)
-        return data if self.content_filter else {name: data[name] for name in data if name != "content_filter"}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
         """Create from the data of `to_json`."""
         difficulties = [Difficulty(**difficulty) for difficulty in data["difficulties"]]
         return cls(**{**data, "difficulties": difficulties})
-
-
-def _check_list(name: str, values: Sequence[str]) -> None:
-    if isinstance(values, str) or not values or not all(isinstance(v, str) and v.strip() for v in values):
-        raise ConfigError(f"{name} is {values!r}, expected a list of at least one name")
-    if len(set(values)) < len(values):
-        raise ConfigError(f"{name} is {list(values)!r}: list each name once")

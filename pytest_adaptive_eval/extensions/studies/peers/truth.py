@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 
 from pytest_adaptive_eval.extensions.studies.peers.scoring import agreement
 from pytest_adaptive_eval.records.correlation import measures
+from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 #: Least number of members with an accuracy.
@@ -33,23 +33,13 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
 
 
 def _truth(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> list[dict[str, Any]]:
-    names = {member.checkpoint: member.name for member in study.members if member.checkpoint}
-    member_interviews = [  # named by bank, since each member may have its own evaluation
-        replace(
-            interview,
-            name=interview.bank.name or interview.name,
-            subject=replace(interview.subject, name=names[interview.subject.checkpoint]),
-        )
-        for interview in interviews
-        if interview.subject.checkpoint in names and not interview.error
-    ]
     order = [member.name for member in study.members]
     account = study.account
-    rows = [
-        [None if i == j else value for j, value in enumerate(row)] for i, row in enumerate(account["judgments"]["mean"])
-    ]
+    rows = [list(row) for row in account["judgments"]["mean"]]
+    for i, row in enumerate(rows):
+        row[i] = None  # what a judge gave itself
     comparisons = []
-    for measure in measures(member_interviews):
+    for measure in measures(_of_members(study, interviews)):
         if len(measure.values) < LEAST:
             continue
         truth = dict(measure.values)
@@ -65,18 +55,24 @@ def _truth(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> l
     return comparisons
 
 
+def _of_members(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> list[EvaluationRecord]:
+    """Return the interviews of members, named by bank, since each member may have its own evaluation."""
+    names = {member.checkpoint: member.name for member in study.members if member.checkpoint}
+    found = []
+    for interview in interviews:
+        name = names.get(interview.subject.checkpoint)
+        if name is not None and not interview.error:
+            subject = replace(interview.subject, name=name)
+            found.append(replace(interview, name=interview.bank.name or interview.name, subject=subject))
+    return found
+
+
 def _agreement(
     scores: Sequence[float | None], names: Sequence[str], truth: Mapping[str, float]
 ) -> dict[str, float | None]:
     """Return rank correlations over subjects with both values; None if there are too few."""
-    both = [
-        (score, truth[name]) for score, name in zip(scores, names, strict=True) if score is not None and name in truth
-    ]
-    if len(both) < LEAST:
-        return {"subjects": len(both), "spearman": None, "kendall": None}
-    correlations = agreement([score for score, _ in both], [accuracy for _, accuracy in both])
-    coefficients = {"spearman": correlations.spearman, "kendall": correlations.kendall}
-    return {
-        "subjects": len(both),
-        **{name: value if math.isfinite(value) else None for name, value in coefficients.items()},
-    }
+    scored = {name: score for name, score in zip(names, scores, strict=True) if score is not None and name in truth}
+    if len(scored) < LEAST:
+        return {"subjects": len(scored), "spearman": None, "kendall": None}
+    correlations = agreement([*scored.values()], [truth[name] for name in scored])
+    return {"subjects": len(scored), **plain(correlations)}

@@ -72,7 +72,7 @@ class NetworkAccount(msgspec.Struct):
     """Account of a network, see `extensions.studies.network.result.NetworkResult.to_json`.
 
     Args:
-        opinions: Mean areas by task; numbers in records of earlier versions.
+        opinions: Mean areas by task.
     """
 
     topology: str
@@ -80,7 +80,7 @@ class NetworkAccount(msgspec.Struct):
     nodes: list[NodeRow]
     energy: Interval
     supervisor: str = ""
-    opinions: dict[str, Interval | float | None] = {}
+    opinions: dict[str, Interval | None] = {}
     interviewers: list[_Interviewer] = []
     reviews: dict[str, _Reviews] = {}
     agreement: dict[str, float | None] | None = None
@@ -127,13 +127,9 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
 
 
 def _opinions(account: NetworkAccount) -> Table:
-    rows = [
-        (short(name), number(opinion, 2) if isinstance(opinion, float) else _area(opinion))
-        for name, opinion in account.opinions.items()
-    ]
-    return Table(
-        "Mean opinions", ("task", "mean area by all of its interviewers"), rows, "A gate on auc may name the task."
-    )
+    rows = [(short(name), _area(opinion)) for name, opinion in account.opinions.items()]
+    heads = ("task", "mean area by all of its interviewers")
+    return Table("Mean opinions", heads, rows, "A gate on auc may name the task.")
 
 
 def _interviewers(account: NetworkAccount) -> Table:
@@ -160,7 +156,8 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
     tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
-    if agreement := account.agreement:
+    agreement = account.agreement
+    if agreement:
         cells = [number_or_dash(value, 2) for value in agreement.values()]
         note = "Agreement of the supervisor's reviews with the labels of the file."
         tables.append(Table("Agreement with labels", ("supervisor", *agreement), [(account.supervisor, *cells)], note))
@@ -177,7 +174,9 @@ def _figures(key: str, account: NetworkAccount) -> list[Figure]:
     for n, node in enumerate(account.nodes[:_CURVES]):
         right = [[score for score in level if score is not None] for level in node.scores]
         accuracies = [sum(level) / len(level) if level else None for level in right]
-        if shares := level_shares(accuracies, list(map(len, right)), node.area.confidence if node.area else 0.95):
+        confidence = node.area.confidence if node.area else 0.95
+        shares = level_shares(accuracies, list(map(len, right)), confidence)
+        if shares:
             title = f"At which level of {short(node.name)} does accuracy fall?"
             caption = "Accuracy at each level; each interval is for its own level."
             figures.append(Figure(title, caption, levels_plot(shares, None, f"{key}c{n}")))
@@ -212,20 +211,14 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
             corners[node.name] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
     start = (10, height / 2 - _HEIGHT / 2)
     nodes = [node for column in columns for node in column]
-    edges = [
-        _edge(corner, corners[node.name], node)
-        for node in nodes
-        for corner in [corners[name] for name in node.after] or [start]
-    ]
-    energy = account.energy
-    result = f"energy {energy.in_words()}"
+    edges = []
+    for node in nodes:
+        sources = [corners[name] for name in node.after] or [start]
+        edges += [_edge(source, corners[node.name], node) for source in sources]
+    result = f"energy {account.energy.in_words()}"
     supervisor = f"supervised by {account.supervisor}" if account.supervisor else "no supervisor"
     boxes = [_box(start, [account.interviewee, result, supervisor], "interviewee", opened=True)]
-    for node in nodes:
-        others = ", ".join(member.name for member in node.panel[1:-1])
-        questions = f"{node.questions} by {node.interviewer}" if node.interviewer else "questions by code"
-        lines = [node.name, _node_result(node), questions, f"with {others}" if others else f"task {node.task}"]
-        boxes.append(_box(corners[node.name], lines, "node", opened=node.opened))
+    boxes += [_box(corners[node.name], _node_lines(node), "node", opened=node.opened) for node in nodes]
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
     return svg(
         key,
@@ -240,6 +233,13 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
         class_="network",
         font_family="sans-serif",
     )
+
+
+def _node_lines(node: NodeRow) -> list[str]:
+    """Return the lines of a node's box."""
+    others = ", ".join(member.name for member in node.panel[1:-1])
+    questions = f"{node.questions} by {node.interviewer}" if node.interviewer else "questions by code"
+    return [node.name, _node_result(node), questions, f"with {others}" if others else f"task {node.task}"]
 
 
 def _node_result(node: NodeRow) -> str:
@@ -277,17 +277,11 @@ def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened
         stroke_width=2 if class_ == "interviewee" else 1,
         stroke_dasharray=None if opened else "4 3",
     )
-    texts = [
-        tag(
-            "text",
-            clean if len(clean := " ".join(clean_html(line).split())) <= _LINE + 1 else f"{clean[:_LINE]}…",
-            tag("title", line),
-            x=x + 8.0,
-            y=y + 18 + 17 * n,
-            font_size=13 if n == 0 else 11,
-            font_weight="bold" if n == 0 else None,
-            fill="currentColor",
-        )
-        for n, line in enumerate(lines)
-    ]
+    texts = []
+    for n, line in enumerate(lines):
+        clean = " ".join(clean_html(line).split())
+        shown = clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"
+        style = {"font_size": 11, "font_weight": None} if n else {"font_size": 13, "font_weight": "bold"}
+        place = {"x": x + 8.0, "y": y + 18 + 17 * n}
+        texts.append(tag("text", shown, tag("title", line), **place, **style, fill="currentColor"))
     return tag("g", frame, *texts, class_=class_)

@@ -31,7 +31,6 @@ class _Judgments(msgspec.Struct):
 
 
 class _Judge(msgspec.Struct):
-    weight: float | None = None
     scale: float | None = None
     bias: float | None = None
     noise: float | None = None
@@ -51,21 +50,15 @@ class _Truth(msgspec.Struct):
     judges: list[_Agreement]
 
 
-class _Paper(msgspec.Struct):
-    weights: _Numbers = []
-
-
 class PanelAccount(msgspec.Struct):
     """Account of a panel, see `extensions.studies.peers.result.Assessment.to_json`, with the agreement with truth."""
 
     models: list[SubjectRecord]
     scores: _Numbers = []
-    mode: str = ""
     topics: dict[str, _Topic] = {}
     judgments: _Judgments = msgspec.field(default_factory=_Judgments)
     judges: list[_Judge] = []
     weights: _Numbers = []
-    paper: _Paper = msgspec.field(default_factory=_Paper)
     truth: list[_Truth] = []
 
 
@@ -110,11 +103,11 @@ def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], c
     columns = sorted(order, key=lambda i: names[i] != candidate)[:_COLUMNS]
     rows = []
     for topic, result in list(account.topics.items())[:ROWS]:
-        cells = [
-            number_or_dash(_at(result.scores, i), 2)
-            + ("" if (error := _at(result.errors, i)) is None else f" ± {number(error, 2)}")
-            for i in columns
-        ]
+        cells = []
+        for i in columns:
+            error = _at(result.errors, i)
+            spread = "" if error is None else f" ± {number(error, 2)}"
+            cells.append(number_or_dash(_at(result.scores, i), 2) + spread)
         rows.append((short(topic, 60), str(result.tasks), *cells))
     omitted = len(names) - len(columns)
     note = "With standard errors, where the mode has them."
@@ -124,15 +117,11 @@ def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], c
 
 def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -> Table:
     judges = account.judges
-    # a record without weights has those of both rules
-    weights = account.weights or (
-        account.paper.weights if account.mode == "paper" else [judge.weight for judge in judges]
-    )
     rows = []
-    for i in (i for i in order[:ROWS] if i < max(len(judges), len(weights))):
+    for i in order[:ROWS]:
         judge = judges[i] if i < len(judges) else _Judge()
         traits = (judge.scale, judge.bias, judge.noise, judge.self_excess)
-        numbers = [number_or_dash(_at(weights, i)), *(number_or_dash(value, 2) for value in traits)]
+        numbers = [number_or_dash(_at(account.weights, i)), *(number_or_dash(value, 2) for value in traits)]
         rows.append((short(names[i]), *numbers, short(", ".join(judge.flags) or "-")))
     heads = ("judge", "weight", "scale", "bias", "noise", "more to itself", "flags")
     note = (

@@ -1,11 +1,10 @@
-"""Embeddings by the pooled hidden states of a generative model, or of a sentence encoder without its package."""
+"""Embeddings of texts by the pooled states of a sentence encoder or of another text model."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,82 +17,10 @@ from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
-from pytest_adaptive_eval.models.checkpoint.generation import Generator, Prompt
 from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
 from pytest_adaptive_eval.models.checkpoint.placement import Placement
 from pytest_adaptive_eval.models.checkpoint.weights import read_object
-
-
-class HiddenStatesEmbedder:
-    """Encoder by the mean of the last hidden states over the tokens of a prompt, including image tokens.
-
-    Prompts have the form that a subject gets. A text model ignores images.
-    """
-
-    def __init__(self, generator: Generator, *, batch_size: int) -> None:
-        self._generator = generator
-        self._batch_size = batch_size
-        info = generator.info
-        self.name = f"hidden states {info.name} ({info.hash[:8]})"
-        self.key = f"hidden states {info.hash} {generator.prompter.style} {generator.loaded.dtype}"
-
-    @classmethod
-    def load(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        batch_size: int = 16,
-        cache: Path | None = None,
-        **placement: Any,
-    ) -> HiddenStatesEmbedder:
-        """Examine and load a checkpoint, text or image-and-text; `placement` and errors are as of `load_checkpoint`.
-
-        Raises:
-            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
-            ConfigError: A setting is out of range.
-        """
-        check_count("batch_size", batch_size)
-        generator = Generator.load(folder, Placement(**placement), temperature=0.0, seed=0, cache=cache)
-        return cls(generator, batch_size=batch_size)
-
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Return embeddings, shape (n, d); raise BankError if an item is empty, too long or unreadable."""
-        prompts = [self._prompt(item) for item in bank.items]
-        if lacking := [item for item, (_, prompt) in zip(bank.items, prompts, strict=True) if prompt is None]:
-            raise missing(lacking, "text", "Embed by another encoder, or by factors")
-        # a batch has texts of one length and needs no padding, so embeddings do not depend on the rest of the batch
-        order = sorted((length, prompt.group, position) for position, (length, prompt) in enumerate(prompts) if prompt)
-        rows: dict[int, NDArray[np.float32]] = {}
-        while order:
-            batch = [position for *group, position in order[: self._batch_size] if tuple(group) == order[0][:2]]
-            order = order[len(batch) :]
-            rows.update(zip(batch, self._pooled([p for n in batch if (p := prompts[n][1])]), strict=True))
-        return unit_rows(np.stack([rows[position] for position in range(len(prompts))]), self.name)
-
-    def _prompt(self, item: Item) -> tuple[int, Prompt | None]:
-        """Return the number of tokens of an item's text, and its prompt; None for an empty item."""
-        prompter = self._generator.prompter
-        if prompter.image_token is None:
-            item = replace(item, images=())
-        if not item.images and not text_of(item):
-            return 0, None
-        text = prompter.text(item)
-        special = prompter.adds_special_tokens(text)
-        length = len(prompter.tokenizer(text, add_special_tokens=special)["input_ids"])
-        self._generator.remaining_tokens(f"item {item.id!r}", length)
-        return length, Prompt(f"item {item.id!r}", text, special, 1, tuple((name, item.root) for name in item.images))
-
-    def _pooled(self, batch: list[Prompt]) -> NDArray[np.float32]:
-        inputs = self._generator.encode(batch)
-        model = self._generator.loaded.model.base_model  # without the head, whose logits are not needed
-        with torch.inference_mode():
-            states = model(**inputs, use_cache=False, return_dict=True).last_hidden_state.float()
-        mask = inputs["attention_mask"].to(states.dtype).unsqueeze(-1)
-        pooled = (states * mask).sum(1) / mask.sum(1)
-        return np.asarray(pooled.cpu().numpy(), dtype=np.float32)
-
 
 Pooling = Literal["mean", "cls", "max", "lasttoken"]
 
@@ -130,7 +57,7 @@ class SentenceFolderEmbedder:
         cache: Path | None = None,
         **placement: Any,
     ) -> SentenceFolderEmbedder:
-        """Examine and load an encoder with ``modules.json``, or a bare transformers encoder with mean pooling.
+        """Examine and load an encoder with ``modules.json``, or another text model by the mean of its last states.
 
         Raises:
             CheckpointError: As `load_checkpoint`, or for unsupported modules.
@@ -138,11 +65,12 @@ class SentenceFolderEmbedder:
         check_count("batch_size", batch_size)
         root = Path(folder).expanduser()
         inner, pooling = _modules(root)
-        settings = read_object(path) if (path := inner / "sentence_bert_config.json").is_file() else {}
+        path = inner / "sentence_bert_config.json"
+        settings = read_object(path) if path.is_file() else {}
         info = preflight(inner, cache=cache)
         if info.kind != "text":
             raise CheckpointError(
-                f"{root} is an encoder of images too, expected one of texts; use it through open_clip"
+                f"{root} is a model of images too, expected one of texts, or a folder with open_clip_config.json"
             )
         loaded = load_checkpoint(info, Placement(**placement), writes=False)
         limits = [settings.get("max_seq_length"), loaded.tokenizer.model_max_length, _window(loaded.model)]

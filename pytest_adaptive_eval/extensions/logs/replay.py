@@ -1,0 +1,184 @@
+"""Finished logs of tools, and records of runs, as models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.banks.responses.files import files_of
+from pytest_adaptive_eval.banks.responses.ids import rename_items, with_item_ids
+from pytest_adaptive_eval.banks.responses.readers.runs import is_record
+from pytest_adaptive_eval.cli.settings import ReadingTable
+from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.responses import Responses, Stated
+from pytest_adaptive_eval.mappings import ResponseMapping
+from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.replay import ReplayModel
+from pytest_adaptive_eval.records.run_files import read_run
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
+from pytest_adaptive_eval.typed_tables import described, read_table
+
+_NO_SCORE = Completion("", Status.NOT_RECORDED, detail="the log has no score of it")
+_EDITED = Completion("", Status.NOT_RECORDED, detail="the question was edited since, and the answer's text is not kept")
+
+
+class ReplayTable(ReadingTable, frozen=True):
+    """Options of a model that replays logs."""
+
+    ids: Annotated[str | None, described("prefix, pattern, field or file that gives the items' ids in the bank")] = None
+    partial: Annotated[bool, described("judge a log that is not whole too, with a warning")] = False
+
+
+class LoggedAnswer(NamedTuple):
+    """An answer in a log, with its recorded score; `item_hash` is that of its question, empty if unknown."""
+
+    completion: Completion
+    item_hash: str = ""
+
+
+class LogReplay(ReplayModel):
+    """Answers in a log, graded by the items' graders of today.
+
+    The recorded score counts where the answer has no text, the item has no grader, or the item has several answers,
+    whose mean counts.
+    """
+
+    def __init__(
+        self, name: str, answers: Mapping[str, Sequence[LoggedAnswer]], source: str, warnings: Sequence[str]
+    ) -> None:
+        flat = {f"{item} {n}": each.completion for item, logged in answers.items() for n, each in enumerate(logged)}
+        super().__init__(name, flat, source)
+        self._logged, self._warnings = answers, list(warnings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why the log is not whole."""
+        return self._warnings
+
+    def find(self, item: Item) -> Completion:
+        """Return the answer to an item; of several to questions of one id those to its present text."""
+        logged = self._logged.get(item.id)
+        if not logged:
+            return super().find(item)
+        same = [each.completion for each in logged if each.item_hash in ("", item.content_hash)]
+        completions = same or [each.completion for each in logged]
+        if len(completions) > 1:
+            return _mean_of(completions)
+        if item.meta.get("textless"):
+            return completions[0]
+        if completions[0].text.strip() and item.likelihood is None:
+            return replace(completions[0], score=None)
+        return completions[0] if same or completions[0].score is None else _EDITED
+
+
+def _mean_of(completions: Sequence[Completion]) -> Completion:
+    """Return the mean of the recorded scores that are there."""
+    scores = [each.score for each in completions if each.score is not None]
+    return Completion("", score=sum(scores) / len(scores)) if scores else _NO_SCORE
+
+
+def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> LogReplay:
+    """Return the answers of a subject in a run's record, or in logs of another tool.
+
+    Raises:
+        ConfigError, ResponsesError: The log cannot be read, is not whole, or has no such subject.
+    """
+    table = read_table(ReplayTable, dict(options), f"options of replay:{path}")
+    if path.is_file() and is_record(path):
+        return _replay_record(path, subject or "", table)
+    responses, name = read_subject(path, subject or "", table, texts=True)
+    warnings = responses.check_whole(name, partial=table.partial)
+    texts: dict[str, list[str]] = {}
+    for item, replies in responses.replies.items():
+        texts[item] = [reply.text for reply in replies if reply.subject == name]
+    scores = responses.scores_of(name)
+    answers = {item: [LoggedAnswer(_completion(texts.get(item, ()), score))] for item, score in scores.items()}
+    return LogReplay(name, answers, str(path), warnings)
+
+
+def _completion(texts: Sequence[str], score: float) -> Completion:
+    """Return an answer with its score; of several answers the mean score alone."""
+    return _NO_SCORE if math.isnan(score) else Completion(texts[0] if len(texts) == 1 else "", score=score)
+
+
+def read_subject(
+    path: Path, name: str, table: ReplayTable, note: Callable[[str], object] = lambda _: None, *, texts: bool = False
+) -> tuple[Responses, str]:
+    """Return the responses in logs, under ids that items of a bank can have, and the name of one subject.
+
+    Args:
+        name: One subject of several; the only one if empty.
+        note: Called with sentences on what is left out.
+        texts: Whether all answers are kept as texts.
+
+    Raises:
+        ConfigError: There is no such subject, or no name and several; or the log is of runs.
+    """
+    files = files_of(path) if path.is_dir() else [path]
+    if any(is_record(file) for file in files if file.exists()):
+        raise ConfigError(
+            f"{path} is of runs, which asked what their evaluation says: run that again with "
+            "pytest --adaptive-eval --adaptive-eval-model=replay:RECORD.json"
+        )
+    responses = read_responses(
+        path,
+        format=table.format,
+        orientation=table.orientation,
+        metric=table.metric,
+        filter=table.filter,
+        mapping=ResponseMapping(**table.given) if table.given else None,
+        texts=texts,
+        note=note,
+    )
+    if table.ids:
+        responses, left_out = rename_items(responses, table.ids)
+        if left_out:
+            note(f"left out: {left_out} items to which ids = {table.ids!r} gives no id")
+    if name not in responses.subjects:
+        if name or len(responses.subjects) > 1:
+            count = f"no subject {name!r}" if name else f"{len(responses.subjects)} subjects"
+            names = ", ".join(responses.subjects[:12])
+            raise ConfigError(f"{path}: {count}; give {path}#NAME with one of {names}")
+        name = responses.subjects[0]
+    return with_item_ids(responses, note), name
+
+
+def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
+    """Return the answers of a run's interviews: of a subject, or in the evaluation of a name."""
+    interviews = [each for each in read_run(path).interviews if name in ("", each.subject.name, each.name)]
+    subjects = list(dict.fromkeys(interview.subject.name for interview in interviews))
+    if len(subjects) != 1:
+        found = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
+        raise ConfigError(f"{path}: the record has {found}; give {path}#NAME with the name of one")
+    stated = tuple(
+        Stated(subjects[0], f"{path}: evaluation {each.name!r}", each.asked, status=each.error) for each in interviews
+    )
+    warnings = [part.fault for part in stated if part.fault]
+    if warnings and not table.partial:
+        raise ResponsesError(f"{warnings[0]}: ask again, or replay what there is with partial = true in model_options")
+    answers: dict[str, list[LoggedAnswer]] = {}
+    for interview in interviews:
+        for entry in interview.administrations:
+            answers.setdefault(entry.item, []).append(LoggedAnswer(_recorded(entry), entry.item_hash))
+    model = LogReplay(subjects[0], answers, str(path), warnings)
+    model.identity = replace(model.identity, decoding=_decoding(interviews))
+    return model
+
+
+def _recorded(entry: Administration) -> Completion:
+    """Return a recorded answer; what an unanswered item scores follows from the evaluation of today."""
+    status = Status(entry.status)
+    if status is Status.NOT_AWAITED:
+        return _NO_SCORE
+    return Completion(entry.text, status, entry.score if status is Status.OK else None, entry.detail)
+
+
+def _decoding(interviews: Sequence[EvaluationRecord]) -> dict[str, Any]:
+    """Return the decoding settings that all interviews had; none if they differ."""
+    first = interviews[0].subject.decoding
+    return dict(first) if all(each.subject.decoding == first for each in interviews) else {}

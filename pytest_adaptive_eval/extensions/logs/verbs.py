@@ -1,0 +1,336 @@
+"""``adaptive-eval gate``: the ordinary run on a finished log, with a bank of its questions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_adaptive_eval.cli.logs import add_ids_argument
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, check_writable, parse_share
+from pytest_adaptive_eval.cli.past_runs import show
+from pytest_adaptive_eval.cli.screen import save, say, screen
+from pytest_adaptive_eval.cli.settings import add_reading_arguments, given_settings
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.models.kinds.replay import path_and_name
+from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.typed_tables import read_table, suggestion
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.cli.parser import VerbParser
+    from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
+    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.items.responses import LoggedQuestion
+    from pytest_adaptive_eval.records.run_record import RunRecord
+
+#: Margin of a comparison when ``--margin`` is omitted, and confidence of each one-sided verdict.
+_MARGIN, _CONFIDENCE = 0.02, 0.95
+_BASELINE = "baseline"  #: Name of the baseline in gates, and of its file.
+
+
+def _add_arguments(parser: VerbParser) -> None:
+    text = "finished logs of the candidate, LOGS#NAME for one subject of several"
+    parser.add_argument("source", metavar="LOGS", help=text)
+    add = parser.add_argument_group("gates").add_argument
+    add("--baseline", metavar="LOGS", help="finished logs of the baseline")
+    add("--at-least", metavar="X", type=parse_share, help="least accuracy that passes, such as 0.6 or 60%%")
+    text = f"largest loss of accuracy against the baseline that passes ({_MARGIN})"
+    add("--margin", metavar="SHARE", type=parse_share, help=text)
+    text = "a question that must be right, by id, or all of a task or category; may be repeated"
+    add("--must-pass", metavar="NAME", action="append", default=[], help=text)
+    add("--each-task", action="store_true", help="judge each task too: ids before the first colon")
+    text = "judge on questions like these, treating them as a sample, and not on these alone"
+    add("--like-questions", action="store_true", help=text)
+    add("--confidence", metavar="C", type=float, default=_CONFIDENCE, help="of each one-sided verdict (%(default)s)")
+    text = "what an undecided gate does (fail)"
+    add("--on-inconclusive", choices=("fail", "warn", "pass"), default="fail", help=text)
+    add("--partial", action="store_true", help="judge a log that is not whole too, with a warning")
+    add("--json", metavar="FILE", type=Path, help="write the verdicts as JSON")
+    add("-o", "--output", metavar="FOLDER", type=Path, help="keep the evaluation, its bank and its record there")
+    add_ids_argument(add, "the baseline")
+    add_reading_arguments(parser, _table)
+
+
+def _table() -> type[ReplayTable]:
+    from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
+
+    return ReplayTable
+
+
+class _Log(NamedTuple):
+    """The log of one subject: its path, its scores by item, NaN where missing, and its questions."""
+
+    path: Path
+    subject: str
+    scores: Mapping[str, float]
+    questions: Mapping[str, LoggedQuestion]
+
+
+def _run(options: argparse.Namespace) -> int:
+    settings = _settings(options)
+    candidate = _read_log(options.source, settings)
+    baseline = None if options.baseline is None else _read_log(options.baseline, settings)
+    parts = _parts(candidate, baseline, each_task=options.each_task)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = _folder(options.output, Path(scratch))
+        _write(folder, parts, candidate, settings, options)
+        record = _run_pytest(folder, baseline)
+    show(record)
+    if not options.like_questions:
+        say(["", _like_questions(next(iter(parts.values())), candidate, baseline, options.confidence)])
+    if options.json is not None:
+        subjects = {"candidate": candidate.subject, "baseline": baseline and baseline.subject}
+        gates = [{"items": gate.interview, **gate.verdict.to_json()} for gate in record.gates]
+        save(options.json, {**subjects, "gates": gates})
+    return PASSED if all(gate.holds for gate in record.gates) else NOT_PASSED
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings by which logs are read; refuse options that do not fit together."""
+    if options.baseline is None and options.at_least is None and not options.must_pass:
+        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
+    if options.baseline is None and options.margin is not None:
+        raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
+    if options.json is not None:
+        check_writable("--json", options.json)
+    settings = given_settings(options)
+    if options.partial:
+        settings["partial"] = True
+    if options.ids:
+        settings["ids"] = str(Path(options.ids).absolute()) if Path(options.ids).is_file() else options.ids
+    return settings
+
+
+def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
+    """Read the log of one subject, and refuse one that is not whole."""
+    from pytest_adaptive_eval.extensions.logs.replay import ReplayTable, read_subject
+
+    path, name = path_and_name(source)
+    table = read_table(ReplayTable, dict(settings), "--set", strict=False)
+    screen.progress(f"reading {path}")
+    responses, subject = read_subject(path, name, table, screen.note)
+    for warning in responses.check_whole(subject, partial=table.partial):
+        screen.note(warning)
+    return _Log(path, subject, responses.scores_of(subject), responses.questions)
+
+
+def _parts(candidate: _Log, baseline: _Log | None, *, each_task: bool) -> dict[str, list[str]]:
+    """Return the items to judge by the name of their evaluation: all of them, and those of each task."""
+    items = _common(candidate, baseline)
+    by_task: dict[str, list[str]] = {}
+    for item in items:
+        by_task.setdefault(re.sub(r"[^\w.+-]+", "_", _task(item)) or "no task", []).append(item)
+    if not each_task or len(by_task) < 2:
+        return {"log": items}
+    return {"all tasks": items, **by_task}
+
+
+def _task(item: str) -> str:
+    """Return the task of an item, the part of its id before the first colon; empty without one."""
+    return item.partition(":")[0] if ":" in item else ""
+
+
+def _common(candidate: _Log, baseline: _Log | None) -> list[str]:
+    """Return the items to judge on: the candidate's, if the baseline has scores of them."""
+    if baseline is None:
+        return list(candidate.scores)
+    scored = {item for item, score in baseline.scores.items() if score == score}  # not NaN
+    common = [item for item in candidate.scores if item in scored]
+    if not common:
+        first, second = next(iter(candidate.scores)), next(iter(baseline.scores))
+        raise ResponsesError(
+            f"no item of {candidate.subject} has a score of {baseline.subject}: the ids are such as {first!r:.80} and "
+            f"{second!r:.80}; give --ids what joins them, or logs of the same tasks"
+        )
+    for log, other_log in ((candidate, baseline), (baseline, candidate)):
+        if without := len(log.scores.keys() - set(common)):
+            screen.note(f"left out: {counted(without, 'item')} of {log.subject} without a score of {other_log.subject}")
+    _note_other_prompts(common, candidate, baseline)
+    return common
+
+
+def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) -> None:
+    """Note the items whose prompts, where both logs have them, differ by more than spaces."""
+    prompts = [
+        {item: question.prompt.split() for item, question in log.questions.items()} for log in (candidate, baseline)
+    ]
+    asked = [item for item in common if all(item in texts for texts in prompts)]
+    if other := [item for item in asked if prompts[0][item] != prompts[1][item]]:
+        screen.note(
+            f"{counted(len(other), 'item')} of {len(common)} had other prompts in the two runs, such as "
+            f"{other[0]!r:.80}; the difference may come from these"
+        )
+
+
+def _folder(output: Path | None, scratch: Path) -> Path:
+    """Return the folder of the evaluation, which is new or empty."""
+    if output is None:
+        return scratch
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise ConfigError(f"-o {output} exists and is not an empty folder; name another one")
+    output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def _write(
+    folder: Path,
+    parts: Mapping[str, Sequence[str]],
+    candidate: _Log,
+    settings: Mapping[str, Any],
+    options: argparse.Namespace,
+) -> None:
+    """Write an evaluation of each part with its bank and gates."""
+    from pytest_adaptive_eval.evaluation.toml import gate_keys
+
+    must_pass = _must_pass(options.must_pass, candidate)
+    tables: list[str] = []
+    for number, (name, items) in enumerate(parts.items()):
+        bank = f"log-{number}.jsonl" if number else "log.jsonl"
+        _write_lines(folder / bank, [_item(item, candidate.questions.get(item)) for item in items])
+        keys = {
+            "name": name,
+            "bank": bank,
+            "stop": "budget",
+            "budget": "100%",
+            "model": f"replay:{candidate.path.absolute()}#{candidate.subject}",
+            "must_pass": [item for item in items if item in must_pass],
+        }
+        tables.append(_table_text("[[eval]]", keys))
+        if settings:
+            tables.append(_table_text("[eval.model_options]", settings))
+        for condition in _conditions(options, len(items)):
+            tables.append(_table_text("[[eval.gate]]", gate_keys(condition)))
+    (folder / "adaptive-eval.toml").write_text("\n".join(tables), "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")
+
+
+def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+
+
+def _table_text(header: str, values: Mapping[str, Any]) -> str:
+    """Return a table of TOML, whose texts, numbers and lists are those of JSON."""
+    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
+    return f"{header}\n{''.join(lines)}"
+
+
+def _item(item: str, question: LoggedQuestion | None) -> dict[str, Any]:
+    """Return the question of a log as an item without a grader: its recorded score counts."""
+    prompt = {"prompt": question.prompt} if question is not None and question.prompt.strip() else {}
+    category = [name for name in (_task(item), question.category if question else "") if name]
+    return {"id": item, **prompt, "category": category, "meta": {"textless": True}}
+
+
+def _conditions(options: argparse.Namespace, items: int) -> list[Condition]:
+    """Return what is judged of so many items; if questions that must pass decide alone, one right answer suffices."""
+    from pytest_adaptive_eval.gates.condition import LIKE_QUESTIONS, Condition
+
+    shared: dict[str, Any] = {"confidence": options.confidence, "on_inconclusive": options.on_inconclusive}
+    if options.like_questions:
+        shared["method"] = LIKE_QUESTIONS
+    conditions = []
+    if options.at_least is not None or options.baseline is None:
+        least = 0.5 / items if options.at_least is None else options.at_least
+        conditions.append(Condition("accuracy", "at_least", least, **shared))
+    if options.baseline is not None:
+        margin = _MARGIN if options.margin is None else options.margin
+        conditions.append(Condition("accuracy", "not_worse_than", margin, _BASELINE, **shared))
+    return conditions
+
+
+def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
+    """Return the questions that must be right."""
+    categories = {item: question.category for item, question in candidate.questions.items()}
+    chosen: set[str] = set()
+    for name in names:
+        of_name = {item for item in candidate.scores if name in (_task(item), categories.get(item))}
+        found = {name} & candidate.scores.keys() or of_name
+        if not found:
+            known = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
+            raise ConfigError(
+                f"--must-pass {name}: neither a question, a task nor a category of {candidate.subject}; "
+                f"{suggestion(name, known[:200])}"
+            )
+        chosen |= found
+    return chosen
+
+
+def _run_pytest(folder: Path, baseline: _Log | None) -> RunRecord:
+    """Run the evaluation of a folder, without the plugins and the settings of any project, and return its record."""
+    from pytest_adaptive_eval.records.run_files import read_run
+
+    against = []
+    if baseline is not None:
+        # a detail of its own: the run refuses a baseline whose answers are the model's own
+        rows = [{"id": item, "score": score, "detail": _BASELINE} for item, score in baseline.scores.items()]
+        _write_lines(folder / f"{_BASELINE}.jsonl", [row for row in rows if row["score"] == row["score"]])
+        against = [f"--adaptive-eval-baseline={_BASELINE}.jsonl#{baseline.subject}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    screen.progress("judging")
+    done = subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "pytest_adaptive_eval.plugin.entry",
+            ),
+            *("-c", "pytest.ini", "--adaptive-eval", "--adaptive-eval-record=record.json", *against),
+        ],
+        cwd=folder,
+        env={**environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    screen.progress("")
+    if not (folder / "record.json").exists():
+        raise ConfigError(f"the log could not be judged: {(done.stdout + done.stderr).strip()[-2000:]}")
+    return read_run(folder / "record.json")
+
+
+def _like_questions(items: Sequence[str], candidate: _Log, baseline: _Log | None, confidence: float) -> str:
+    """Return the line on the interval on questions like these."""
+    import numpy as np
+
+    from pytest_adaptive_eval.gates.finished import interval_on_like_questions
+
+    scores = np.array([candidate.scores[item] for item in items])
+    theirs = None if baseline is None else np.array([baseline.scores[item] for item in items])
+    interval = interval_on_like_questions(scores, theirs, confidence)
+    quantity = "accuracy" if theirs is None else "difference"
+    return (
+        f"on questions like these: {quantity} {interval.in_words()}, {100 * confidence:.4g} % each side; "
+        "--like-questions judges on them"
+    )
+
+
+REGISTERED = (
+    Verb(
+        "gate",
+        "judge finished logs of another tool",
+        "Judge finished logs of lm-evaluation-harness, Inspect, HELM and others, alone or against a baseline, by an "
+        "ordinary run on a bank of their questions, in which the log answers. Nothing is asked. Exit codes are as "
+        "pytest's: 0 all gates passed, 1 one did not, 4 a mistake of use.",
+        _add_arguments,
+        _run,
+        (
+            "gate logs/run.eval --at-least 0.6 --must-pass safety",
+            "gate candidate.csv --baseline main.csv --margin 0.02",
+            "gate logs/run.eval --at-least 0.6 -o judged",
+        ),
+    ),
+)

@@ -1,0 +1,56 @@
+"""How many questions one call of a model should hold, from the seconds that earlier calls took.
+
+A call of n questions is taken to last ``a + b n`` seconds. On a GPU b is next to nothing, so one call holds all
+questions that are likely to be needed. On a processor each question costs its share, so a call holds as many as make
+the time of a question little longer than b, and few questions are asked in vain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: Share of b by which a question of a call may last longer than b.
+SURPLUS = 0.25
+#: Largest growth from the largest size that was tried to the next one.
+GROWTH = 4
+#: Seconds of a call that may still grow: an interruption waits for its end.
+LONGEST = 10.0
+
+
+class CallSizes:
+    """Times of one model's calls by their size."""
+
+    def __init__(self) -> None:
+        self._latest: dict[int, float] = {}
+        #: Number of questions of each call, in order.
+        self.made: list[int] = []
+
+    def note(self, size: int, seconds: float) -> None:
+        """Note the seconds of a call."""
+        self.made.append(size)
+        self._latest[size] = seconds
+
+    def best(self, first: int, most: int) -> int:
+        """Return the number of questions that a call should hold.
+
+        Args:
+            first: Number of the first call, below which no cost goes.
+            most: Upper limit, such as what fits into the memory.
+        """
+        if not self._latest:
+            return min(first, most)
+        largest = max(self._latest)
+        fixed, each = self._times()
+        enough = most if each <= 0.0 else round(fixed / (SURPLUS * each))
+        in_time = most if each <= 0.0 else int((LONGEST - fixed) / each)
+        return min(most, GROWTH * largest, max(enough, first), max(in_time, first))
+
+    def _times(self) -> tuple[float, float]:
+        """Return a and b of the module's docstring; from calls of one size all time is in a."""
+        sizes = np.array(list(self._latest), dtype=float)
+        seconds = np.array(list(self._latest.values()))
+        if len(sizes) == 1:
+            return float(seconds[0]), 0.0
+        each = float(np.polyfit(sizes, seconds, 1)[0])
+        each = max(each, 0.0)
+        return max(float((seconds - each * sizes).mean()), 0.0), each
