@@ -181,7 +181,7 @@ REFUSED_ONE_BY_ONE = {
     "a solution without its end": (
         asking(answer=lambda n: "I add them up and get it." if some(n) else f"I add.\n#### {n}"),
         some,
-        "its answer has no end behind #### or in a box, as most have",
+        "its answer has no marked end, such as a box, and most have one",
     ),
 }
 

@@ -262,7 +262,7 @@ def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built
     for draft in drafts:
         try:
             if solved and not (has_end(draft.answer) or mapping.grader):
-                raise DatasetError("its answer has no end behind #### or in a box, as most have")
+                raise DatasetError("its answer has no marked end, such as a box, and most have one")
             keys.append((draft, _key(draft, mapping)))
         except DatasetError as error:
             built.refuse(draft, error)
