@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.rows import without_nan
 from pytest_adaptive_eval.cli import main
@@ -268,6 +269,16 @@ REFUSED_WHOLE = {
     "answers of which a field says whether they are right": (
         asking(answer=lambda n: WORDS[n % 11], label=lambda n: n % 2),
         "questions may need 'label', and do not use it: .*--set ignore=label",
+    ),
+    "keys behind a label": (
+        asking(answer=lambda n: f"Verdict: {WORDS[n % 11]}"),
+        "every key begins with 'Verdict: ', .*answer=\"extract\\(answer, 'Verdict:",
+    ),
+    "choices with letters of their own in another order": (
+        asking(
+            choices=lambda n: [f"({mark}) {WORDS[n % 11]} {mark}" for mark in "ACBD"], answer=lambda n: "ABCD"[n % 4]
+        ),
+        "its choices have the letters ACBD of their own",
     ),
     "chats of several turns beside a list as long": (
         [
@@ -589,3 +600,10 @@ def test_an_answer_of_a_bank_that_is_no_text_or_number_is_refused(answer):
 def test_lists_are_told_from_texts(text):
     assert is_list(text)
     assert not any(map(is_list, ("red, green", "(a) b", "New York", "[sic", "")))
+
+
+def test_choices_in_one_line_of_a_script_without_spaces_are_listed(tmp_path):
+    rows = asking("第{0}号箱子里有什么？A:灯{0};B:绳{0};C:杯{0};D:船{0}。", answer=letter)
+    bank = tmp_path / "quiz.bank"
+    assert main(["import", str(write(tmp_path, rows)), "-o", str(bank), "--yes"]) == 0
+    assert {item.grader for item in read_bank(bank).items} == {"choice"}

@@ -41,7 +41,8 @@ _OPERATED = re.compile(r"[\^√π∞=<>≤≥]|\d\s?[a-z](?![A-Za-z])|[a-z)]\s?[
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
 #: Choices that a question lists, behind letters with a mark, or behind letters alone.
-_MARKED = [re.compile(rf"(?:\A|[\s(\[])[(\[]?[{letters}][)\].:、．]\s*\S") for letters in ("Aa", "Bb")]
+_BEFORE = r"(?<![A-Za-z0-9_])"
+_MARKED = [re.compile(rf"{_BEFORE}[(\[]?[{letters}][)\].:、．：]\s*\S") for letters in ("Aa", "Bb")]
 _LETTERED = [re.compile(rf"\s{letter}\s+\S") for letter in "ABC"]
 #: A letter, one with the text of its choice, and several letters.
 _LETTER = re.compile(r"\(?([A-Ja-j])\)?\.?")
@@ -297,7 +298,7 @@ class GraderChoice:
         if match is None:
             return self._several(text) if listed else ""
         letter = str(match[1]).upper()
-        if listed and re.search(rf"(?:\A|[\s(\[])[(\[]?[{letter}{letter.lower()}](?:[)\].:、．]|\s)", key.question):
+        if listed and re.search(rf"{_BEFORE}[(\[]?[{letter}{letter.lower()}](?:[)\].:、．：]|\s)", key.question):
             return letter
         if listed or self._lettered:
             raise DatasetError(

@@ -24,7 +24,13 @@ from pytest_adaptive_eval.extensions.importing.grading import (
 )
 from pytest_adaptive_eval.extensions.importing.keys import are_marks, find_convention, named
 from pytest_adaptive_eval.extensions.importing.reading import Draft
-from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, may_be_missing
+from pytest_adaptive_eval.extensions.importing.values import (
+    as_list,
+    as_text,
+    is_missing,
+    letters_out_of_order,
+    may_be_missing,
+)
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
@@ -220,6 +226,9 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         DatasetError: Its answer names no choice, or several without a word on what these are.
     """
     choices, answer = draft.choices, draft.answer
+    letters = letters_out_of_order(choices)
+    if letters:
+        raise DatasetError(f"its choices have the letters {letters} of their own, so the right one is not certain")
     right = choices.right if choices.right is not None else named(answer, choices, convention)
     if not right:
         word = as_text(answer)

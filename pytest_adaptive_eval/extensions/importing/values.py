@@ -193,6 +193,15 @@ def _without_leads(texts: tuple[str, ...]) -> Choices:
     return Choices(rest, tuple(names)) if all(rest) else Choices(texts)
 
 
+def letters_out_of_order(choices: Choices) -> str:
+    """Return the letters of choices that have letters of their own in another order, such as ``ACBD``; else empty."""
+    leads = [_LEAD.match(text) for text in choices.texts]
+    letters = "".join(lead[1].upper() for lead in leads if lead)
+    in_order = "".join(_after("A", n) for n in range(len(leads)))
+    other = len(letters) == len(leads) > 1 and letters != in_order and set(letters) <= set(in_order)
+    return letters if other else ""
+
+
 def _after(first: str, n: int) -> str:
     return str(int(first) + n) if first.isdigit() else chr(ord(first) + n)
 

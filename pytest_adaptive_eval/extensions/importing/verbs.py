@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -162,12 +163,23 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
             f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
             "'QUESTION {..}', or --set instruction=SENTENCE"
         )
+    label = _common_label(imported.items)
+    if label:
+        key = f"extract({mapping.answer or 'FIELD'}, '{re.escape(label)}(.*?)[.。]*$')"
+        yield f'every key begins with {label!r}, which an answer may leave out: give --set answer="{key}"'
     if imported.refused and not partial:
         count, reason, places = imported.reasons()[0]
         yield (
             f"{len(imported.refused)} of {imported.read} records are refused, {count} because {reason} ({places}): "
             "change the mapping, or go on without them by --partial"
         )
+
+
+def _common_label(items: Sequence[Item]) -> str:
+    """Return the label, such as ``Answer:``, that all keys begin with; empty if they have none."""
+    keys = {item.answer for item in items}
+    labels = {match[0] if (match := _LABEL.match(key)) else "" for key in keys}
+    return labels.pop() if len(keys) > 1 and len(labels) == 1 else ""
 
 
 def _says_what_is_asked(imported: Imported) -> bool:
@@ -181,6 +193,8 @@ def _says_what_is_asked(imported: Imported) -> bool:
     ) > len(items)
 
 
+#: A label before a key, up to its colon.
+_LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
 #: Items that a data set of one split gives as examples, and the share of its items that they are at most.
 _HELD_OUT, _SHARE = 8, 10
 
