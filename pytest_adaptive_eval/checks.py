@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
@@ -54,10 +54,14 @@ def check_decoding(temperature: object, seed: object, top_p: object = 1.0) -> No
     Raises:
         ConfigError: Names the setting.
     """
+    check_faults(_decoding_faults(temperature, seed, top_p))
+
+
+def _decoding_faults(temperature: object, seed: object, top_p: object) -> Iterator[str]:
     number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     if not (number and 0.0 <= temperature < math.inf):  # type: ignore[operator]
-        raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
+        yield f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy"
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise ConfigError(f"seed is {seed!r}, expected a whole number")
+        yield f"seed is {seed!r}, expected a whole number"
     if isinstance(top_p, bool) or not isinstance(top_p, int | float) or not 0.0 < top_p <= 1.0:
-        raise ConfigError(f"top_p is {top_p!r}, expected a share above 0 and at most 1")
+        yield f"top_p is {top_p!r}, expected a share above 0 and at most 1"

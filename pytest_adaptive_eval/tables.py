@@ -17,6 +17,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular, open_text
 
@@ -182,7 +183,8 @@ class MatrixTable:
         self.path = path
         self._rows = read_rows(path)
         _, header = next(self._rows, (0, []))
-        self._names = _checked_header(path, [name.strip() for name in header])
+        self._names = [name.strip() for name in header]
+        check_faults(_header_faults(path, self._names), error=ResponsesError)
         self.corner = self._names[0]
         about: tuple[str, ...] = ()
         if self.corner.lower() in SUBJECT_WORDS:
@@ -229,39 +231,38 @@ class MatrixTable:
         """Return the id of a row after checking its length and its cells in columns without a name."""
         if len(row) == len(self._names) + 1 and not row[-1].strip():
             row.pop()  # rows that end with a comma
+        check_faults(self._row_faults(where, row), error=ResponsesError)
+        return row[0].strip()
+
+    def _row_faults(self, where: str, row: Sequence[str]) -> Iterator[str]:
         identity = row[0].strip()
         if len(row) != len(self._names):
-            raise ResponsesError(
-                f"{where} ({identity!r}): {len(row)} cells, expected {len(self._names)} as in the header"
-            )
+            yield f"{where} ({identity!r}): {len(row)} cells, expected {len(self._names)} as in the header"
         if not identity:
-            raise ResponsesError(f"{where}: the first cell is empty, expected an id")
+            yield f"{where}: the first cell is empty, expected an id"
         for j in self._unnamed:
             if row[j].strip():
-                raise ResponsesError(f"{where}, column {j + 1}: {row[j]!r} under an empty header; name the column")
-        return identity
+                yield f"{where}, column {j + 1}: {row[j]!r} under an empty header; name the column"
 
 
-def _checked_header(path: Path, names: Sequence[str]) -> Sequence[str]:
-    """Return the names of the columns; refuse a header that is not one of a matrix, and duplicate names."""
+def _header_faults(path: Path, names: Sequence[str]) -> Iterator[str]:
+    """Yield why the names of columns are not those of a matrix."""
     if not names:
-        raise ResponsesError(f"{path}: empty; expected a header with ids and a row for each item or subject")
+        yield f"{path}: empty; expected a header with ids and a row for each item or subject"
     if len(names) == 1:
         separator = next((mark for mark in ("\t", ";", "|") if mark in names[0]), None)
-        raise ResponsesError(
+        fix = f", not by {separator!r}: write the file with commas" if separator else ""
+        yield (
             f"{path}, line 1: one column, {names[0]!r:.80}; expected ids in the first and scores in more, separated by "
-            f"commas{f', not by {separator!r}: write the file with commas' if separator else ''}"
+            f"commas{fix}"
         )
     words = {name.lower() for name in names}
     if "score" in words and words & set(SUBJECT_WORDS) and words & set(ITEM_WORDS):
         fix = "pivot the table to one row per subject and one column per item"
         if "format" in words:
             fix = "these are responses in formats: calibrate with --formats m2 or m3, or give a matrix of one format"
-        raise ResponsesError(f"{path}, line 1: {','.join(names)!r:.80} heads one row per answer, not a matrix; {fix}")
+        yield f"{path}, line 1: {','.join(names)!r:.80} heads one row per answer, not a matrix; {fix}"
     first: dict[str, int] = {}
     for position, name in enumerate(names[1:], 2):
         if name and first.setdefault(name, position) != position:
-            raise ResponsesError(
-                f"{path}, line 1: {name!r} heads columns {first[name]} and {position}; make the names unique"
-            )
-    return names
+            yield f"{path}, line 1: {name!r} heads columns {first[name]} and {position}; make the names unique"

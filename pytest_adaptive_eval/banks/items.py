@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE, calls_of_item, grade_code
-from pytest_adaptive_eval.checks import unique_keys
+from pytest_adaptive_eval.checks import check_faults, unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
@@ -82,8 +82,7 @@ def parse_item(
     where = f"{where}: item {item_id!r}"
     prompt, meta = data.get("prompt", ""), data.get("meta", {})
     textless = meta.get("textless") is True  # a bank from responses alone has no texts
-    for fault in _question_faults(data, textless):
-        raise BankError(f"{where}: {fault}")
+    check_faults(_question_faults(data, textless), where, BankError)
     grader = data.get("grader", "choice" if data.get("choices") else "exact")
     if grader in grader_kinds() and not (textless or "".join(data.get("answer", "")).strip()):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")

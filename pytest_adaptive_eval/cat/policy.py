@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -9,9 +10,8 @@ from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.selection import LevelSelector, Selector, StatefulSelector
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, StandardError, StoppingRule, resolve_budget
-from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.claims.classification import Cut
-from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
@@ -51,14 +51,7 @@ class Policy:
     share: float = SHARE
 
     def __post_init__(self) -> None:
-        if self.stop not in ("budget", "decision", "level"):
-            raise ConfigError(f"stop is {self.stop!r}, expected 'decision', 'budget' or a standard error")
-        if self.stop == "level" and self.levelled is None:
-            raise ConfigError(
-                f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"
-            )
-        if not 0.0 <= self.floor <= 1.0:
-            raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
+        check_faults(self._faults())
         check_count("batch", self.batch)
         if self.standard_error is not None:
             StandardError(self.standard_error)
@@ -134,23 +127,34 @@ class Policy:
         selector = self.selector
         return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
 
+    def _faults(self) -> Iterator[str]:
+        """Yield settings that are out of range, or exclude each other."""
+        if self.stop not in ("budget", "decision", "level"):
+            yield f"stop is {self.stop!r}, expected 'decision', 'budget' or a standard error"
+        if self.stop == "level" and self.levelled is None:
+            yield f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"
+        if not 0.0 <= self.floor <= 1.0:
+            yield f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]"
+
     def budget_on(self, bank: ItemBank) -> int:
         """Return the number of administrations on a bank, or raise a ConfigError if the policy does not fit it."""
+        check_faults(self._faults_on(bank))
+        return resolve_budget(self.budget, len(bank))
+
+    def _faults_on(self, bank: ItemBank) -> Iterator[str]:
+        """Yield what the policy needs and a bank lacks."""
         if self.selector.needs_calibration and not bank.calibrated:
-            raise ConfigError(
+            yield (
                 f"selector {self.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: use "
                 "selector 'random', or calibrate the bank"
             )
         if isinstance(self.selector, Form) and bank.predictor is None:
-            raise ConfigError(
+            yield (
                 f"the policy 'form' needs a form, and the bank {bank.name!r} has none: calibrate it from responses of "
                 "five families of subjects or more; parts of a bank and banks in formats have none either"
             )
         if self.standard_error is not None and not bank.calibrated:
-            raise ConfigError(
-                f"a standard error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
-            )
-        return resolve_budget(self.budget, len(bank))
+            yield f"a standard error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
 
     def key(self, bank: ItemBank) -> str:
         """Return a text of all settings that determine items and stop on a bank, the key of conformal tables."""

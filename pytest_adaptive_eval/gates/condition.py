@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
 from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
@@ -221,8 +222,7 @@ class Condition:
         written: object = self.value
         if isinstance(written, str):
             object.__setattr__(self, "value", self._share(written))
-        for fault in chain(self._faults_of_value(), self._faults_of_decision()):
-            raise ConfigError(fault)
+        check_faults(chain(self._faults_of_value(), self._faults_of_decision()))
         self.measure.check_value(self)
         least = self.measure.minimum
         if self.kind == "at_least" and least is not None and self.value <= least:
@@ -342,8 +342,7 @@ class Condition:
         Raises:
             ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
         """
-        for fault in self._faults_of_subjects(metrics, subjects, candidate):
-            raise ConfigError(fault)
+        check_faults(self._faults_of_subjects(metrics, subjects, candidate))
 
     def _faults_of_subjects(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> Iterator[str]:
         if self.metric not in metrics:

@@ -125,10 +125,9 @@ class Conformal:
             values = getattr(self, name)
             if values and len(values) != len(self.errors):
                 raise ValueError(f"{len(values)} {name} for {len(self.errors)} errors; one an error is needed")
-        if not all(map(math.isfinite, self.projected)):
-            raise ValueError(f"a projection is not finite among {self.projected!r:.80}")
-        if not all(isinstance(size, int) and size >= 1 for size in self.sizes):
-            raise ValueError(f"sizes of families are whole numbers of at least 1: {self.sizes!r:.80}")
+        whole_sizes = all(isinstance(size, int) and size >= 1 for size in self.sizes)
+        if not (whole_sizes and all(map(math.isfinite, self.projected))):
+            raise ValueError(f"projections are finite, and sizes of families whole numbers: {self!r:.200}")
 
     @property
     def weights(self) -> Array:

@@ -55,10 +55,9 @@ class Design:
         shares = self.uniform, self.weight
         finite = (self.residual, self.shift, self.slope, self.noise)
         named = self.policy in ("estimate", "form") and self.selector in ("variance", "form")
-        if not named or self.count < 1 or not all(0.0 <= x <= 1.0 for x in shares):
+        in_range = all(0.0 <= x <= 1.0 for x in shares) and all(math.isfinite(x) and x >= 0.0 for x in finite)
+        if not named or self.count < 1 or not in_range or self.noise == 0.0:
             raise ValueError(f"a design is malformed: {self!r:.200}")
-        if not all(math.isfinite(x) and x >= 0.0 for x in finite) or self.noise == 0.0:
-            raise ValueError(f"constants of a design are at least 0, and noise above: {self!r:.200}")
 
     def chosen(self, count: int) -> int:
         """Return how many of `count` items come before the uniform draws."""
@@ -120,10 +119,13 @@ class Predictor:
 
     def __post_init__(self) -> None:
         n = len(self.level)
-        if self.residuals.ndim != 2 or self.residuals.shape[1] != n or not np.isfinite(self.residuals).all():
-            raise ValueError(f"residuals of shape {self.residuals.shape} for {n} items, or not finite")
-        if not np.isfinite(self.level).all() or not np.array_equal(np.sort(self.order), np.arange(n)):
-            raise ValueError("levels are not finite, or the form's order is not a permutation of the items")
+        fits = self.residuals.ndim == 2 and self.residuals.shape[1] == n
+        finite = np.isfinite(self.residuals).all() and np.isfinite(self.level).all()
+        if not (fits and finite and np.array_equal(np.sort(self.order), np.arange(n))):
+            raise ValueError(
+                f"residuals of shape {self.residuals.shape} for {n} items; they or the levels are not finite, or the "
+                "form's order is no permutation of the items"
+            )
         digest = hashlib.sha256(repr([design.to_json() for design in self.designs]).encode())
         for array, kind in ((self.residuals, "<f4"), (self.level, "<f4"), (self.order, "<i4")):
             array.setflags(write=False)

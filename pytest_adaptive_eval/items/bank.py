@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt import model as irt
@@ -154,63 +155,58 @@ class ItemBank:
 
     def __post_init__(self) -> None:
         n = len(self.ids)
-        if n == 0:
-            raise BankError(f"bank {self.name!r} has no items: a bank needs at least one")
         slopes = np.asarray(self.discrimination, dtype=np.float64)
-        arrays = {
-            "discrimination": _frozen(slopes[:, None] if slopes.ndim == 1 else slopes),
-            "intercept": _frozen(self.intercept),
-            "guess": _frozen(self.guess if len(self.guess) else np.zeros(n)),
-        }
-        for name, array in arrays.items():
-            if len(array) != n:
-                raise BankError(
-                    f"bank {self.name!r}: {len(array)} values of {name} for {n} items; expected one per item"
-                )
-            bad = ~np.isfinite(array).reshape(n, -1).all(axis=1)
-            if name == "guess":
-                bad |= (array < 0) | (array >= 1)
-            if bad.any():
-                first = int(bad.argmax())
-                expected = {"discrimination": "finite", "intercept": "finite", "guess": "in [0, 1)"}[name]
-                raise BankError(
-                    f"bank {self.name!r}: item {self.ids[first]!r} has {name} {array[first].tolist()!r}, expected "
-                    f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
-                )
-            object.__setattr__(self, name, array)
+        object.__setattr__(self, "discrimination", _frozen(slopes[:, None] if slopes.ndim == 1 else slopes))
+        object.__setattr__(self, "intercept", _frozen(self.intercept))
+        object.__setattr__(self, "guess", _frozen(self.guess if len(self.guess) else np.zeros(n)))
+        if self.accuracies and not self.accuracy_ranges:
+            object.__setattr__(self, "accuracy_ranges", tuple((value, value) for value in self.accuracies))
+        check_faults(self._faults(), f"bank {self.name!r}", BankError)
         object.__setattr__(self, "squared_slope", _frozen((self.discrimination**2).sum(axis=1)))
         object.__setattr__(self, "asymptote", self.guess if self.guess.any() else None)
+
+    def _faults(self) -> Iterator[str]:
+        """Yield what is wrong with the bank, the first that matters first."""
+        if not len(self.ids):
+            yield "it has no items: a bank needs at least one"
+        for name, expected in (("discrimination", "finite"), ("intercept", "finite"), ("guess", "in [0, 1)")):
+            yield from self._faults_of_parameter(name, expected)
         ordered = np.sort(np.asarray(self.ids), kind="stable")  # the fastest where ids were given in order
         same = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(same):
             twice = ordered[same[0]]
             twice = twice.decode() if isinstance(twice, bytes) else str(twice)
-            raise BankError(f"bank {self.name!r}: duplicate item id {twice!r}; ids must be unique")
-        self._check_accuracies()
-        if self.predictor is not None and len(self.predictor.level) != n:
-            raise BankError(
-                f"bank {self.name!r}: its predictor is of {len(self.predictor.level)} items, and the bank has {n}. "
-                "Calibrate the bank again"
+            yield f"duplicate item id {twice!r}; ids must be unique"
+        yield from self._faults_of_accuracies()
+        if self.predictor is not None and len(self.predictor.level) != len(self.ids):
+            count = len(self.predictor.level)
+            yield f"its predictor is of {count} items, and the bank has {len(self.ids)}. Calibrate the bank again"
+
+    def _faults_of_parameter(self, name: str, expected: str) -> Iterator[str]:
+        values, n = getattr(self, name), len(self.ids)
+        if len(values) != n:
+            yield f"{len(values)} values of {name} for {n} items; expected one per item"
+        bad = ~np.isfinite(values).reshape(n, -1).all(axis=1)
+        if name == "guess":
+            bad |= (values < 0) | (values >= 1)
+        if bad.any():
+            first = int(bad.argmax())
+            yield (
+                f"item {self.ids[first]!r} has {name} {values[first].tolist()!r}, expected {expected}; "
+                f"{int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
             )
 
-    def _check_accuracies(self) -> None:
-        if self.accuracies and len(self.accuracies) != len(self.subjects):
-            raise BankError(
-                f"bank {self.name!r}: expected {len(self.subjects)} accuracies or none, got "
-                f"{len(self.accuracies)}; calibrate the bank again"
-            )
-        if not self.accuracy_ranges:
-            object.__setattr__(self, "accuracy_ranges", tuple((value, value) for value in self.accuracies))
-        if len(self.accuracy_ranges) != len(self.accuracies):
-            raise BankError(
-                f"bank {self.name!r}: expected {len(self.accuracies)} ranges of accuracies, got "
-                f"{len(self.accuracy_ranges)}; calibrate the bank again"
-            )
+    def _faults_of_accuracies(self) -> Iterator[str]:
+        subjects, given, ranges = len(self.subjects), len(self.accuracies), len(self.accuracy_ranges)
+        if given not in (0, subjects):
+            yield f"expected {subjects} accuracies or none, got {given}; calibrate the bank again"
+        if ranges != given:
+            yield f"expected {given} ranges of accuracies, got {ranges}; calibrate the bank again"
         for subject, accuracy, (low, high) in zip(self.subjects, self.accuracies, self.accuracy_ranges, strict=False):
             if not 0.0 <= low <= accuracy <= high <= 1.0:  # so is NaN
-                raise BankError(
-                    f"bank {self.name!r}: the subject {subject!r} has accuracy {accuracy!r:.80} in "
-                    f"[{low!r:.40}, {high!r:.40}], expected numbers in [0, 1]. Calibrate the bank again"
+                yield (
+                    f"the subject {subject!r} has accuracy {accuracy!r:.80} in [{low!r:.40}, {high!r:.40}], expected "
+                    "numbers in [0, 1]. Calibrate the bank again"
                 )
 
     def __len__(self) -> int:

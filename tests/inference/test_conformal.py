@@ -241,7 +241,7 @@ def test_projections_stay_with_their_errors():
     read = Conformal.from_json(data)
     assert dict(zip(read.errors, read.projected, strict=True)) == {-1.0: 0.9, 0.0: 0.4, 0.5: 0.2}
     assert Conformal.from_json(read.to_json()) == read
-    for wrong, message in (([0.2, 0.9], "2 projected for 3 errors"), ([0.2, math.nan, 0.4], "not finite")):
+    for wrong, message in (([0.2, 0.9], "2 projected for 3 errors"), ([0.2, math.nan, 0.4], "projections are finite")):
         with pytest.raises(ValueError, match=message):
             Conformal.from_json({**data, "projected": wrong})
 
