@@ -29,12 +29,15 @@ def check_place(path: Path, replace: bool) -> None:
     Raises:
         BankError: The path has another suffix, or exists and is not a bank that `replace` allows to replace.
     """
+    fault = ""
     if path.suffix != ".bank":
-        raise BankError(f"{path}: a bank folder's name ends with .bank")
-    if path.exists() and not replace:
-        raise BankError(f"{path} exists: choose another name, or replace it (--replace, replace=True)")
-    if path.exists() and not is_bank(path):
-        raise BankError(f"{path} is no bank folder, and nothing else is replaced: choose another name")
+        fault = ": a bank folder's name ends with .bank"
+    elif path.exists() and not replace:
+        fault = " exists: choose another name, or replace it (--replace, replace=True)"
+    elif path.exists() and not is_bank(path):
+        fault = " is no bank folder, and nothing else is replaced: choose another name"
+    if fault:
+        raise BankError(f"{path}{fault}")
 
 
 def write_bank(

@@ -269,14 +269,9 @@ class Session:
         """Return the next open items, drawn if there are none; None at the end.
 
         Args:
-            k: Most items to return (default: the policy's batch).
-
-        Raises:
-            ValueError: `k` is less than 1.
+            k: Most items to return, at least 1 (default: the policy's batch).
         """
         k = self.policy.batch if k is None else k
-        if k < 1:
-            raise ValueError(f"k is {k}, expected at least 1")
         if self.finished:
             return None
         if self.drawn == self.asked:

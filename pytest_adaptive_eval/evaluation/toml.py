@@ -206,11 +206,8 @@ def _suites(tables: Any, path: Path, lines: Lines) -> list[TomlSuite]:
     for number, data in enumerate(tables, 1):
         where = f"{path}:{lines.at('suite', str(number)).line}"
         table = read_table(SuiteTable, data, where)
-        if not table.name.strip() or any(mark in table.name for mark in ("[", "]", "::")):
-            raise ConfigError(
-                f"{where}: name is {table.name!r}, expected a name without square brackets and two colons in a row: "
-                'write name = "knowledge"'
-            )
+        with located(where):
+            _check_name(table.name)
         gates = []
         for gate in data.get("gate", []):
             keys = {key: value for key, value in gate.items() if key != "eval"}
@@ -222,6 +219,14 @@ def _suites(tables: Any, path: Path, lines: Lines) -> list[TomlSuite]:
             read_suite(settings, where, len(gates))
         suites.append(TomlSuite(table.name, settings, gates, where))
     return suites
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or any(mark in name for mark in ("[", "]", "::")):
+        raise ConfigError(
+            f"name {name!r} cannot name a test: leave out square brackets and two colons in a row, as in "
+            'name = "knowledge"'
+        )
 
 
 def _required(data: Any, path: Path) -> list[str]:
@@ -242,10 +247,7 @@ def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) 
         if kind not in kinds:
             raise ConfigError(f"kind {kind!r} is not known; {suggestion(str(kind), [*kinds])}{lacking()}")
         spec = EvalSpec(data, where, path.parent, kinds[kind](), lines)
-        if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
-            raise ConfigError(
-                f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
-            )
+        _check_name(spec.name)
         if "model" not in data:
             refuse_keys(data, ("model_options",), "needs a model: write model = ...")
     gates = []

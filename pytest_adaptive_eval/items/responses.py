@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.types import Array, Bools
 
@@ -127,27 +128,30 @@ class Responses:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "families", self.families or self.subjects)
         scores = np.array(self.scores, dtype=np.float64)
-        shape = (len(self.subjects), len(self.items))
+        scores.setflags(write=False)
+        object.__setattr__(self, "scores", scores)
+        check_faults(self._faults(), self.source, ResponsesError)
+
+    def _faults(self) -> Iterator[str]:
+        """Yield what is wrong with the names and the scores."""
+        scores, shape = self.scores, (len(self.subjects), len(self.items))
         if scores.shape != shape or len(self.families) != len(self.subjects):
-            raise ResponsesError(
-                f"{self.source}: {shape[0]} subjects, {shape[1]} items and {len(self.families)} families for scores of "
-                f"shape {scores.shape}"
-            )
+            families = len(self.families)
+            yield f"{shape[0]} subjects, {shape[1]} items and {families} families for scores of shape {scores.shape}"
         if not scores.size:
-            raise ResponsesError(f"{self.source}: no responses; expected at least one subject and one item")
+            yield "no responses; expected at least one subject and one item"
         for axis, names in (("subject", self.subjects), ("item", self.items)):
-            if (twice := _duplicate(names)) is not None:
-                raise ResponsesError(f"{self.source}: duplicate {axis} {twice!r}; make the names unique")
+            twice = _duplicate(names)
+            if twice is not None:
+                yield f"duplicate {axis} {twice!r}; make the names unique"
         with np.errstate(invalid="ignore"):
             bad = np.argwhere((scores < 0) | (scores > 1))
         if len(bad):
             s, i = bad[0]
-            raise ResponsesError(
-                f"{self.source}: subject {self.subjects[s]!r} has {scores[s, i]:g} on item {self.items[i]!r}, expected "
-                f"a score in [0, 1] or nothing; {len(bad)} values are so"
+            yield (
+                f"subject {self.subjects[s]!r} has {scores[s, i]:g} on item {self.items[i]!r}, expected a score in "
+                f"[0, 1] or nothing; {len(bad)} values are so"
             )
-        scores.setflags(write=False)
-        object.__setattr__(self, "scores", scores)
 
     def check_whole(self, subject: str, *, partial: bool) -> list[str]:
         """Return a warning for each part of the subject's log that is not whole.

@@ -215,8 +215,6 @@ def test_ask_for_another_number_and_ask_again() -> None:
     second = session.ask(5)
     assert second is not None
     assert second.items.shape == (1, 2)
-    with pytest.raises(ValueError, match="at least 1"):
-        Session(make_bank(5), DECIDE).ask(0)
 
 
 def test_log_holds_what_was_proposed_and_told() -> None:

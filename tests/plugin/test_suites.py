@@ -123,7 +123,7 @@ def test_workers_give_the_same_verdict(toy: Any) -> None:
     [
         ("at_least = 2\n[[suite.gate]]", "[[suite.gate]]", "how many of its gates must pass: write at_least = 2"),
         ("at_least = 2\n", "at_least = 4\n", "at_least between 1 and their number"),
-        ('name = "both"\n', "", 'write name = "knowledge"'),
+        ('name = "both"\n', "", 'as in name = "knowledge"'),
         ('eval = "other"\n', "", 'write eval = "name"'),
         ('eval = "other"\n', 'eval = "othr"\n', "othr"),
         ('eval = "other"\n', 'eval = "other"\nconfidence = 0.9\n', "confidence is of the suite: write it there"),
