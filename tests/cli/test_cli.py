@@ -352,7 +352,7 @@ def test_texts_and_responses_that_do_not_meet(run, matrix):
     Path("t.jsonl").write_text('{"id": "other", "prompt": "?", "answer": "x"}\n')
     code, _, err = run("calibrate", matrix, "--items", "t.jsonl")
     assert code == 4
-    assert "none of its items, such as 'q0', has a text; the texts have ids such as 'other'" in err
+    assert "none of its items, such as 'q0', is among the items with texts, such as 'other'" in err
 
 
 def noise(path="noise.csv"):
