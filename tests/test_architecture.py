@@ -20,7 +20,7 @@ ENGINE = {"irt", "inference", "items", "claims", "cat", "ladder", "gates"}
 #: Packages that a room may import at the top of a module, besides the standard library.
 OUTSIDE = {
     **{room: {"numpy", "scipy"} for room in ENGINE},
-    "calibration": {"numpy", "scipy"},
+    "calibration": {"msgspec", "numpy", "scipy"},
     "banks": {"jmespath", "msgspec", "numpy", "regex"},
     "records": {"msgspec", "numpy"},
     "reports": {"msgspec"},

@@ -64,10 +64,10 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
     ("member", "message"),
     [
         ('"nowhere"', "model 'nowhere' is not known; expected an existing checkpoint folder"),
-        ('"judge-model"', "no weights"),
+        ('"judge-model"', "holds neither model.safetensors"),
         ('{{ model = "judge-model", options = {{ dtyp = "float32" }} }}', "has no option dtyp; expected "),
         ('"{url}#nobody"', "there is no model nobody"),
-        ('"{url}?api_key=TOPSECRET-1#elk"', "/v1' has a query"),
+        ('"{url}?api_key=TOPSECRET-1#elk"', "it has a query"),
     ],
 )
 def test_a_mistake_in_a_member_ends_the_run_before_it_begins(lab: Any, study: str, member: str, message: str) -> None:
@@ -137,8 +137,8 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
         ('model = "{url}#nobody"', "there is no model nobody"),
         ('model = "{url}#ant", options = {{ key_env = "NO_SUCH_KEY" }}', "key_env names the environment variable"),
         ('model = "http://127.0.0.1:9/v1#ant", options = {{ start_timeout = 0 }}', "gives no answers"),
-        ('model = "{url}?api_key=TOPSECRET-1#ant"', "/v1' has a query"),
-        ('model = "judge-model"', "no weights"),
+        ('model = "{url}?api_key=TOPSECRET-1#ant"', "it has a query"),
+        ('model = "judge-model"', "holds neither model.safetensors"),
         ('model = "nowhere?token=TOPSECRET-1"', "model 'nowhere' is not known"),
     ],
 )

@@ -137,7 +137,6 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (", bank='toy.jsonl'", "bank and task exclude each other"),
         (", levels=99", "the task 'addition' has levels 1 to "),
         (", queries=0", "queries is 0, expected a whole number of at least 1"),
         (", stop_at=1.0", "stop_at is 1.0, expected an accuracy in [0, 1)"),

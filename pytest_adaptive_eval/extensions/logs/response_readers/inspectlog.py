@@ -248,7 +248,7 @@ def _question(sample: Mapping[str, Any], path: Path) -> LoggedQuestion | None:
     """Return the question of a sample; None for one with tools or files."""
     if sample.get("sandbox") or sample.get("files"):
         return None
-    texts, images = _parts(sample.get("input"), sample.get("attachments") or {})
+    texts, images = _parts(sample.get("input"), _attachments(sample))
     target = sample.get("target")
     answers = [str(each).strip() for each in (target if isinstance(target, list) else [target or ""])]
     fields = {"question": texts, "choices": sample.get("choices"), "target": answers, "images": images}
@@ -258,7 +258,7 @@ def _question(sample: Mapping[str, Any], path: Path) -> LoggedQuestion | None:
 def _answer(sample: Mapping[str, Any]) -> Any:
     """Return the text of the model's last message; None where there is none."""
     for choice in inner(sample, "output", "choices") or ():
-        messages, _ = _parts([inner(choice, "message")], sample.get("attachments") or {})
+        messages, _ = _parts([inner(choice, "message")], _attachments(sample))
         return messages[0]["content"]
     return None
 
@@ -277,6 +277,12 @@ def _parts(asked: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
         role = message.get("role", "user") if isinstance(message, Mapping) else "user"
         messages.append({"role": role, "content": "\n".join(texts)})
     return messages, images
+
+
+def _attachments(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the texts and images that a sample's messages refer to."""
+    attached = sample.get("attachments")
+    return attached if isinstance(attached, Mapping) else {}
 
 
 def _resolved(value: Any, attached: Mapping[str, Any]) -> Any:

@@ -103,7 +103,8 @@ def _values(data: Mapping[str, Any]) -> dict[str, Any]:
     names = data.get("metrics")
     if not isinstance(names, list):
         names = [name for name, value in data.items() if type(value) in (int, float, bool)]
-    values = {name: data.get(name) for name in names if name not in _NO_METRICS}
+    named_metrics = [name for name in names if isinstance(name, str) and name not in _NO_METRICS]
+    values = {name: data.get(name) for name in named_metrics}
     return {name: value for name, value in values.items() if not isinstance(value, list | dict | str)}
 
 
@@ -153,7 +154,10 @@ def _subjects(results: Mapping[Path, Mapping[str, Any]], root: Path) -> dict[Pat
 
     Different folders can have the same name; their paths below `root` differ.
     """
-    models = {folder: inner([*files.values(), {}][0], "model_name") for folder, files in results.items()}
+    models = {}
+    for folder, files in results.items():
+        model = inner([*files.values(), {}][0], "model_name")
+        models[folder] = model if isinstance(model, str) else ""
     counts = Counter(models.values())
     paths = {folder: folder.relative_to(root).as_posix() for folder in results}
     names = {folder: root.resolve().name if path == "." else path for folder, path in paths.items()}
@@ -165,7 +169,8 @@ def _missing_tasks(files: Sequence[_File], results: Mapping[Path, Mapping[str, A
     logged = {(file.task, file.subject) for file in files}
     for folder, subject in {file.path.parent: file.subject for file in files}.items():
         for name, data in results[folder].items():
-            for task, counts in (inner(data, "n-samples") or {}).items():
+            planned_tasks = inner(data, "n-samples")
+            for task, counts in planned_tasks.items() if isinstance(planned_tasks, Mapping) else ():
                 if (task, subject) not in logged:
                     planned = inner(counts, "effective") or 1
                     yield Stated(subject, f"{folder / name}, task {task!r}", 0, planned, "no samples file")
