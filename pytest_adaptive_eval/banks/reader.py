@@ -283,7 +283,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
 
 
 class _Names(msgspec.Struct):
-    """Names and figures in bank.json; banks of early versions have no accuracies.
+    """Names and figures in bank.json; a bank need not have accuracies.
 
     Args:
         accuracies: Of the calibration subjects.

@@ -104,7 +104,7 @@ class Conformal:
         errors: Errors of the calibration subjects, by cross-fitting.
         below, above: Smallest and largest error of extrapolated subjects, see the module.
         weak, strong: Projected accuracies at and below which `below` counts, and at and above which `above` does.
-        projected: Projection of each subject in `errors`; empty in tables of earlier versions.
+        projected: Projection of each subject in `errors`; empty where it is unknown.
         sizes: Number of calibration subjects in the family of each; 1 each when omitted.
 
     Raises:
