@@ -29,8 +29,11 @@ GONE: Mapping[str, str] = {
     "backtest --policy item-total": "forms of papers are compared by benchmarks/compact_forms.py of the sources",
     "bank twin": "a copy of the bank with swapped images or texts can be written by a script",
     "doctor --ask": "name the model with --model, which asks a server for one token",
+    "gate --bank": "name the bank in the evaluation that replays the record",
+    "gate --from": "name the record, as in --adaptive-eval-model=replay:RECORD",
     "gate --rescore": "run pytest with --adaptive-eval-model=replay:RECORD on the evaluation whose gates judge",
     "gate --gates": "run pytest with --adaptive-eval-model=replay:LOG on the evaluation whose gates judge",
+    "import --check": "leave -o out: the command then shows the mapping, the items and the check, and writes nothing",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",
 }
