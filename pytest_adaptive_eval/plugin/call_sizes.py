@@ -22,12 +22,9 @@ class CallSizes:
 
     def __init__(self) -> None:
         self._latest: dict[int, float] = {}
-        #: Number of questions of each call, in order.
-        self.made: list[int] = []
 
     def note(self, size: int, seconds: float) -> None:
         """Note the seconds of a call."""
-        self.made.append(size)
         self._latest[size] = seconds
 
     def best(self, first: int, most: int) -> int:
@@ -51,6 +48,5 @@ class CallSizes:
         seconds = np.array(list(self._latest.values()))
         if len(sizes) == 1:
             return float(seconds[0]), 0.0
-        each = float(np.polyfit(sizes, seconds, 1)[0])
-        each = max(each, 0.0)
+        each = max(float(np.polyfit(sizes, seconds, 1)[0]), 0.0)
         return max(float((seconds - each * sizes).mean()), 0.0), each

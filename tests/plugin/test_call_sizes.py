@@ -41,9 +41,8 @@ def test_a_call_lasts_about_ten_seconds_at_most() -> None:
     assert sizes(of_8=9.0, of_16=10.0).best(1, 256) == 16
 
 
-def test_the_latest_time_of_a_size_counts_and_calls_are_kept_in_order() -> None:
+def test_the_latest_time_of_a_size_counts() -> None:
     found = sizes(of_8=5.0, of_16=5.0)
     found.note(8, 0.5)
     found.note(16, 0.5)
     assert found.best(8, 256) == 64
-    assert found.made == [8, 16, 8, 16]

@@ -178,7 +178,8 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
 def _common_label(items: Sequence[Item]) -> str:
     """Return the label, such as ``Answer:``, that all keys begin with; empty if they have none."""
     keys = {item.answer for item in items}
-    labels = {match[0] if (match := _LABEL.match(key)) else "" for key in keys}
+    matches = [_LABEL.match(key) for key in keys]
+    labels = {match[0] if match else "" for match in matches}
     return labels.pop() if len(keys) > 1 and len(labels) == 1 else ""
 
 

@@ -142,8 +142,8 @@ class Window:
     def shrink(self, begun: float, now: float) -> None:
         """Note a request that came too soon or was not answered in time; those of one window count once."""
         if begun > self._halved:
-            longest_gap = min(1.0, self._answer_seconds / self.LONGEST_GAP)  # a smaller window would be no slower
-            self._limit, self._before, self._pause = max(longest_gap, self._limit / 2.0), None, self.PAUSE
+            slowest = min(1.0, self._answer_seconds / self.LONGEST_GAP)  # a smaller window would be no slower
+            self._limit, self._before, self._pause = max(slowest, self._limit / 2.0), None, self.PAUSE
             self._halved = now
             self._restart(now)
 
