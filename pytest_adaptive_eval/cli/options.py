@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.cli.settings import FitTable, ReadingTable, given_settings, settings_of
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.mappings import ResponseMapping
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.choice import ModelChoice
@@ -79,17 +78,7 @@ def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | No
 
     screen.progress(f"reading {path}")
     settings = settings_of(options, ReadingTable)
-    return read_responses(
-        path,
-        format=settings.format,
-        orientation=settings.orientation,
-        metric=settings.metric,
-        filter=settings.filter,
-        families=settings.families,
-        mapping=ResponseMapping(**settings.given) if settings.given else None,
-        items=items,
-        note=screen.note,
-    )
+    return read_responses(path, families=settings.families, items=items, note=screen.note, **settings.arguments)
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:

@@ -33,6 +33,13 @@ class ReadingTable(ResponseMapping, frozen=True):
     filter: Annotated[str | None, described("answer filter, data set or bank, where the logs have several")] = None
     families: Annotated[str | None, described("CSV with the family or training run of each subject")] = None
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `banks.responses.read_responses` that say how a source is read."""
+        mapping = ResponseMapping(**self.given) if self.given else None
+        named = {name: getattr(self, name) for name in ("format", "orientation", "metric", "filter")}
+        return {**named, "mapping": mapping}
+
 
 class FitTable(ReadingTable, frozen=True):
     """Settings of calibration, in addition to the settings of reading."""

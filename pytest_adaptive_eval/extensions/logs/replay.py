@@ -16,7 +16,6 @@ from pytest_adaptive_eval.cli.settings import ReadingTable
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.responses import Responses, Stated
-from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.records.run_files import read_run
@@ -125,16 +124,7 @@ def read_subject(
             f"{path} is of runs, which asked what their evaluation says: run that again with "
             "pytest --adaptive-eval --adaptive-eval-model=replay:RECORD.json"
         )
-    responses = read_responses(
-        path,
-        format=table.format,
-        orientation=table.orientation,
-        metric=table.metric,
-        filter=table.filter,
-        mapping=ResponseMapping(**table.given) if table.given else None,
-        texts=texts,
-        note=note,
-    )
+    responses = read_responses(path, texts=texts, note=note, **table.arguments)
     if table.ids:
         responses, left_out = rename_items(responses, table.ids)
         if left_out:
