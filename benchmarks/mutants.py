@@ -59,7 +59,7 @@ MODULES = [
     ),
     *("inference/noise.py", "claims/paired.py", "cat/selection.py", "cat/session.py", "cat/stopping.py"),
     *(f"plugin/{name}.py" for name in ("asking", "collection", "finish", "gates", "question", "recording", "run")),
-    "plugin/run_recorder.py",
+    "plugin/report/run_recorder.py",
     *(
         "records/baseline.py",
         "calibration/quality.py",

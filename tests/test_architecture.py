@@ -63,6 +63,20 @@ def test_rooms_import_only_from_floors_below() -> None:
     assert [str(arrow) for arrow in upward(ARROWS)] == []
 
 
+def test_rooms_of_the_plugin_import_only_from_those_below() -> None:
+    order = ("shared", "ask", "report", "collect", "top")
+    top = {"plugin/activation", "plugin/entry"}
+
+    def place(module: str) -> int:
+        _, room, *inside = module.split("/")
+        if module in top:
+            return order.index("top")
+        return order.index(room) if inside and room in order else order.index("shared")
+
+    own = [arrow for arrow in ARROWS if room_of(arrow.source) == room_of(arrow.target) == "plugin"]
+    assert [str(arrow) for arrow in own if place(arrow.target) > place(arrow.source)] == []
+
+
 def test_no_files_import_each_other_in_a_circle() -> None:
     assert [[str(arrow) for arrow in circle] for circle in circles(ARROWS)] == []
 

@@ -133,7 +133,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     check_arguments(early_config)
     options = early_config.known_args_namespace
     if options.adaptive_eval and not (options.collectonly or options.help):
-        from pytest_adaptive_eval.plugin.outputs import clear_outputs
+        from pytest_adaptive_eval.plugin.report.outputs import clear_outputs
 
         report_paths = {name: getattr(options, f"adaptive_eval_{name}") for name in REPORTS}
         clear_outputs({name: early_config.invocation_params.dir / path for name, path in report_paths.items() if path})

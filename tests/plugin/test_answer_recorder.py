@@ -15,8 +15,8 @@ from pytest_adaptive_eval.items.item import Response, Status
 from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
 from pytest_adaptive_eval.models.base import Completion, RequestLog, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap
-from pytest_adaptive_eval.plugin.answer_recorder import AnswerRecorder
-from pytest_adaptive_eval.plugin.question import AskedItem
+from pytest_adaptive_eval.plugin.ask.answer_recorder import AnswerRecorder
+from pytest_adaptive_eval.plugin.ask.question import AskedItem
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_record import Administration
 

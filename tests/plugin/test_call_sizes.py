@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_adaptive_eval.plugin.call_sizes import CallSizes
+from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
 
 
 def sizes(**seconds: float) -> CallSizes:

@@ -402,7 +402,7 @@ def test_system_exit_in_a_model_is_an_error(project: Any) -> None:
 def test_an_error_in_the_plugin(project: Any) -> None:
     project.toy(
         more="""
-        from pytest_adaptive_eval.plugin.asking import AskingLoop
+        from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
         AskingLoop._take = lambda self, test: 1 / 0
         """
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import Item
-from pytest_adaptive_eval.plugin.question import AskedItem
+from pytest_adaptive_eval.plugin.ask.question import AskedItem
 
 QUESTION = """
 import pytest

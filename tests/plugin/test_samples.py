@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.extensions.exports.rows import responses_jsonl
-from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.run_files import read_run
 
 #: Right in some share of its answers to each question, by the count of its calls.

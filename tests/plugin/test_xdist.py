@@ -124,7 +124,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "a worker that ends with status 0": {"fault": "if n == 3: os._exit(0)"},
     "an error in the plugin": {
         "more": """
-        from pytest_adaptive_eval.plugin.asking import AskingLoop
+        from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
         AskingLoop._take = lambda self, test: 1 / 0
         """
     },

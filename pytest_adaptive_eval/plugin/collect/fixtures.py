@@ -12,8 +12,8 @@ import pytest
 from pytest_adaptive_eval import evaluation as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
+from pytest_adaptive_eval.plugin.report.verdicts import VERDICTS
 from pytest_adaptive_eval.plugin.state import STATE, Once
-from pytest_adaptive_eval.plugin.verdicts import VERDICTS
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import EvaluationNode

@@ -22,10 +22,10 @@ from typing import Any
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
-from pytest_adaptive_eval.plugin.asking import AskingLoop
-from pytest_adaptive_eval.plugin.call_sizes import CallSizes
+from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
+from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
+from pytest_adaptive_eval.plugin.ask.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
 

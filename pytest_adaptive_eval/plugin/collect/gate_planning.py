@@ -12,10 +12,10 @@ from pytest_adaptive_eval.evaluation import read_gate, read_suite
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.suite import Suite
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.plugin.collect.tomlfile import TomlGate
 from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
 from pytest_adaptive_eval.plugin.state import Declared, EvaluationNode, RunState, resolve
-from pytest_adaptive_eval.plugin.tomlfile import TomlGate
 from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline
 from pytest_adaptive_eval.typed_tables import located, refuse_keys
 

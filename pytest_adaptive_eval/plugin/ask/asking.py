@@ -21,12 +21,12 @@ from pytest_adaptive_eval.items.item import Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.reuse import Completions, identity_key
-from pytest_adaptive_eval.plugin.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
+from pytest_adaptive_eval.plugin.ask.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
+from pytest_adaptive_eval.plugin.ask.probe import TestProbes
+from pytest_adaptive_eval.plugin.ask.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.probe import TestProbes
 from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.state import GeneratorStates, Once, TestFinding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.parts import plain

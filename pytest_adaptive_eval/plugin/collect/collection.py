@@ -21,13 +21,7 @@ from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
-from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
-from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
-from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
-from pytest_adaptive_eval.plugin.node import EvaluationTest
-from pytest_adaptive_eval.plugin.notices import told_lines
-from pytest_adaptive_eval.plugin.question import (
+from pytest_adaptive_eval.plugin.ask.question import (
     PLACEHOLDER,
     AskedItem,
     QuestionTest,
@@ -35,7 +29,14 @@ from pytest_adaptive_eval.plugin.question import (
     crash_line,
     is_placeholder,
 )
-from pytest_adaptive_eval.plugin.refusals import check_collected, near_names, required_gates, shard_of
+from pytest_adaptive_eval.plugin.collect.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
+from pytest_adaptive_eval.plugin.collect.gate_planning import count_fail_claims, plan_gate
+from pytest_adaptive_eval.plugin.collect.node import EvaluationTest
+from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
+from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
+from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
+from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
+from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.state import (
     EvaluationNode,
     OwnModel,
@@ -45,7 +46,6 @@ from pytest_adaptive_eval.plugin.state import (
     name_apart,
     sets_up_only,
 )
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative

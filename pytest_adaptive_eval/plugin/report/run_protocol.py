@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.plugin.ask.question import QuestionTest
 from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.progress import shows_live
-from pytest_adaptive_eval.plugin.question import QuestionTest
+from pytest_adaptive_eval.plugin.report.verdicts import VerdictLog
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
-from pytest_adaptive_eval.plugin.verdicts import VerdictLog
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
 
 

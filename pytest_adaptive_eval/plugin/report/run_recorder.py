@@ -15,8 +15,8 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
-from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.progress import shows_live
+from pytest_adaptive_eval.plugin.report.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.run_record import REQUIRED, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.registry import service

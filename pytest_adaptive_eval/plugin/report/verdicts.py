@@ -13,9 +13,9 @@ from pytest_adaptive_eval.evaluation import gate_keys
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.plugin.ask.question import crash_line
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
-from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
 from pytest_adaptive_eval.records.parts import VerdictRecord
 from pytest_adaptive_eval.records.run_record import GateRecord, suite_gates

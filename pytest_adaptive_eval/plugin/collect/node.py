@@ -19,11 +19,11 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.evaluation import Evaluation, Plan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import Result
-from pytest_adaptive_eval.plugin.answer_recorder import SHARED_NOTE
-from pytest_adaptive_eval.plugin.asking import AskingLoop
-from pytest_adaptive_eval.plugin.finish import finish
+from pytest_adaptive_eval.plugin.ask.answer_recorder import SHARED_NOTE
+from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.progress import live_row
+from pytest_adaptive_eval.plugin.report.finish import finish
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, SubjectRecord, converted, plain
 from pytest_adaptive_eval.records.run_record import EvaluationRecord

@@ -30,7 +30,7 @@ from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.reuse import AnswerStore, Completions
-    from pytest_adaptive_eval.plugin.question import Draw, QuestionTest
+    from pytest_adaptive_eval.plugin.ask.question import Draw, QuestionTest
     from pytest_adaptive_eval.plugin.state import GeneratorStates
 
 FEWEST, SHARE = 20, 0.95  #: Answers from which on a constant one is named, and its share of them.

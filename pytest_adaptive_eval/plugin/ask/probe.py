@@ -20,7 +20,7 @@ from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
-from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, QuestionTest, find_model_fixture
+from pytest_adaptive_eval.plugin.ask.question import NOT_ASKED, AskedItem, QuestionTest, find_model_fixture
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner, drawn_so_far
 
 _WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters show where any part of it comes from.

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
-from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
