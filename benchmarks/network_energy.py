@@ -35,7 +35,7 @@ from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.models.reuse import Completions, InMemory
+from pytest_adaptive_eval.models.store import CompletionStore
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"
 ADDITION, OPERATIONS = (
@@ -118,18 +118,18 @@ def loads() -> None:
         {**UNSCRAMBLE, "levels": 3, "panel": ["text-mid"], "cycles": 1},
     ]
     data = {"topology": "hybrid", "queries": 4, "retries": 0, "supervisor": "interviewer", "node": nodes}
-    kept = InMemory()
+    kept = CompletionStore()
     for capacity in (None, 2, 1):
         begun = time.perf_counter()
         result = hold_network(
-            read_network(data, "text-late"), pool(capacity), replies=Completions(kept if capacity is None else None)
+            read_network(data, "text-late"), pool(capacity), replies=kept if capacity is None else None
         )
         print(
             f"room for {capacity or 'all'}: {sum(result.loads.values())} loads {dict(result.loads)}, "
             f"{time.perf_counter() - begun:.1f} s, energy {told(result)}",
             flush=True,
         )
-    again = hold_network(read_network(data, "text-late"), pool(1), replies=Completions(kept))
+    again = hold_network(read_network(data, "text-late"), pool(1), replies=kept)
     print(f"all known: {again.recalled} of {len(kept)} calls recalled, loads {dict(again.loads)} to see who they are")
 
 

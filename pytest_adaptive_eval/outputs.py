@@ -22,6 +22,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder that version control ignores; leave an existing one as it is."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return
+    (folder / ".gitignore").write_text("*\n", encoding="ascii")
+
+
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` in one step at the end of the block, and is removed if the block raises.

@@ -27,12 +27,12 @@ from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.extensions.studies.network.labels import read_labels
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.checkpoint.folder import preflight, preflight_open_clip
 from pytest_adaptive_eval.models.replay import ReplayModel
-from pytest_adaptive_eval.models.reuse import Completions
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.history import History
-from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_files import read_run, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
@@ -240,14 +240,16 @@ def _history(folder: Path) -> list[str]:
 
 
 def _journal(folder: Path) -> None:
-    (folder / "journal").mkdir()
-    with Journal(folder / "journal" / "a.jsonl") as journal:
-        journal.append("key", {"decision": "q-1"})
+    with CompletionStore(folder / "journal" / "a.sqlite") as store:
+        for number in range(9):
+            store.store(f"key {number}", Completion("answer " * 100), "q-1")
 
 
-def _kept(folder: Path) -> None:
-    with Journal(folder / "journal" / "a.jsonl") as journal:
-        Completions(journal).find("key")
+def _stored(folder: Path) -> None:
+    with CompletionStore(folder / "journal" / "a.sqlite") as store:
+        for number in range(9):
+            completion = store.lookup(f"key {number}")
+            assert completion in (None, Completion("answer " * 100)), "another answer"
 
 
 def _responses(name: str) -> Callable[[Path], object]:
@@ -400,8 +402,7 @@ READERS = {
     "history": Reader("runs/20310507T000000000Z-00000002.json", _runs, _history),
     "history index": Reader("index/history.sqlite", _runs, _history, optional=True),
     "history archive": Reader("runs.zip", _archive, lambda f: _history(f / "runs.zip")),
-    "journal": Reader("journal/a.jsonl", _journal, lambda f: Journal(f / "journal" / "a.jsonl").close()),
-    "reply cache": Reader("journal/a.jsonl", _journal, _kept),
+    "journal": Reader("journal/a.sqlite", _journal, _stored),
     "toml": Reader("a.eval.toml", _write("a.eval.toml", _TOML), lambda f: read_toml(f / "a.eval.toml")),
     "labels": Reader(
         "l.jsonl",

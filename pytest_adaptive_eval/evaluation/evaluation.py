@@ -432,7 +432,7 @@ class _Assembly(NamedTuple):
             bank,
             self._folders,
             cache=self.settings.folder / "cache",
-            decisions=self.settings.folder / "decisions" / f"{name}.jsonl",
+            decisions=self.settings.folder / "decisions" / f"{name}.sqlite",
             fresh=self.settings.fresh,
             seed=seed,
         )

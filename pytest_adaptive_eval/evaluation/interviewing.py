@@ -16,8 +16,8 @@ from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interviewer.first import responses_to
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.reuse import Completions, RecordedModel
-from pytest_adaptive_eval.records.journal import Journal
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import located
 
@@ -66,7 +66,9 @@ def interviewed(
         if (path := find_input(Path(table.responses).expanduser(), folders)) is None:
             raise ConfigError(f"{source}: expected an existing file of responses to the bank's items")
         responses = responses_to(bank, read_responses(path), source)
-    interviewer = _InterviewingModel(table, spec, cache, partial(Journal, decisions, fresh=fresh)) if spec else None
+    interviewer = (
+        _InterviewingModel(table, spec, cache, partial(CompletionStore, decisions, fresh=fresh)) if spec else None
+    )
     with located("interview"):
         selector = AutoJudger(
             _Embedder(encoder, table.part, cache, responses),
@@ -138,13 +140,15 @@ class _InterviewingModel:
     """A model as interviewer, loaded at its first task.
 
     Args:
-        open_journal: Opens the file of its replies.
+        open_store: Opens the file of its replies.
     """
 
-    def __init__(self, table: InterviewTable, spec: str, cache: Path, open_journal: Callable[[], Journal]) -> None:
-        self._table, self._spec, self._cache, self._open_journal = table, spec, cache, open_journal
+    def __init__(
+        self, table: InterviewTable, spec: str, cache: Path, open_store: Callable[[], CompletionStore]
+    ) -> None:
+        self._table, self._spec, self._cache, self._open_store = table, spec, cache, open_store
         self._loaded: AgentInterviewer | None = None
-        self._journal: Journal | None = None
+        self._store: CompletionStore | None = None
         self._name = ""
 
     @property
@@ -170,9 +174,9 @@ class _InterviewingModel:
     def close(self) -> None:
         if self._loaded is not None:
             self._loaded.close()
-        if self._journal is not None:
-            self._journal.close()
-        self._loaded = self._journal = None
+        if self._store is not None:
+            self._store.close()
+        self._loaded = self._store = None
 
     def _open(self) -> AgentInterviewer:
         if self._loaded is None:
@@ -182,9 +186,9 @@ class _InterviewingModel:
             self._name = self._spec  # in the record if the model cannot be loaded
             kind, spec = resolve(self._spec, chats=True)
             model = kind.load(spec, table.options, self._cache, chats=True)
-            self._journal = self._open_journal()
+            self._store = self._open_store()
             self._loaded = AgentInterviewer(
-                RecordedModel(model, Completions(self._journal)),
+                RecordedModel(model, self._store),
                 mode=table.mode or ("rate" if model.rates else "reply"),
                 memory=table.memory,
                 difficulty=table.difficulty,

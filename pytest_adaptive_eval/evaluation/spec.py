@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.reuse import CompletionStore
+    from pytest_adaptive_eval.models.store import CompletionStore
     from pytest_adaptive_eval.reports.sections import Section
     from pytest_adaptive_eval.tasks import TaskFamily
 

@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
@@ -180,16 +180,6 @@ class Preference:
     reused: bool = field(default=False, compare=False)
 
 
-class AnswerSource(Protocol):
-    """Answers of a subject that are known without asking it: of its interview's journal, or of other runs."""
-
-    def find(self, item: Item) -> Completion | None:
-        """Return the answer to an item, or None."""
-
-    def keep(self, item: Item, completion: Completion) -> None:
-        """Store the answer to an item, if a later run may use it."""
-
-
 class RequestLog:
     """Requests that the body of one test makes, of whichever subject.
 
@@ -198,7 +188,7 @@ class RequestLog:
 
     Args:
         made_up: Answer to every request in place of asking; None where subjects are asked.
-        sources: Returns the kept answers of a subject, which take the place of asking; None where it has none.
+        complete: Returns the completion of an item by a subject; by default `Model.complete_anew`.
 
     Attributes:
         repeated: Name of a sampling subject that got the same request twice; empty if none did.
@@ -210,11 +200,9 @@ class RequestLog:
     #: Most requests that are answered with a made-up text: a test may repeat a request until an answer suits it.
     MOST_MADE_UP = 20
 
-    def __init__(
-        self, made_up: str | None = None, sources: Callable[[Model], AnswerSource | None] = lambda _: None
-    ) -> None:
+    def __init__(self, made_up: str | None = None, complete: Callable[[Model, Item], Completion] | None = None) -> None:
         self.made_up, self.count, self.repeated = made_up, 0, ""
-        self._sources = sources
+        self._complete = Model.complete_anew if complete is None else complete
         self.taken: list[tuple[Model, Completion]] = []
         self._requested: list[tuple[Any, ...]] = []
         self._completions: dict[tuple[Any, ...], Completion] = {}
@@ -268,7 +256,7 @@ class RequestLog:
             return Completion(made_up)
         key = (id(subject), item.likelihood is not None, *content)
         if (known := self._completions.get(key)) is None:
-            known = self._completions[key] = subject.complete_anew(item, self._sources(subject))
+            known = self._completions[key] = self._complete(subject, item)
         elif subject.identity.samples:
             self.repeated = subject.identity.name
             raise ConfigError(repeated_request(self.repeated))
@@ -304,13 +292,9 @@ class Model(abc.ABC):
         shared_batch: Number of questions that one call answers at once, whatever interviews they are of; 0 where the
             interviews of a run share no calls. Completions of a subject that shares calls have their cost.
         waits_apart: Whether `begin` returns before the answers are there, and several threads may `ask` at once.
-        known: Answers of other runs, which take the place of asking; None where every item is asked.
-        reused: Number of answers of other runs that `generate` and `score` have returned.
     """
 
     cap: Cap | None = None
-    known: AnswerSource | None = None
-    reused = 0
     sample = 0
     varies = True
     rates_texts = False
@@ -408,7 +392,7 @@ class Model(abc.ABC):
     ) -> Callable[[], object]:
         """Have items answered, each with the index of its draw.
 
-        Texts have the stored length. A known answer of another run is not asked for, and other runs will know the rest.
+        Texts have the stored length.
 
         Args:
             arrived: Called with the index and the completion of each: now, perhaps from another thread, or later by
@@ -417,16 +401,14 @@ class Model(abc.ABC):
         Returns:
             A function that breaks off what has not arrived.
         """
-        items, known = [_drawn(item, sample) for item, sample in draws], self.known
+        items = [_drawn(item, sample) for item, sample in draws]
         apart, together = list[int](), list[int]()
 
         def settle(index: int, completion: Completion) -> None:
-            arrived(index, self._keep(items[index], completion))
+            arrived(index, _cut(completion))
 
         for index, item in enumerate(items):
-            if known is not None and (completion := known.find(item)) is not None:
-                arrived(index, completion)
-            elif self.waits_apart and not item.turns and item.likelihood is None:
+            if self.waits_apart and not item.turns and item.likelihood is None:
                 apart.append(index)
             else:
                 together.append(index)
@@ -436,13 +418,6 @@ class Model(abc.ABC):
         if together:
             self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
         return cancel
-
-    def _keep(self, item: Item, completion: Completion) -> Completion:
-        """Return the completion with a text of the stored length, which other runs will know."""
-        completion = _cut(completion)
-        if self.known is not None:
-            self.known.keep(item, completion)
-        return completion
 
     def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
         """Begin to answer items, for which `take_arrived` calls `arrived`; return a function that breaks off."""
@@ -521,19 +496,11 @@ class Model(abc.ABC):
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
 
-    def complete_anew(self, item: Item, kept: AnswerSource | None = None) -> Completion:
-        """Return the prefetched completion of an item, or the kept one, or ask for one, which is kept."""
-        completion = self._take(item) or (None if kept is None else kept.find(item))
-        if completion is None:
-            completion = None if self.known is None else self.known.find(item)
-            if completion is None:
-                completion = self._keep(item, self._answer_turns([item], lambda _index, _completion: None)[0])
-            if kept is not None:
-                kept.keep(item, completion)
-        self.reused += completion.reused
-        return completion
+    def complete_anew(self, item: Item) -> Completion:
+        """Return the prefetched completion of an item, or ask for one."""
+        return self.pop_completion(item) or _cut(self._answer_turns([item], lambda _index, _completion: None)[0])
 
-    def _take(self, item: Item) -> Completion | None:
+    def pop_completion(self, item: Item) -> Completion | None:
         """Remove and return the prefetched answer; for a bare prompt only if all items with this prompt agree."""
         key = _key(item)
         waiting = self._ready.get(key, {})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Presentation
-from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, Usage
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity
+from pytest_adaptive_eval.models.wrapped import WrappedModel
 
 
-class InstructedModel(Model):
+class InstructedModel(WrappedModel):
     """A model under a system message, which belongs to its identity.
 
     Args:
@@ -19,47 +20,27 @@ class InstructedModel(Model):
     """
 
     def __init__(self, model: Model, system: str) -> None:
-        super().__init__(replace(model.identity, decoding={**model.identity.decoding, "system": system}))
-        self.cap, self.waits_apart = model.cap, model.waits_apart
-        self._model, self._system = model, system
+        super().__init__(model)
+        self._system = system
 
     @property
-    def usage(self) -> Usage:
-        """Cost of all answers so far."""
-        return self._model.usage
+    def identity(self) -> SubjectIdentity:  # type: ignore[override]
+        """Identity of the model, with the system message among its decoding settings."""
+        identity = self._model.identity
+        return replace(identity, decoding={**identity.decoding, "system": self._system})
 
-    @property
-    def rates(self) -> bool:
-        """Whether `prefer` works."""
-        return self._model.rates
-
-    def prepare_chats(self) -> None:
-        """Raise ConfigError or CheckpointError if the model holds no chats."""
-        self._model.prepare_chats()
-
-    def ask(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        schema: Mapping[str, Any] | None = None,
-        draw: int = 0,
-    ) -> Completion:
+    def ask(self, messages: Sequence[Message], **settings: Any) -> Completion:
         """Return the reply to a chat, see the base class."""
-        return self._model.ask(self._instructed(messages), max_tokens=max_tokens, schema=schema, draw=draw)
+        return super().ask(self._instructed(messages), **settings)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return log-likelihoods of a label, see the base class."""
-        return self._model.prefer(self._instructed(messages), candidates, label)
+        return super().prefer(self._instructed(messages), candidates, label)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
         presentation = Presentation(system=self._system)
-        return self._model.answer([presentation.present(item) for item in items])
-
-    def close(self) -> None:
-        """Close the model."""
-        self._model.close()
+        return super().answer([presentation.present(item) for item in items])
 
     def _instructed(self, messages: Sequence[Message]) -> list[Message]:
         return [Message("system", self._system), *messages]

@@ -21,7 +21,9 @@ from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status, later_turns
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
-from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, request_key
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.request_keys import request_key
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.text import number
 
 #: Number of last characters of a rating that are read.
@@ -193,7 +195,7 @@ class Judge:
     rubric: str = RUBRIC
     max_tokens: int | None = None
     model: tuple[str, Mapping[str, Any]] | None = None
-    store: CompletionStore = field(default_factory=Completions, repr=False)
+    store: CompletionStore = field(default_factory=CompletionStore, repr=False)
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
     _model: Model | None = None

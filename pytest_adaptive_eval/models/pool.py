@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import NamedTuple
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.base import (
-    Completion,
-    Message,
-    Model,
-    Preference,
-    SubjectIdentity,
-    Usage,
-)
+from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap
+from pytest_adaptive_eval.models.wrapped import WrappedModel
+
+
+class ModelFacts(NamedTuple):
+    """What stays known of a model of a pool that is not in memory, see `Model`."""
+
+    identity: SubjectIdentity
+    cap: Cap | None
+    no_reuse: str
 
 
 class ModelPool:
@@ -53,8 +54,7 @@ class ModelPool:
         self.loads: Counter[str] = Counter()
         self._loaders = dict(loaders)
         self._loaded: OrderedDict[str, Model] = OrderedDict()  # the most recently used one last
-        self._identities: dict[str, SubjectIdentity] = {}
-        self._caps: dict[str, Cap | None] = {}
+        self._facts: dict[str, ModelFacts] = {}
         self._closed_usage: dict[str, Usage] = {}  # by closed models
         self._memory_lock, self._remote_lock = threading.RLock(), threading.RLock()
 
@@ -70,17 +70,12 @@ class ModelPool:
             ready = self.remote | set(self._loaded)
         return sorted(order, key=lambda name: name not in ready)
 
-    def identity(self, name: str) -> SubjectIdentity:
-        """Return the identity of a model, which is loaded for this only the first time."""
-        if name not in self._identities:
+    def facts(self, name: str) -> ModelFacts:
+        """Return what is known of a model, which is loaded for this only the first time."""
+        if name not in self._facts:
             with self.using(name):
                 pass
-        return self._identities[name]
-
-    def cap(self, name: str) -> Cap | None:
-        """Return the cap on the answers of a model; None where nothing caps them."""
-        self.identity(name)
-        return self._caps[name]
+        return self._facts[name]
 
     def usage(self, name: str) -> Usage:
         """Return the cost of a model's answers so far."""
@@ -118,8 +113,7 @@ class ModelPool:
     def _load(self, name: str) -> Model:
         self.loads[name] += 1
         model = self._loaders[name]()
-        self._identities[name] = model.identity
-        self._caps[name] = model.cap
+        self._facts[name] = ModelFacts(model.identity, model.cap, model.no_reuse)
         with self._remote_lock:
             self._loaded[name] = model
         return model
@@ -131,58 +125,35 @@ class ModelPool:
         model.close()
 
 
-class _PooledModel(Model):
+class _PooledModel(WrappedModel):
     """A model of a pool."""
 
     def __init__(self, pool: ModelPool, name: str) -> None:
         self._ready = {}
         self._pool, self._name = pool, name
-        self.waits_apart = name in pool.remote
+
+    def _using(self) -> AbstractContextManager[Model]:
+        return self._pool.using(self._name)
 
     @property
-    def identity(self) -> SubjectIdentity:  # type: ignore[override]  # not known before it is loaded
-        return self._pool.identity(self._name)
+    def identity(self) -> SubjectIdentity:  # type: ignore[override]
+        return self._pool.facts(self._name).identity
 
     @property
-    def cap(self) -> Cap | None:  # type: ignore[override]  # likewise
-        return self._pool.cap(self._name)
+    def cap(self) -> Cap | None:  # type: ignore[override]
+        return self._pool.facts(self._name).cap
+
+    @property
+    def no_reuse(self) -> str:
+        return self._pool.facts(self._name).no_reuse
+
+    @property
+    def waits_apart(self) -> bool:  # type: ignore[override]
+        return self._name in self._pool.remote
 
     @property
     def usage(self) -> Usage:
         return self._pool.usage(self._name)
-
-    @property
-    def no_reuse(self) -> str:
-        with self._pool.using(self._name) as model:
-            return model.no_reuse
-
-    @property
-    def rates(self) -> bool:
-        with self._pool.using(self._name) as model:
-            return model.rates
-
-    def prepare_chats(self) -> None:
-        with self._pool.using(self._name) as model:
-            model.prepare_chats()
-
-    def ask(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        schema: Mapping[str, Any] | None = None,
-        draw: int = 0,
-    ) -> Completion:
-        with self._pool.using(self._name) as model:
-            return model.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
-
-    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        with self._pool.using(self._name) as model:
-            return model.prefer(messages, candidates, label)
-
-    def answer(self, items: Sequence[Item]) -> list[Completion]:
-        with self._pool.using(self._name) as model:
-            return model.answer(items)
 
     def close(self) -> None:
         """Do nothing; the pool decides which models stay in memory."""

@@ -135,9 +135,9 @@ def activate(config: pytest.Config) -> None:
         check_outputs(config, settings)
         answers = None
         if settings.reuse is not None and not config.option.collectonly:
-            from pytest_adaptive_eval.models.reuse import AnswerStore
+            from pytest_adaptive_eval.models.store import CompletionStore
 
-            answers = AnswerStore(settings.reuse)
+            answers = CompletionStore(settings.reuse, exclusive=False)
             config.add_cleanup(answers.close)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None

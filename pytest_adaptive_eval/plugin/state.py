@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.gates.suite import Suite
-    from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
-    from pytest_adaptive_eval.models.reuse import AnswerStore
+    from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.models.base import Completion, Model
+    from pytest_adaptive_eval.models.store import CompletionStore
     from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
@@ -278,12 +279,16 @@ class RunState:
     suites: dict[pytest.Item, Suite] = field(default_factory=dict)
     family: int = 0
     pipeline: Any = None
-    answers: AnswerStore | None = None
+    answers: CompletionStore | None = None
 
     @property
     def folder(self) -> Path:
         """The run folder."""
         return self.settings.folder
+
+    def journal_path(self, key: str) -> Path:
+        """Return the file of the answers of an evaluation, from the hash of all that makes it the same evaluation."""
+        return self.folder / "journal" / f"{key[:24]}.sqlite"
 
     @property
     def worker(self) -> bool:
@@ -446,8 +451,8 @@ class QuestionOwner(Protocol):
     def begin(self, test: Any) -> None:
         """Have a question answered before its test runs, if the test asks its item as it is."""
 
-    def answers_of(self, subject: Model) -> AnswerSource | None:
-        """Return the answers of a subject that the interview keeps; None where it keeps none."""
+    def complete(self, subject: Model, item: Item) -> Completion:
+        """Return the completion of a request that the test of the current question makes."""
 
     def check_passed(self, test: Any) -> None:
         """End the interview if the test of a question that passed accepts answers to other questions."""

@@ -1,1 +1,1 @@
-"""Records of runs: the journal, the history, baselines, and comparisons over runs."""
+"""Records of runs, their folder and history, baselines, and comparisons over runs."""

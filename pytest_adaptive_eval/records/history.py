@@ -21,8 +21,8 @@ from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.outputs import make_private
 from pytest_adaptive_eval.records.drift import Series, SeriesPoint
-from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
 from pytest_adaptive_eval.records.run_files import parse_run, read_run

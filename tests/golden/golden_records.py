@@ -1,17 +1,15 @@
-"""Records of schema 1, a bank folder and journals: how they are made, and what is read from the stored ones."""
+"""Records of schema 1, a bank folder and killed runs: how they are made, and what is read from them."""
 
 from __future__ import annotations
 
 import csv
 import errno
 import json
-import re
 import shutil
 import signal
 import subprocess
 import threading
 import time
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -22,7 +20,7 @@ import golden_project
 import golden_streams
 from golden_project import STORED, items, records, run, write
 
-RECORDS, JOURNALS = STORED / "records", STORED / "journals"
+RECORDS = STORED / "records"
 #: Of the server: a part of the keys of replies, so that it must be the same wherever a journal is resumed.
 ADDRESS = ("127.73.11.5", 48123)
 #: Seconds to wait for the address, which another run of these tests may hold.
@@ -275,44 +273,12 @@ def told(folder: Path) -> dict[str, Any]:
     return found
 
 
-# Journals
+# Killed runs
 
 #: Questions that are asked before the run of evaluations is killed, and how the request begins that kills a study.
 KILLED_AT = 16 + 12 + 10 + 6
 KILLED_REPLY = {"network.eval.toml": "How many", "peers.eval.toml": "You are an"}
 MODEL = ["--adaptive-eval", "--adaptive-eval-model=table:85"]
-
-
-def _journaled(folder: Path) -> Path:
-    return project(folder, {"a.eval.toml": TOY, "test_m.py": PYTHON, "z.eval.toml": CLIMB})
-
-
-def make_journals(folder: Path) -> dict[str, Any]:
-    """Write the stored journals again, of runs that were killed."""
-    shutil.rmtree(JOURNALS, ignore_errors=True)
-    killed = _journaled(folder / "evaluations")
-    _kill(killed, MODEL, GOLDEN_STOP=f"{KILLED_AT}:kill")
-    shutil.copytree(killed / ".adaptive-eval" / "journal", JOURNALS / "evaluations")
-    for name, replies in KILLED_REPLY.items():
-        with server(kill_at=replies) as running:
-            one = project(folder / name, {name: golden_streams.study_files(running.url)[name]})
-            _kill(one, ["--adaptive-eval"])
-        shutil.copytree(one / ".adaptive-eval" / "journal", JOURNALS / name.partition(".")[0])
-    for path in JOURNALS.rglob(".gitignore"):
-        path.unlink()
-    for path in JOURNALS.rglob("*.jsonl"):
-        lines = [_timeless(line) for line in path.read_text().splitlines()]
-        if path.parent.name != "evaluations":  # replies that came at the same time stand in any order
-            lines.sort(key=lambda line: line.partition(" ")[2])
-        path.write_text("".join(f"{line}\n" for line in lines))
-    return resumed(folder / "resumed")
-
-
-def _timeless(line: str) -> str:
-    """Return a line of a journal, ``crc32 json``, with times and a seed that are the same whenever it is made."""
-    payload = re.sub(r'(seconds\\*": ?)[0-9.e-]+', r"\g<1>0.25", line[9:])
-    payload = re.sub(r'"seed":"[0-9]+"', '"seed":"7"', payload)
-    return f"{zlib.crc32(payload.encode('ascii')):08x} {payload}"
 
 
 def _kill(folder: Path, arguments: Sequence[str], **more: str) -> None:
@@ -332,39 +298,41 @@ def _kill(folder: Path, arguments: Sequence[str], **more: str) -> None:
         raise AssertionError(f"the run was to be killed, and ended with {process.returncode}\n{said}")
 
 
-def resumed(folder: Path, *, journals: bool = True) -> dict[str, Any]:
-    """Return what runs ask that go on from the stored journals, or, without those, what whole runs ask."""
-    found: dict[str, Any] = {}
-    one = _journaled(folder / "evaluations")
-    found["evaluations"] = _go_on(one, "evaluations", MODEL, journals)
-    found["evaluations"]["asked"] = (one / "asked.txt").read_text().split()
+def evaluations(folder: Path, *, killed: bool) -> dict[str, Any]:
+    """Return what a run of evaluations asks and finds, perhaps one that goes on from a killed run."""
+    one = project(folder, {"a.eval.toml": TOY, "test_m.py": PYTHON, "z.eval.toml": CLIMB})
+    if killed:
+        _kill(one, MODEL, GOLDEN_STOP=f"{KILLED_AT}:kill")
+        (one / "asked.txt").unlink()
+    found = _go_on(one, MODEL)
+    found["asked"] = (one / "asked.txt").read_text().split()
     return found
 
 
-def resumed_studies(folder: Path, *, journals: bool = True) -> dict[str, Any]:
-    """Return the same of studies, with the calls that the server got."""
-    found: dict[str, Any] = {}
-    for name in KILLED_REPLY:
-        with server() as running:
-            one = project(folder / name, {name: golden_streams.study_files(running.url)[name]})
-            found[name] = _go_on(one, name.partition(".")[0], ["--adaptive-eval"], journals)
-            found[name]["calls"] = sum(running.asked.values())
+def study(folder: Path, name: str, *, killed: bool) -> dict[str, Any]:
+    """Return the same of a study, with the calls that the server got."""
+    if killed:
+        with server(kill_at=KILLED_REPLY[name]) as running:
+            one = project(folder, {name: golden_streams.study_files(running.url)[name]})
+            _kill(one, ["--adaptive-eval"])
+    with server() as running:
+        one = folder if killed else project(folder, {name: golden_streams.study_files(running.url)[name]})
+        found = _go_on(one, ["--adaptive-eval"])
+        found["calls"] = sum(running.asked.values())
     return found
 
 
-def _go_on(folder: Path, name: str, arguments: Sequence[str], journals: bool) -> dict[str, Any]:
+def _go_on(folder: Path, arguments: Sequence[str]) -> dict[str, Any]:
     kept = folder / ".adaptive-eval" / "journal"
-    if journals:
-        shutil.copytree(JOURNALS / name, kept)
-    lines = {path.name: len(path.read_text().splitlines()) for path in sorted(kept.glob("*.jsonl"))}
+    journals = len([*kept.glob("*.sqlite")])
     (code,) = run(folder, [(folder, "pytest", arguments)])
     (record,) = records(folder)
     asked = [one for interview in golden_project.asked_items(record) for one in interview["administrations"]]
     return {
-        "journals": lines,
-        "left": sorted(path.name for path in kept.glob("*.jsonl")),
+        "journals": journals,
+        "left": len([*kept.glob("*.sqlite*")]),
         "code": code,
-        "resumed": [one["resumed"] for one in asked],
+        "resumed": sum(one["resumed"] for one in asked),
         "verdicts": [[gate["name"], golden_streams.without_words(gate["verdict"])] for gate in record["gates"]],
         "metrics": [golden_streams.without_words(study["metrics"]) for study in golden_project.measured(record)],
     }

@@ -1,7 +1,7 @@
 """Make all golden files again: ``python tests/golden/make.py``, or only the named ones: ``... make.py streams``.
 
-The golden files in ``stored/`` hold what a change of the code's inner shape must keep: records
-and journals of earlier versions, and random streams. They come from whole runs of ``pytest --adaptive-eval``
+The golden files in ``stored/`` hold what a change of the code's inner shape must keep: records of earlier
+versions, and random streams. They come from whole runs of ``pytest --adaptive-eval``
 and of ``adaptive-eval``, and from the public names alone, so that they and their tests know no inner module.
 
 They may be made again only in a change that means to alter what they hold, such as another default, a new setting or an
@@ -34,8 +34,6 @@ from golden_project import STORED, text_of
 MADE: dict[str, Callable[[Path], dict[str, Any]]] = {
     "banks": lambda _: golden_records.make_bank(),
     "records": golden_records.make_records,
-    "journals": golden_records.make_journals,
-    "study-journals": golden_records.resumed_studies,  # from the journals that stand above
     "seeds": golden_streams.twenty_seeds,
     "policies": golden_streams.policies,
     "ladders": golden_streams.ladders,

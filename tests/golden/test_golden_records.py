@@ -1,4 +1,4 @@
-"""Records, banks and journals of earlier versions are read, told and resumed."""
+"""Records and banks of earlier versions are read and shown, and killed runs are resumed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from golden_project import check
 
 from pytest_adaptive_eval import RunRecord
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="journals were made with POSIX signals and addresses")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="runs are killed by POSIX signals")
 
 
 @pytest.mark.parametrize("name", list(golden_records.RUNS))
@@ -34,24 +34,26 @@ def test_the_command_tells_the_same_of_stored_records(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @posix
-def test_a_run_goes_on_from_a_stored_journal_and_asks_only_the_rest(tmp_path: Path) -> None:
-    now = golden_records.resumed(tmp_path / "now")
-    check("journals", now)
-    whole = golden_records.resumed(tmp_path / "whole", journals=False)["evaluations"]
-    found = now["evaluations"]
-    assert sum(found["journals"].values()) >= sum(found["resumed"]) > 30
-    assert len(found["asked"]) == len(whole["asked"]) - sum(found["resumed"])
-    assert whole["asked"][-len(found["asked"]) :] == found["asked"]
-    assert found["verdicts"] == whole["verdicts"]
-    assert found["left"] == []
+def test_a_run_goes_on_from_a_killed_one_and_asks_only_the_rest(tmp_path: Path) -> None:
+    resumed = golden_records.evaluations(tmp_path / "killed", killed=True)
+    whole = golden_records.evaluations(tmp_path / "whole", killed=False)
+    assert resumed["journals"] == 4
+    assert resumed["resumed"] > 30
+    assert len(resumed["asked"]) == len(whole["asked"]) - resumed["resumed"]
+    assert whole["asked"][-len(resumed["asked"]) :] == resumed["asked"]
+    for same in ("code", "verdicts", "metrics", "left"):
+        assert resumed[same] == whole[same]
+    assert resumed["left"] == 0
 
 
 @pytest.mark.slow
 @posix
-def test_studies_go_on_from_stored_journals_and_ask_only_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", list(golden_records.KILLED_REPLY))
+def test_a_study_goes_on_from_a_killed_one_and_asks_only_the_rest(tmp_path: Path, name: str) -> None:
     pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-    now = golden_records.resumed_studies(tmp_path / "now")
-    check("study-journals", now)
-    for name, found in now.items():
-        assert sum(found["journals"].values()) >= 2, name
-        assert found["left"] == [], name
+    resumed = golden_records.study(tmp_path / "killed", name, killed=True)
+    whole = golden_records.study(tmp_path / "whole", name, killed=False)
+    assert resumed["calls"] < whole["calls"]
+    for same in ("code", "verdicts", "metrics", "left"):
+        assert resumed[same] == whole[same]
+    assert resumed["left"] == 0

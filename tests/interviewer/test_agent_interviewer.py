@@ -19,7 +19,8 @@ from pytest_adaptive_eval.interviewer.agent import OTHER, PATIENCE, SORTED_AT_ON
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
-from pytest_adaptive_eval.models.reuse import Completions, InMemory, RecordedModel
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.store import CompletionStore
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)
@@ -212,27 +213,22 @@ def test_ratings_that_are_no_numbers(score: float) -> None:
 
 
 def test_a_decision_is_made_once() -> None:
-    kept = InMemory()
+    kept = CompletionStore()
     for mode in ("rate", "reply"):
         agent = FakeAgent(say=picks("question 2"), rating=lambda text: float("question 2" in text))
-        interviewer = AgentInterviewer(RecordedModel(agent, Completions(kept)), mode=mode)
+        interviewer = AgentInterviewer(RecordedModel(agent, kept), mode=mode)
         first = interviewer.choose(CANDIDATES, MEMORY, 0.4)
         assert interviewer.choose(CANDIDATES[::-1], MEMORY, 0.4).reason == first.reason
         assert len(agent.asked + agent.rated) == 1
         assert interviewer.account()["recalled"] == 1
         assert interviewer.account()["calls"] == 1
-        later = AgentInterviewer(RecordedModel(FakeAgent(), Completions(kept)), mode=mode)
+        later = AgentInterviewer(RecordedModel(FakeAgent(), kept), mode=mode)
         assert later.choose(CANDIDATES, MEMORY, 0.4) == first
         other = FakeAgent(say=picks("question 1"), identity=SubjectIdentity("fake", "e" * 64))
-        AgentInterviewer(RecordedModel(other, Completions(kept)), mode=mode).choose(CANDIDATES, MEMORY, 0.4)
+        AgentInterviewer(RecordedModel(other, kept), mode=mode).choose(CANDIDATES, MEMORY, 0.4)
         assert len(other.asked + other.rated) == 1
         interviewer.choose(CANDIDATES, MEMORY, 0.5)
         assert len(agent.asked + agent.rated) == 2
-    for key in kept:
-        kept[key] = {"text": "spoilt"}
-    agent = FakeAgent(rating=lambda text: float("question 2" in text))
-    assert AgentInterviewer(RecordedModel(agent, Completions(kept))).choose(CANDIDATES, MEMORY, 0.4).index == 2
-    assert len(agent.rated) == 1
 
 
 def test_the_first_items_are_sorted_together_and_later_ones_alone() -> None:

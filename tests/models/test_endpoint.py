@@ -29,7 +29,8 @@ from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
-from pytest_adaptive_eval.models.reuse import Completions, RecordedModel
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.store import CompletionStore
 
 KEY = "sk-0123456789abcdef"
 
@@ -491,7 +492,7 @@ def test_equal_requests_are_drawn_apart_by_an_agent_that_samples(
 
 
 def test_replies_are_kept_where_the_caller_says_by_model_prompt_and_decoding() -> None:
-    kept = Completions()
+    kept = CompletionStore()
     chat = [Message("user", "hello")]
     with serving() as running:
 

@@ -255,7 +255,7 @@ def test_a_bare_prompt_with_a_path(made: Callable[[str], Path], bank: Path) -> N
     subject = load(made("llava"))
     one = item(bank, 0)
     subject.restore(one, 0, subject.answer([one])[0])
-    assert subject._take(Item("", one.prompt, images=one.image_paths)) == subject.answer([one])[0]
+    assert subject.pop_completion(Item("", one.prompt, images=one.image_paths)) == subject.answer([one])[0]
     assert subject.answer([Item("", one.prompt, images=one.image_paths)]) == subject.answer([one])
 
 

@@ -197,7 +197,7 @@ def test_all_are_closed_even_where_one_cannot_be() -> None:
         {"a": lambda: Loaded("a", memory), "b": lambda: Stuck("b", memory), "c": lambda: Loaded("c", memory)}
     )
     for name in "abc":
-        pool.identity(name)
+        pool.facts(name)
     with pytest.raises(OSError, match="stuck"):
         pool.close()
     assert memory == []

@@ -21,7 +21,7 @@ import pytest_adaptive_eval.plugin.activation
 import pytest_adaptive_eval.records.history
 import pytest_adaptive_eval.reports.junit
 import pytest_adaptive_eval.reports.terminal
-from pytest_adaptive_eval import Item, write_bank
+from pytest_adaptive_eval import CompletionStore, Item, write_bank
 from pytest_adaptive_eval.irt.prediction import Predictor
 
 # What is loaded here is loaded once: an in-process run forgets the modules that it loads, and numpy must not be
@@ -231,7 +231,16 @@ class Lab:
 
     @property
     def journals(self) -> list[Path]:
-        return sorted(self.path.glob(".adaptive-eval/journal/*.jsonl"))
+        return sorted(self.path.glob(".adaptive-eval/journal/*.sqlite"))
+
+    @property
+    def kept(self) -> int:
+        """Number of answers in the journals."""
+        count = 0
+        for path in self.journals:
+            with CompletionStore(path) as store:
+                count += len(store)
+        return count
 
     def outcomes(self) -> list[tuple[str, str]]:
         """Name and outcome of the gates of the latest record."""

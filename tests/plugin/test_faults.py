@@ -259,22 +259,22 @@ def test_no_place_for_the_journal(project: Any, place: str) -> None:
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert project.asked == []
-    result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval*: cannot make *--adaptive-eval-dir"])
+    result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval*: *cannot be *--adaptive-eval-dir*"])
 
 
 def test_a_full_disk_ends_the_interview(project: Any) -> None:
     project.toy(
         more="""
-        from pytest_adaptive_eval.records import journal
-        written = journal.write_all
+        import functools, sqlite3
+        class Full(sqlite3.Connection):
+            def execute(self, sql, *values):
+                if "INTO completions" in sql and len((HERE / "asked.txt").read_text().split()) > 7:
+                    raise sqlite3.OperationalError("database or disk is full")
+                return super().execute(sql, *values)
         @pytest.fixture(autouse=True, scope="module")
         def disk():
-            def full(fd, data):
-                if len((HERE / "asked.txt").read_text().split()) > 7:
-                    raise OSError(28, "No space left on device")
-                written(fd, data)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(journal, "write_all", full)
+                patch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Full))
                 yield
         """
     )
@@ -282,8 +282,7 @@ def test_a_full_disk_ends_the_interview(project: Any) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert len(project.asked) == 8
     interview = project.record["interviews"][0]
-    assert "disk full" in interview["error"]
-    assert "7 answers are safe" in interview["error"]
+    assert "(database or disk is full), and no later one: free space" in interview["error"]
     assert interview["statuses"] == {"ok": 7, "error": 1}
     assert project.outcomes() == [("test_gate", "ERROR")]
 

@@ -45,9 +45,7 @@ def test_an_answer_that_is_asked_for_alone_is_kept_once(lab: Any) -> None:
     lab.tests(model.replace("os._exit(9)", "raise KeyboardInterrupt"), "conftest")
     lab.tests(TEST.replace("batch=8", "batch=1").replace("assert ", "item.score(0)\n    "), "test_b")
     assert lab.run().ret == pytest.ExitCode.INTERRUPTED
-    (journal,) = lab.journals
-    assert len(journal.read_text().splitlines()) > 1
-    assert "completion" not in journal.read_text()
+    assert lab.kept > 1
 
 
 @pytest.mark.slow

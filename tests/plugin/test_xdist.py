@@ -140,13 +140,14 @@ FAULTS: dict[str, dict[str, Any]] = {
     "three errors in a row": {"fault": "if n > 20: raise OSError('down')"},
     "a full disk": {
         "more": """
-        from pytest_adaptive_eval.records import journal
-        write_all = journal.write_all
-        def full(fd, data):
-            if any(data):  # the folder is tried with zeros
-                raise OSError(28, "No space left on device")
-            write_all(fd, data)
-        journal.write_all = full
+        import sqlite3
+        class Full(sqlite3.Connection):
+            def execute(self, sql, *values):
+                if "INTO completions" in sql and values[0][0] != "probe":
+                    raise sqlite3.OperationalError("database or disk is full")
+                return super().execute(sql, *values)
+        connect = sqlite3.connect
+        sqlite3.connect = lambda *args, **kwargs: connect(*args, **{"factory": Full, **kwargs})
         """
     },
     "a wrong checkpoint": {

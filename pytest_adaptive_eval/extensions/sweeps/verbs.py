@@ -36,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Run the cells that have no verdict yet; returns 0 if every cell passed."""
     from pytest_adaptive_eval.extensions.sweeps.cells import OUTPUT, read_sweep
-    from pytest_adaptive_eval.records.journal import make_private
+    from pytest_adaptive_eval.outputs import make_private
 
     table, cells = read_sweep(options.sweep)
     folder = options.sweep.absolute().parent / table.folder

@@ -17,10 +17,12 @@ from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_score, one_way_changes
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import Response, Status, items_naming
-from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
+from pytest_adaptive_eval.items.item import Item, Response, Status, items_naming
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
-from pytest_adaptive_eval.models.reuse import Completions, identity_key
+from pytest_adaptive_eval.models.request_keys import identity_key, request_key
+from pytest_adaptive_eval.models.store import CompletionStore
+from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts, too_many_errors
 from pytest_adaptive_eval.plugin.ask.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.ask.probe import TestProbes
 from pytest_adaptive_eval.plugin.ask.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
@@ -28,7 +30,6 @@ from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.state import GeneratorStates, Once, TestFinding, sets_up_only
-from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
 from pytest_adaptive_eval.text import counted
@@ -167,7 +168,7 @@ class AskingLoop:
         self.evaluation, self.state = gate_plan.interview, gate_plan.state
         self.fault: VoidReason | None = None
         self.respondent = Respondent()
-        self.recorder = AnswerRecorder()
+        self.recorder, self.counts = AnswerRecorder(), AnswerCounts()
         self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, TestFinding()
@@ -370,13 +371,15 @@ class AskingLoop:
                 responses.append(response := Response(Status.NOT_AWAITED, detail=NOT_NEEDED))
                 if self.session.awaited is None:
                     self.session.awaited = self.session.asked + place
-                self.recorder.add(test, response)
+                self._record(test, response)
                 continue
             self._run_protocol(test)
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
-            if response.status.infrastructure and (fault := self.recorder.too_many_errors(self.evaluation.questions)):
-                self.give_up(fault, stop=StopReason.ERRORS)
+            if response.status.infrastructure:
+                fault = too_many_errors(self.recorder.administrations, self.evaluation.questions)
+                if fault:
+                    self.give_up(fault, stop=StopReason.ERRORS)
             if self._over:
                 break
         return responses
@@ -405,15 +408,14 @@ class AskingLoop:
                 items[position] = self.node
 
     def _take(self, test: QuestionTest) -> Response:
-        self.reuse.mark(test.administration)
         taken = self.latest(test.requests.taken)
         if test.asked.read and taken is not None and test.asked.text != taken.text:
             self.finding.grades_answer = False
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
-        if (error := self.recorder.fault) is not None:  # an answer that could not be kept does not count
-            response = Response(Status.ERROR, None, response.text, str(error))
-            self.give_up(str(error), usage=True)
-        self.recorder.add(test, response)
+        if self.recorder.journal is not None and (fault := self.recorder.journal.fault):
+            response = Response(Status.ERROR, None, response.text, fault)  # an answer that is not stored does not count
+            self.give_up(fault, usage=True)
+        self._record(test, response)
         administration = test.administration
         request = test.requests.other_than(test.asked.item)
         if self.finding.random or (request is None and response.score is not None):
@@ -425,6 +427,11 @@ class AskingLoop:
         self._live.count(len(self.recorder.administrations))
         self.state.pipeline.advance(self)
         return response
+
+    def _record(self, test: QuestionTest, response: Response) -> None:
+        self.recorder.add(test, response)
+        asked = test.asked
+        self.counts.add(asked.item, response, first=not asked.sample, read=asked.read)
 
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None where that is unknown.
@@ -451,9 +458,9 @@ class AskingLoop:
         if sentence := self.probes.check_passed(self.node, test, latest.text if latest else ""):
             self.give_up(sentence, usage=True)
 
-    def answers_of(self, subject: Model) -> AnswerSource | None:
-        """Return the answers of a subject that the interview keeps; None where it keeps none."""
-        return self.recorder.answers_of(subject)
+    def complete(self, subject: Model, item: Item) -> Completion:
+        """Return the completion of a request that the test of the current question makes."""
+        return self.recorder.complete(subject, item)
 
     def _asks_by_itself(self, test: QuestionTest) -> bool:
         """Whether the request of a test is known: that of its item, if made-up answers have shown it."""
@@ -534,7 +541,8 @@ class AskingLoop:
                 if item.custom is needs_judge:
                     needs_judge(item, "")
         check_code_items(items)
-        self.reuse.bind(respondent.subject)
+        if isinstance(respondent.subject, Model):
+            self.reuse.refusal = respondent.subject.no_reuse
         if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
             self._open_journal(respondent)
 
@@ -554,28 +562,17 @@ class AskingLoop:
         if not (isinstance(subject, Model) or self.recorder.watch(subject, identity)):
             return
         evaluation = self.evaluation
-        key = interview_key(
-            name=f"{self.nodeid} {evaluation.name}: completions",
-            bank=evaluation.bank.content_hash,
-            scale=evaluation.bank.scale,
-            policy={
-                **evaluation.policy.identity(),
-                **evaluation.policy.assisted_by(evaluation.bank),
-                "budget": evaluation.budget,
-                "samples": evaluation.samples,
-                "repeat": str(evaluation.repeat),
-                **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
-            },
-            seed=evaluation.stream,
-            subject=identity_key(subject, identity),
+        key = request_key(
+            *(self.nodeid, evaluation.name, evaluation.bank.content_hash, evaluation.bank.scale),
+            *(evaluation.policy.identity(), evaluation.policy.assisted_by(evaluation.bank)),
+            *(evaluation.budget, evaluation.samples, str(evaluation.repeat), evaluation.must_pass_ids),
+            *(evaluation.stream, identity_key(subject, identity)),
         )
-        path = self.state.folder / "journal" / f"{key}.jsonl"
+        path = self.state.journal_path(key)
         journal, spent = self.state.pipeline.hand_over(self.nodeid, path)
         respondent.usage -= spent
         if journal is None:
-            journal = Journal(path, fresh=self.state.settings.fresh)
+            journal = CompletionStore(path, shared=self.state.answers, fresh=self.state.settings.fresh)
         self.recorder.journal = journal
         if evaluation.judge is not None:
-            if self.state.answers is not None:
-                self.recorder.shared = Completions(self.state.answers)
-            evaluation.judge.store = self.recorder
+            evaluation.judge.store = journal

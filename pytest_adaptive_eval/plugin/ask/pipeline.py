@@ -22,12 +22,12 @@ from typing import Any
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
 from pytest_adaptive_eval.plugin.ask.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.state import EvaluationNode
-from pytest_adaptive_eval.records.journal import Journal
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
 #: Longest wait, in seconds, for answers that a certain verdict does not need, and the time between two looks.
@@ -58,9 +58,9 @@ class Pipeline:
         Following ones are begun as well, and questions that the session has drawn ahead.
         """
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        if key in leading.arrived or loop.recorder.unanswered(subject, questions[:1]):
+        if key in leading.arrived or loop.recorder.unanswered(questions[:1]):
             self._wait(loop, subject, questions)
-            loop.recorder.hand(subject, questions[0], leading.arrived[key])
+            loop.recorder.restore(questions[0], leading.arrived[key])
         self._fill(subject, [])
         while any(not judgment.done() for judgment in leading.judgments.get(key, ())):  # each wakes the subject
             self._take(subject, wait=True)
@@ -70,7 +70,8 @@ class Pipeline:
 
     def needs(self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
-        return loop.recorder.knows(questions[0]) or self._wait(loop, subject, questions, unless_settled=True)
+        stored = loop.recorder.lookup(questions[0], loop.recorder.request(questions[0]))
+        return stored is not None or self._wait(loop, subject, questions, unless_settled=True)
 
     def _wait(
         self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest], *, unless_settled: bool = False
@@ -235,7 +236,7 @@ class Pipeline:
             ahead.spent += cost
             self._leader.respondent.usage += cost
 
-    def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
+    def hand_over(self, nodeid: str, path: Path) -> tuple[CompletionStore | None, Usage]:
         """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
         ahead = self._ahead.get(nodeid)
         if ahead is None:
@@ -307,12 +308,12 @@ class _Ahead:
     def expect(self, questions: Sequence[QuestionTest]) -> list[Draw]:
         """Return the awaited questions for which no call has begun."""
         awaited = []
-        for question in self.loop.recorder.unanswered(self.loop.respondent.subject, questions):
+        for question in self.loop.recorder.unanswered(questions):
             key = self.loop.recorder.key(question)
             if key not in self.begun and key not in self.arrived:
                 self._queue.pop(key, None)
                 self.begun[key] = _nothing
-                awaited.append(Draw(question.asked, question.administration, key))
+                awaited.append(Draw(question.asked, question.administration, question.request))
         self._sent += len(awaited)
         return awaited
 
@@ -345,12 +346,12 @@ class _Ahead:
             key = recorder.key(draw)
             if key in self.begun or key in self.arrived:
                 continue
-            if not recorder.knows(draw):
+            stored = recorder.lookup(draw, recorder.request(draw))
+            if stored is None:
                 self._queue[key] = draw
-                continue
-            self._sent += 1
-            if (kept := recorder.find(key)) is not None:  # an interrupted run may not have graded it
-                self._judge(draw, kept)
+            else:  # an interrupted run may not have graded it
+                self._sent += 1
+                self._judge(draw, stored)
         self._seen = session.drawn
         answered = self._sent - len(self.begun)
         if not session.adapts_length:
@@ -389,7 +390,7 @@ class _Ahead:
             score = completion.response(item).score
             self._scores[item.id] = math.nan if score is None else score
         with contextlib.suppress(AdaptiveEvalError):
-            self.loop.recorder.keep_completion(draw, completion)
+            loop.recorder.store(draw, loop.recorder.request(draw), completion)
         self._judge(draw, completion)
 
     def _judge(self, draw: Draw, completion: Completion) -> None:

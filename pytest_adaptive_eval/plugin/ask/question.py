@@ -22,6 +22,7 @@ from pytest_adaptive_eval.plugin.state import Once, name_toml_test
 from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.request_keys import Request
     from pytest_adaptive_eval.plugin.state import QuestionOwner
     from pytest_adaptive_eval.records.run_record import Administration
 
@@ -99,11 +100,11 @@ class AskedItem:
 
 @dataclasses.dataclass(slots=True)
 class Draw:
-    """A question that an interview asks, before there is a test of it; `key` is that of its answer in the journal."""
+    """A question that an interview asks, before there is a test of it."""
 
     asked: AskedItem
     administration: Administration
-    key: str = ""
+    request: Request | None = None
 
 
 class QuestionTest(Once):
@@ -113,7 +114,7 @@ class QuestionTest(Once):
     interview: QuestionOwner | None = None  #: The interview that asks; None when the question is run alone.
     administration: Administration  #: Record of this administration, if an interview asks.
     response: Response | None = None
-    key = ""  #: Key of the answer in the journal.
+    request: Request | None = None  #: What it asks if it asks its item as it is, once that is known.
     fault = ""  #: First line of the first report that did not pass.
     _begun: frozenset[str] = frozenset()  #: Phases that have begun: each is run once.
     _raised: BaseException | None = None  #: Exception of the set-up or the test.
@@ -152,7 +153,7 @@ class QuestionTest(Once):
     @functools.cached_property
     def requests(self) -> RequestLog:
         """Requests of its fixtures and its body."""
-        return RequestLog() if self.interview is None else RequestLog(sources=self.interview.answers_of)
+        return RequestLog() if self.interview is None else RequestLog(complete=self.interview.complete)
 
     @functools.cached_property
     def ihook(self) -> Any:

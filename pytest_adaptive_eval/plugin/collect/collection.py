@@ -47,7 +47,7 @@ from pytest_adaptive_eval.plugin.state import (
     sets_up_only,
 )
 from pytest_adaptive_eval.records.baseline import BaselineFile
-from pytest_adaptive_eval.records.journal import probe
+from pytest_adaptive_eval.records.folder import probe
 from pytest_adaptive_eval.text import guard, relative
 from pytest_adaptive_eval.typed_tables import located, refuse_keys
 

@@ -66,22 +66,14 @@ class EvaluationTest(EvaluationNode):
 
     def _hold(self, plan: Plan, start: float) -> None:
         """Hold an evaluation by its plan, with the stored replies of an earlier run."""
-        from pytest_adaptive_eval.models.reuse import Completions
-        from pytest_adaptive_eval.records.journal import Journal, interview_key
+        from pytest_adaptive_eval.models.request_keys import request_key
+        from pytest_adaptive_eval.models.store import CompletionStore
 
-        key = interview_key(
-            name=f"{self.nodeid} {plan.name}",
-            bank=plan.kind,
-            scale="",
-            policy=plan.to_json(),
-            seed=0,  # the plan has the seed
-            subject=(),  # the key of each reply names its model
-        )
         state, usage, progress = self.state, False, _Progress(self)
-        path = state.folder / "journal" / f"{key}.jsonl"
+        path = state.journal_path(request_key(self.nodeid, plan.name, plan.kind, plan.to_json()))
         try:
-            with Journal(path, fresh=state.settings.fresh) as journal:
-                result = plan.hold(Completions(journal, state.answers), progress)
+            with CompletionStore(path, shared=state.answers, fresh=state.settings.fresh) as journal:
+                result = plan.hold(journal, progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this evaluation only

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
+from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
@@ -37,7 +38,7 @@ FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationRecord]:
     """Return the result and the record of an interview that took `seconds`."""
-    evaluation, recorder = loop.evaluation, loop.recorder
+    evaluation, recorder, counts = loop.evaluation, loop.recorder, loop.counts
     noise = None
     if evaluation.decodings:
         noise = noise_of(recorder.administrations, evaluation.samples, len(evaluation.bank))
@@ -45,11 +46,11 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     cap = loop.respondent.identity.decoding.get("max_tokens")
     shared = loop.reuse.notes(recorder.administrations, judged=evaluation.judge is not None)
     notes += shared
-    notes += filter(None, [recorder.cut(cap), recorder.unread_answers(), recorder.constant.note()])
-    if sentence := recorder.too_many_unreadable():
+    notes += filter(None, [counts.truncation_warning(cap), counts.unread_answers(), counts.constant.note()])
+    if sentence := counts.too_many_unreadable():
         loop.give_up(sentence)
         if recorder.journal is not None:  # a later run should not continue from such answers
-            recorder.journal.path.unlink(missing_ok=True)
+            remove_store(recorder.journal.path)
     try:
         arguments = loop.gate_plan.result_arguments()
         for file in loop.gate_plan.loaded.values():
@@ -61,10 +62,10 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     result = SessionResult.of(
         evaluation.name,
         loop.session,
-        statuses=recorder.statuses,
+        statuses=counts.statuses,
         noise=noise.allowed if noise else None,
         error=loop.fault.sentence if loop.fault else "",
-        chance=recorder.constant.guessing,
+        chance=counts.constant.guessing,
         must_pass=must_pass_answers(evaluation.must_pass_ids, recorder.administrations),
         notes=tuple(notes),
         subject={

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, JournalError
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.models.store import CompletionStore, remove_store
 from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.report.outputs import clear_outputs, outputs
@@ -133,16 +134,25 @@ class RunFiles:
             # others than interviews name their journal once no later run needs it
             if record.journal and not (record.is_interview and record.error):
                 with suppress(OSError):
-                    (self.state.folder / "journal" / record.journal).unlink(missing_ok=True)
+                    remove_store(self.state.folder / "journal" / record.journal)
 
     def has_journals(self) -> bool:
         """Return whether a journal holds answers of this run, from which a later run continues."""
         since = self._started.timestamp()
-        try:
-            file_stats = [path.stat() for path in (self.state.folder / "journal").glob("*.jsonl")]
-        except OSError:  # another run removed one meanwhile
-            return False
-        return any(file_stat.st_size and file_stat.st_mtime >= since for file_stat in file_stats)
+        with suppress(OSError):  # another run may remove a file meanwhile
+            paths = [
+                path for path in (self.state.folder / "journal").glob("*.sqlite*") if path.stat().st_mtime >= since
+            ]
+            return any(map(_holds_answers, {path.with_suffix(".sqlite") for path in paths}))
+        return False
+
+
+def _holds_answers(journal: Path) -> bool:
+    try:
+        with CompletionStore(journal) as store:
+            return bool(len(store))
+    except JournalError:  # another run uses it
+        return False
 
 
 #: Category, letter and word of the scores that questions have most often; pytest shows others as a share.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from killed_store import KilledStore
 
 pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
@@ -14,7 +16,6 @@ from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.models.reuse import Completions, InMemory
 
 pytestmark = pytest.mark.slow
 
@@ -55,14 +56,13 @@ def told(result: NetworkResult) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def late() -> tuple[NetworkResult, InMemory]:
-    kept = InMemory()
-    return hold_network(read_network(DATA, "text-late"), pool(), replies=Completions(kept)), kept
+def late() -> NetworkResult:
+    return hold_network(read_network(DATA, "text-late"), pool())
 
 
-def test_a_late_checkpoint_has_more_energy_than_an_early_one(late: tuple[NetworkResult, InMemory]) -> None:
+def test_a_late_checkpoint_has_more_energy_than_an_early_one(late: NetworkResult) -> None:
     early = hold_network(read_network({**DATA, "node": NODES[:1]}, "text-early"), pool())
-    found = late[0]
+    found = late
     assert found["unscramble"].area == 3.0 > early["unscramble"].area
     assert found.loads == {"interviewer": 1, "text-late": 1, "text-mid": 1}
     assert found.total.calls > 0
@@ -73,19 +73,20 @@ def test_a_late_checkpoint_has_more_energy_than_an_early_one(late: tuple[Network
     assert {one.source for one in found["operations"].exchanges} == {"fallback"}
 
 
-def test_little_memory_costs_loads_and_changes_nothing(late: tuple[NetworkResult, InMemory]) -> None:
+def test_little_memory_costs_loads_and_changes_nothing(late: NetworkResult) -> None:
     found = hold_network(read_network(DATA, "text-late"), pool(1))
-    assert told(found) == told(late[0])
+    assert told(found) == told(late)
     # What the interviewer writes next depends on the answers, and so does what the panel hears.
     assert found.loads["interviewer"] == len(found["operations"].scores)
     assert found.loads["text-late"] <= 1 + len(found["operations"].scores)
     assert found.loads["text-mid"] <= len(found["counting"].scores) + 1
 
 
-def test_a_killed_run_goes_on_to_the_same_result(late: tuple[NetworkResult, InMemory]) -> None:
-    result, kept = late
-    part = InMemory(list(kept.items())[: len(kept) // 2])
-    again = hold_network(read_network(DATA, "text-late"), pool(), replies=Completions(part))
-    assert again.recalled == len(kept) // 2
-    assert told(again) == told(result)
-    assert part.keys() == kept.keys()
+def test_a_killed_run_goes_on_to_the_same_result(late: NetworkResult) -> None:
+    store = KilledStore(20)
+    with pytest.raises(KeyboardInterrupt):
+        hold_network(read_network(DATA, "text-late"), pool(), replies=store)
+    store.left = math.inf
+    again = hold_network(read_network(DATA, "text-late"), pool(), replies=store)
+    assert again.recalled == 20 < len(store)
+    assert told(again) == told(late)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from acting import Skilled, pool_of
+from killed_store import KilledStore
 
 from benchmarks.network_agents import COST, CodedAgent, writer
 from pytest_adaptive_eval.errors import ConfigError
@@ -25,7 +26,7 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.models.reuse import Completions, InMemory
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.bank import task_bank
 
@@ -394,20 +395,6 @@ def test_costs_are_those_of_the_calls() -> None:
     assert result.total.calls == len(ann.asked) + sum(node.counts["answers"] for node in result.nodes)
 
 
-class Killing(InMemory):
-    """A journal whose run is killed after some replies."""
-
-    def __init__(self, kept: InMemory, after: int) -> None:
-        super().__init__(kept)
-        self.left = after
-
-    def append(self, key: str, data: Mapping[str, Any], /) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        super().append(key, data)
-
-
 FULL = {
     "topology": "hybrid",
     "supervisor": {"model": "sup"},
@@ -434,48 +421,41 @@ def found(result: NetworkResult) -> dict[str, Any]:
     return data
 
 
-def said(journal: InMemory) -> dict[str, dict[str, Any]]:
-    """What a journal holds but for what each reply cost."""
-    return {key: {name: value for name, value in entry.items() if name != "cost"} for key, entry in journal.items()}
-
-
 @pytest.mark.slow
 def test_a_run_killed_at_random_goes_on_to_the_same_result() -> None:
-    whole = InMemory()
-    expected = held(FULL, *cast(), replies=Completions(whole))
+    whole = KilledStore(math.inf)
+    expected = held(FULL, *cast(), replies=whole)
     assert expected.recalled == 0
     rng = random.Random(5)
     for _ in range(8):
-        kept = InMemory()
+        store = KilledStore(0)
         while True:
-            journal = Killing(kept, rng.randrange(1, len(whole)))
+            kept, store.left = len(store), rng.randrange(1, len(whole))
             try:
-                result = held(FULL, *cast(), replies=Completions(journal))
+                result = held(FULL, *cast(), replies=store)
                 break
             except KeyboardInterrupt:
-                kept = InMemory(journal)
+                pass
         assert found(result) == found(expected)
-        assert said(journal) == said(whole)
-        assert result.recalled == len(kept)
+        assert store.stored == whole.stored
+        assert result.recalled == kept
 
 
 def test_a_finished_run_asks_nobody_again() -> None:
-    whole = InMemory()
-    expected = held(FULL, *cast(), replies=Completions(whole))
+    whole = CompletionStore()
+    expected = held(FULL, *cast(), replies=whole)
     models = cast()
-    result = held(FULL, *models, replies=Completions(whole))
+    result = held(FULL, *models, replies=whole)
     assert told(result) == told(expected)
     assert not any(model.read if isinstance(model, Skilled) else model.asked for model in models)
-    spoiled = InMemory({key: {"text": "no status"} if n % 2 else {} for n, key in enumerate(whole)})
-    assert told(held(FULL, *cast(), replies=Completions(spoiled))) == told(expected)
 
 
 def test_faults_are_asked_again_when_a_run_goes_on() -> None:
-    kept, data = InMemory(), {"node": [{"task": "addition", "levels": 3}]}
-    broken = held(data, Skilled("sue", GOOD, Status.TIMEOUT), replies=Completions(kept))
+    kept, data = CompletionStore(), {"node": [{"task": "addition", "levels": 3}]}
+    broken = held(data, Skilled("sue", GOOD, Status.TIMEOUT), replies=kept)
     assert broken.fault_share == 1.0
-    assert not kept
-    mended = held(data, Skilled("sue", GOOD), replies=Completions(kept))
+    assert not len(kept)
+    mended = held(data, Skilled("sue", GOOD), replies=kept)
     assert mended.nodes[0].area > 1
 
 
@@ -516,7 +496,7 @@ def test_the_order_of_replies_changes_nothing() -> None:
 def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None:
     """A subject behind a server is asked one level at a time, and nothing more once the run has ended."""
     over, came = threading.Event(), threading.Event()
-    kept = InMemory()
+    kept = CompletionStore()
 
     class Away(Skilled):
         def answer(self, items: Any) -> list[Completion]:
@@ -540,7 +520,7 @@ def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None
     data = {"topology": "star", "node": nodes}
     pool, begun = pool_of(away, here, remote=["sue"]), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        hold_network(read_network(data, "sue"), pool, replies=Completions(kept))
+        hold_network(read_network(data, "sue"), pool, replies=kept)
     assert time.monotonic() - begun < 10
     over.set()
     assert len(kept) == 11  # the ten answers of the first level, and the one reply by ann

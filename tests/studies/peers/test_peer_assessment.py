@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from killed_store import KilledStore
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.peers.assessment import ROLES, assess, one_by_one
@@ -19,7 +21,7 @@ from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
-from pytest_adaptive_eval.models.reuse import Completions, InMemory
+from pytest_adaptive_eval.models.store import CompletionStore
 
 COST = Usage(1, 10, 5, 0, 0.25, 100.0)
 SKILLS = {"ant": 3.0, "bee": 3.4, "cat": 3.8, "dog": 4.2, "elk": 4.6}
@@ -381,53 +383,34 @@ def test_hostile_texts_reach_nobody_whole(monkeypatch):
 # Resuming
 
 
-class Killed(Exception):
-    pass
-
-
-class Kept(InMemory):
-    """A store after whose n-th reply the run is killed."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__()
-        self.left = left
-
-    def append(self, key: str, data: Mapping[str, Any]) -> None:
-        if self.left == 0:
-            raise Killed
-        self.left -= 1
-        super().append(key, data)
-
-
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("left", [0, 1, 7, 20, 140, 300])
 def test_a_run_that_was_killed_goes_on_to_the_same_result(left):
     replies = {"cat": {"answer": Completion("", Status.REFUSED, cost=COST)}}
     whole = assess(panel(**replies), short())
-    kept = Kept(left)
-    with pytest.raises(Killed):
-        assess(panel(**replies), short(), replies=Completions(kept))
-    assert len(kept) == left
-    again = assess(panel(**replies), short(), replies=Completions(InMemory(kept)))
+    store = KilledStore(left)
+    with pytest.raises(KeyboardInterrupt):
+        assess(panel(**replies), short(), replies=store)
+    assert len(store) == left
+    store.left = math.inf
+    again = assess(panel(**replies), short(), replies=store)
     assert again.recalled == left
     assert told(again) == told(whole)
 
 
 def test_the_same_words_in_another_round_are_asked_anew():
-    kept = InMemory()
+    kept = CompletionStore()
     agents = panel(**{name: {"task": "Why?"} for name in SKILLS})
-    assess(agents, short(mode="paper"), replies=Completions(kept))
+    assess(agents, short(mode="paper"), replies=kept)
     assert len(kept) == sum(len(agent.asked) for agent in agents)
 
 
-def test_faults_of_the_run_and_broken_records_are_asked_again():
-    kept = InMemory()
-    assess(panel(ant={"answer": Completion("", Status.ERROR)}), short(), replies=Completions(kept))
+def test_faults_of_the_run_are_asked_again():
+    kept = CompletionStore()
+    assess(panel(ant={"answer": Completion("", Status.ERROR)}), short(), replies=kept)
     agents = panel()
-    assess(agents, short(), replies=Completions(kept))
+    assess(agents, short(), replies=kept)
     assert agents[0].asked.count("answer") == 12
-    broken = InMemory({key: {"text": "", "status": "?", "cost": {}} for key in kept})
-    assert assess(panel(), short(rounds=2), replies=Completions(broken)).recalled == 0
 
 
 def test_calls_of_a_phase_may_be_answered_in_any_order():

@@ -35,7 +35,7 @@ from pytest_adaptive_eval.extensions.studies.several import Member, members, mod
 from pytest_adaptive_eval.gates.quantities import Bounded
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.models.reuse import CompletionStore
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Table, described, located

@@ -20,7 +20,9 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import recorded_caps
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.models.reuse import CompletionStore, RecordedModel, draw_number
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.request_keys import draw_number
+from pytest_adaptive_eval.models.store import CompletionStore
 
 Role = Literal["interviewee", "panel", "interviewer", "supervisor"]
 Value = TypeVar("Value")
@@ -49,11 +51,21 @@ Ready = Callable[[Mapping[str, Any]], Mapping[str, Callable[[], Conversation[Any
 
 
 class Engine:
-    """Scheduler of conversations."""
+    """Scheduler of conversations.
 
-    def __init__(self, pool: ModelPool, store: CompletionStore, concurrency: int = 8) -> None:
+    Args:
+        replied: Called for each reply that the store did not have.
+    """
+
+    def __init__(
+        self,
+        pool: ModelPool,
+        store: CompletionStore,
+        concurrency: int = 8,
+        replied: Callable[[], object] = lambda: None,
+    ) -> None:
         self.pool, self.concurrency = pool, concurrency
-        self._store = store
+        self._store, self._replied = store, replied
         #: Replies that the store had.
         self.recalled = 0
         #: Usage by conversation and by role.
@@ -143,13 +155,17 @@ class Engine:
     def _settle(self, pending: _PendingCall, result: Result) -> None:
         """Record the result of a call, and report all calls."""
         pending.result, call = result, pending.call
-        self.recalled += sum(completion.reused for completion in result)
-        self.models[call.model] = self.pool.identity(call.model)
+        recalled = sum(completion.reused for completion in result)
+        self.recalled += recalled
+        for _ in range(len(result) - recalled):
+            self._replied()
+        facts = self.pool.facts(call.model)
+        self.models[call.model] = facts.identity
         self.usage[pending.conversation][call.role] += sum((completion.cost for completion in result), Usage())
         if call.messages:
             self.truncated[call.model].update(completion.status is Status.TRUNCATED for completion in result)
-        elif (cap := self.pool.cap(call.model)) is not None:
-            self.caps[call.model] |= recorded_caps(cap, call.items)
+        elif facts.cap is not None:
+            self.caps[call.model] |= recorded_caps(facts.cap, call.items)
 
 
 @dataclass(slots=True)

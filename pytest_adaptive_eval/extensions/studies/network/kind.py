@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,9 +44,8 @@ from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import unanswered_sentence
-from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.caps import truncation_sentence
-from pytest_adaptive_eval.models.reuse import CompletionStore
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
@@ -152,9 +152,14 @@ class NetworkPlan(Plan):
 
     def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all nodes."""
-        counting, pictures = _Counting(replies, progress, self._most), self.folder / "pictures"
+        pictures, numbers = self.folder / "pictures", itertools.count(1)
+
+        def replied() -> None:
+            number = next(numbers)
+            progress(number, self._most, f"reply {number}")
+
         with model_pool(self, self.memory, self.folder / "cache") as pool:
-            result = hold_network(self.network, pool, replies=counting, pictures=pictures)
+            result = hold_network(self.network, pool, replies=replies, pictures=pictures, replied=replied)
         account, notes = result.to_json(), [*_notes(result)]
         if self.labels:
             agreement = supervisor_agreement(result, self.labels)
@@ -306,19 +311,6 @@ def _review_note(supervisor: str, subject: str, counts: Mapping[str, int]) -> It
         yield f"the supervisor {supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
     elif counts["unread"] == reviews:
         yield f"the supervisor {supervisor} tells nothing: no review of {reviews} {subject}s is readable"
-
-
-class _Counting:
-    """A store of completions that reports new ones."""
-
-    def __init__(self, store: CompletionStore, progress: Progress, most: int) -> None:
-        self.find, self.shared, self._store = store.find, store.shared, store
-        self._progress, self._most, self._done = progress, most, 0
-
-    def keep(self, key: str, completion: Completion, item: str = "") -> None:
-        self._store.keep(key, completion, item)
-        self._done += 1
-        self._progress(self._done, self._most, f"reply {self._done}")
 
 
 class NetworkStudyTable(KindTable, frozen=True, kw_only=True):

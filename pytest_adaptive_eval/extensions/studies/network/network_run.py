@@ -23,7 +23,7 @@ from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.models.reuse import Completions, CompletionStore
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
 
@@ -34,6 +34,7 @@ def hold_network(
     replies: CompletionStore | None = None,
     pictures: Path | None = None,
     concurrency: int = 8,
+    replied: Callable[[], object] = lambda: None,
 ) -> NetworkResult:
     """Interview a subject in a network.
 
@@ -42,6 +43,7 @@ def hold_network(
         replies: Kept replies. With the replies of an interrupted run the result is the same as without the
             interruption.
         concurrency: Concurrent calls to models behind servers.
+        replied: Called for each new reply.
 
     Raises:
         ConfigError: The pool lacks a model, the folder for pictures is missing, or the concurrency is below 1.
@@ -51,7 +53,7 @@ def hold_network(
     for name in (*network.subjects, *network.agents):
         pool.model(name)  # refuses a name that it lacks
     loads = dict(pool.loads)
-    engine = Engine(pool, Completions() if replies is None else replies, concurrency)
+    engine = Engine(pool, CompletionStore() if replies is None else replies, concurrency, replied)
     results = engine.run(_Scheduler(network, pictures).ready)
     nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
     if network.supervision is not None:

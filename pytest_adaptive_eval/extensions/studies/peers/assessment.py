@@ -24,7 +24,9 @@ from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
 from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
-from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.request_keys import draw_number
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.types import Array
 
@@ -84,7 +86,7 @@ def assess(
     Raises:
         ConfigError: There are too few models, two have one name, or the single judge is not in the panel.
     """
-    store = Completions() if replies is None else replies
+    store = CompletionStore() if replies is None else replies
     panel = [RecordedModel(agent, store) for agent in agents]
     return _Run(panel, settings or PeerSettings(), asking).run()
 

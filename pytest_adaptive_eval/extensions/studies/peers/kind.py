@@ -30,7 +30,8 @@ from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.models.reuse import CompletionStore, RecordedModel
+from pytest_adaptive_eval.models.recorded import RecordedModel
+from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described
