@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from pytest_adaptive_eval import Item
@@ -17,6 +19,7 @@ from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.plugin.ask.answer_recorder import AnswerRecorder
 from pytest_adaptive_eval.plugin.ask.question import AskedItem
+from pytest_adaptive_eval.plugin.state import GeneratorStates
 from pytest_adaptive_eval.records.run_record import Administration
 
 
@@ -145,6 +148,30 @@ def test_a_later_run_asks_only_what_an_earlier_one_has_no_completion_of(tmp_path
     assert later.unanswered(tests) == tests[1:]
     assert restored == {"kept": "seven"}
     later.close()
+
+
+def test_a_resumed_run_has_the_random_states_of_the_run_that_began(tmp_path: Path) -> None:
+    draws = []
+    for _ in range(3):
+        recorder, states = keeping(tmp_path / "journal.sqlite"), GeneratorStates("interview")
+        with states.in_use():
+            own = states.seed
+            recorder.share_seed(states)
+            states.begin("q1", 0, "call")
+            draws.append((states.seed == own, random.random(), np.random.random()))
+        recorder.close()
+        random.random()  # else the next run would have the same seed
+    assert [first for first, *_ in draws] == [True, False, False]
+    assert draws[0][1:] == draws[1][1:] == draws[2][1:]
+
+
+def test_a_run_that_keeps_nothing_has_its_own_random_states() -> None:
+    states = GeneratorStates("interview")
+    with states.in_use():
+        random.random()
+        before = random.getstate()
+        AnswerRecorder().share_seed(states)
+        assert random.getstate() == before
 
 
 class Own:
