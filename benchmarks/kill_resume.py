@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import random
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -84,24 +87,20 @@ def verdicts(folder: Path) -> list[tuple[str, str]]:
 
 
 def journalled(folder: Path, before: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Items whose whole journal line lies on the disk, by checkpoint.
+    """Items whose answers are in a journal, by checkpoint.
 
-    A journal keeps the order of asking, so it belongs to the checkpoint that was asked its first item first.
+    A journal belongs to the checkpoint that was asked all its items, and the fewest others.
     """
     kept: dict[str, list[str]] = {name: [] for name in CHECKPOINTS}
-    for path in (folder / ".adaptive-eval" / "journal").glob("*.jsonl"):
-        lines = [json.loads(line.split(b" ", 1)[1]) for line in path.read_bytes().split(b"\n")[:-1]]
-        items = [found for line in lines if (found := find(line, "item"))]
+    for path in (folder / ".adaptive-eval" / "journal").glob("*.sqlite"):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            items = {item for (item,) in connection.execute("SELECT item FROM completions")}
+        others = {
+            name: len(set(asked_items) - items) for name, asked_items in before.items() if items <= {*asked_items}
+        }
         if items:
-            kept[next(name for name in CHECKPOINTS if before[name][: len(items)] == items)] = items
+            kept[min(others, key=lambda name: others[name])] = sorted(items)
     return kept
-
-
-def find(data: Any, name: str) -> Any:
-    """The value of a key somewhere in nested objects."""
-    if isinstance(data, dict):
-        return data.get(name) or next((v for v in (find(x, name) for x in data.values()) if v), None)
-    return None
 
 
 def asked(folder: Path) -> dict[str, list[str]]:
@@ -161,6 +160,8 @@ def main() -> None:
                     seen["most asked twice in an interview"] = max(seen["most asked twice in an interview"], len(twice))
                 seen["resumed"] += 1
                 seen["resumed with the verdicts of an undisturbed run"] += verdicts(folder) == expected
+            else:  # it may have been killed before it deleted its journals
+                shutil.rmtree(folder / ".adaptive-eval" / "journal", ignore_errors=True)
             seen["ended before the kill"] += ended
             for path in (*folder.glob("*.asked"), folder / "record.json"):
                 path.unlink(missing_ok=True)

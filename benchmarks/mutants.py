@@ -69,7 +69,7 @@ MODULES = [
         "models/endpoint/model.py",
         "reports/junit.py",
     ),
-    *("records/journal.py", "tasks/answers.py"),
+    *("models/store.py", "tasks/answers.py"),
 ]
 #: Tests of one mutant: how many, and how many seconds of processor time one and all may take.
 MOST_TESTS, LONGEST_TEST, LONGEST = 40, 3.0, 12.0
