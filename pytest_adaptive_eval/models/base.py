@@ -41,6 +41,11 @@ class Usage:
     def __sub__(self, other: Usage) -> Usage:
         return Usage(*map(operator.sub, _counts(self), _counts(other)))
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies."""
+        return self.prompt_tokens + self.completion_tokens
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
         return asdict(self)

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, Su
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.models.reuse import completion_key, from_entry, identity_key, request_key, scored, to_entry
 from pytest_adaptive_eval.records.journal import SEED, Journal
-from pytest_adaptive_eval.records.parts import LikelihoodRecord, ReuseRecord, converted, plain
+from pytest_adaptive_eval.records.parts import ReuseRecord, plain
 from pytest_adaptive_eval.records.run_record import Administration
 from pytest_adaptive_eval.text import counted, relative
 
@@ -361,7 +361,7 @@ def _content(argument: Any) -> Any:
 
 def _note_likelihood(test: QuestionTest | Draw, facts: Mapping[str, Any] | None) -> None:
     if facts:
-        test.administration.likelihood = converted(LikelihoodRecord, plain(facts))
+        test.administration.likelihood = plain(facts)
 
 
 #: Note of evaluations of several models in a run that shares answers.
