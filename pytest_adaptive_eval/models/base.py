@@ -575,7 +575,8 @@ def _drawn(item: Item, sample: int) -> Item:
 def _key(item: Item) -> tuple[Any, ...]:
     """Return the content that a subject reads, which identifies a prefetched answer."""
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
-    return item.prompt, messages, item.turns, item.image_paths, item.meta.get("sample", 0)
+    images = item.image_paths if item.images else ()
+    return item.prompt, messages, item.turns, images, item.meta.get("sample", 0)
 
 
 def sample_of(item: Item) -> int:
