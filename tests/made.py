@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pytest_adaptive_eval.records.parts import Part, converted
+from pytest_adaptive_eval.records.parts import Part, converted, plain
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 T = TypeVar("T", bound=Part)
+P = TypeVar("P")
 #: Fields of an interview in the order in which tests give them.
 INTERVIEW = (
     "name", "nodeid", "subject", "bank", "policy", "asked", "scored", "size", "statuses", "stop", "stop_sentence",
@@ -34,14 +35,18 @@ def several(name: str, nodeid: str, kind: str, candidate: str, members: Any = ()
     return made(EvaluationRecord, name, nodeid, subject, kind=kind, **data)
 
 
-def changed(part: T, /, **fields: Any) -> T:
+def changed(part: P, /, **fields: Any) -> P:
     """A part of a record with other fields, from plain data."""
-    return made(type(part), **{**part.to_json(), **fields})
+    data = {**plain(part), **fields}
+    if isinstance(part, Part):
+        return made(type(part), **data)
+    same: P = converted(type(part), data)
+    return same
 
 
 def recorded(**interview: Any) -> EvaluationRecord:
     """An interview as a record of it is read."""
-    run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 2, "interviews": [interview]}
+    run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 3, "interviews": [interview]}
     return RunRecord.from_json(run).interviews[0]
 
 

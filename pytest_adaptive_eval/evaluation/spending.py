@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.tables import EvalTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
-from pytest_adaptive_eval.records.parts import Costs, Spent
+from pytest_adaptive_eval.records.parts import Costs, Price
 from pytest_adaptive_eval.text import money
 
 #: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.
@@ -40,7 +40,7 @@ class Spending:
 
     def cost(self, usage: Usage) -> float | None:
         """Return the money that calls cost; None without a price."""
-        return None if self.price is None else _cost(self.price, usage)
+        return None if self.price is None else price_of(self.price, usage).money
 
     def allows(self, spent: Usage, asked: int, following: int) -> bool:
         """Return whether `following` more questions fit into the budgets, if they cost what the `asked` ones did."""
@@ -80,34 +80,23 @@ class Spending:
 
     def costs(self, subject: Usage, interviewer: Usage, judge: Usage, size: int) -> Costs:
         """Return the costs for a record, relative to the FLOPs of asking the subject a bank of `size` if known."""
-        costs = Costs(
-            interviewer=spent_on(interviewer, self.agents.get("interviewer")),
-            judge=spent_on(judge, self.agents.get("judge")),
-        )
+        roles = {"subject": subject, "interviewer": interviewer, "judge": judge}
+        calls = {role: usage for role, usage in roles.items() if usage.calls}
+        prices = self.agents if self.price is None else {**self.agents, "subject": self.price}
+        costs = Costs(calls.get("subject"), calls.get("interviewer"), calls.get("judge"))
+        costs.prices = {role: price_of(prices[role], usage) for role, usage in calls.items() if role in prices}
         if not subject.calls:
             return costs
-        costs.subject = spent_on(subject)
         complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
         if subject.flops and complete and not judge.calls:
             costs.relative = (subject.flops + interviewer.flops) / (subject.flops / subject.calls * size)
-        if self.price is not None:
-            costs.money, costs.currency = _cost(self.price, subject), self.price.currency
         return costs
 
 
-def _cost(price: PriceTable, usage: Usage) -> float:
-    tokens = price.prompt * usage.prompt_tokens + price.completion * usage.completion_tokens
-    return tokens / MILLION + price.hour * usage.seconds / 3600.0
-
-
-def spent_on(usage: Usage, price: PriceTable | None = None) -> Spent | None:
-    """Return what a model's calls cost, with their price if it is known; None without calls."""
-    if not usage.calls:
-        return None
-    spent = Spent(**asdict(usage))
-    if price is not None:
-        spent.money, spent.currency = _cost(price, usage), price.currency
-    return spent
+def price_of(table: PriceTable, usage: Usage) -> Price:
+    """Return what calls cost."""
+    tokens = table.prompt * usage.prompt_tokens + table.completion * usage.completion_tokens
+    return Price(tokens / MILLION + table.hour * usage.seconds / 3600.0, table.currency)
 
 
 def spending_of(table: EvalTable, stop: str) -> Spending:

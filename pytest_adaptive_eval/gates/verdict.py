@@ -89,15 +89,18 @@ class Verdict:
             nothing.
         unanswered: Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
         decided_after: Items after which it was final, where other gates or answers in flight made the interview longer.
+
+    Attributes:
+        sentence: The verdict in one line that needs no context.
     """
 
     outcome: Outcome
-    metric: str
-    requirement: str
-    interval: Interval | None
-    confidence: float
-    asked: int
-    size: int
+    metric: str = ""
+    requirement: str = ""
+    interval: Interval | None = None
+    confidence: float = 0.95
+    asked: int = 0
+    size: int = 0
     notes: tuple[str, ...] = ()
     on_inconclusive: str = "fail"
     stated: str = ""
@@ -106,6 +109,10 @@ class Verdict:
     unit: str = "items"
     unanswered: str = ""
     decided_after: int | None = None
+    sentence: str = field(default="", init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sentence", self._sentence())
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS or self.allowed
@@ -124,13 +131,14 @@ class Verdict:
         bounds = i.estimate, i.low, i.high
         return f"{claim_in_words(self.outcome, self.metric, self.requirement, bounds, i.method)} required"
 
-    @property
-    def sentence(self) -> str:
-        """The verdict in one line that needs no context."""
+    def _sentence(self) -> str:
+        """Return the verdict in one line that needs no context."""
         parts = [f"{self.outcome.value} {self.claim}"]
         if not self.stated:
             parts.append(f"{100 * self.confidence:.4g} %")
-        parts += filter(None, [f"{self.asked} of {self.size} {self.unit}", self.unanswered])
+        if self.size:
+            parts.append(f"{self.asked} of {self.size} {self.unit}")
+        parts += filter(None, [self.unanswered])
         if self.interval is not None and not self.stated:
             parts.append(self.interval.method.partition(CORRECTED)[0])  # the claim names the correction
         if self.allowed and not self.notice:
@@ -149,7 +157,6 @@ class Verdict:
         out = asdict(self)
         out["outcome"] = self.outcome.value
         out["notes"], out["condition"] = list(self.notes), dict(self.condition)
-        out["sentence"] = self.sentence
         for name in ("unanswered", "decided_after"):
             if not out[name]:
                 del out[name]

@@ -127,7 +127,7 @@ class AgentInterviewer:
             "difficulty": self.form.difficulty,
             "images": self.form.images,
             "sort_candidates": self.form.counts,
-            **self._usage.to_json(),
+            "usage": self._usage.to_json(),
             "recalled": self._recalled,
             "asked_again": self._asked_again,
             "images_not_shown": self._hidden_images,

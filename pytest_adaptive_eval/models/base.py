@@ -41,6 +41,11 @@ class Usage:
     def __sub__(self, other: Usage) -> Usage:
         return Usage(*map(operator.sub, _counts(self), _counts(other)))
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies."""
+        return self.prompt_tokens + self.completion_tokens
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
         return asdict(self)
@@ -537,7 +542,8 @@ def _drawn(item: Item, sample: int) -> Item:
 def _key(item: Item) -> tuple[Any, ...]:
     """Return the content that a subject reads, which identifies a prefetched answer."""
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
-    return item.prompt, messages, item.turns, item.image_paths, item.meta.get("sample", 0)
+    images = item.image_paths if item.images else ()
+    return item.prompt, messages, item.turns, images, item.meta.get("sample", 0)
 
 
 def sample_of(item: Item) -> int:

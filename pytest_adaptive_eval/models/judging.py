@@ -173,11 +173,6 @@ class Judged:
         """Mean absolute difference of two scores of one answer; None without any that was judged twice."""
         return self.difference / self.repeated if self.repeated else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        names = ("answers", "unread", "coded", "agreed", "repeated", "same")
-        return {**{name: getattr(self, name) for name in names}, "agreement": self.agreement, "noise": self.noise}
-
 
 @dataclass(slots=True, eq=False)
 class Judge:

@@ -162,11 +162,6 @@ class ProgressHooks:
             self._counted_by_teamcity.add(nodeid)
             self._teamcity.testCount(1)  # its count is a sum
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self) -> None:
-        """Update the count where a new worker of xdist has collected while others report."""
-        self._update()
-
     def end(self, interview: str, asked: int) -> None:
         """Count an interview that is over with the questions that were asked."""
         self._questions[interview] = asked

@@ -295,10 +295,6 @@ class RunState:
         """Whether this process is a worker of xdist."""
         return hasattr(self.config, "workerinput")
 
-    def owns(self, item: pytest.Item) -> bool:
-        """Return whether a test is a question, an evaluation or a gate."""
-        return isinstance(item, Once) or item in self.needs
-
     def lookup(self, name: str) -> tuple[EvaluationNode, Result]:
         """Return the evaluation of a name or a node id, and its result."""
         node = resolve(name, self.evaluations)

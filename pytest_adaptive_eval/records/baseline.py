@@ -17,7 +17,8 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, Baseli
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.records.parts import BaselineSource
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -68,7 +69,7 @@ class BaselineFile:
             return ""
         return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
 
-    def doubts(self, candidate: SubjectRecord) -> Iterator[str]:
+    def doubts(self, candidate: SubjectIdentity) -> Iterator[str]:
         """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass."""
         name = self.baseline.name
         if self.checkpoint and self.checkpoint == candidate.checkpoint:

@@ -4,160 +4,96 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import msgspec
 
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.text import counted
 
+_EXTRA = "*extra"  #: Key of `Record.extra` while a record becomes JSON data, in which its entries stand beside others.
 #: Data of users and of plugins, such as decoding settings: kept and shown, and read by nobody here.
 Data = dict[str, Any]
 
-_ATOMS = frozenset((type(None), int, bool))
-
 
 def plain(value: Any) -> Any:
-    """Return strict JSON data: no NaN, no lone surrogates, no foreign types."""
-    kind = type(value)
-    if kind in _ATOMS:
-        return value
-    if kind is dict:
-        return {plain(name if type(name) is str else str(name)): plain(entry) for name, entry in value.items()}
-    if isinstance(value, str):
-        return str(value) if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    return _plain_object(value)
+    """Return strict JSON data of a record, a dataclass, or anything within one: no NaN, and no lone surrogates."""
+    return _clean(msgspec.to_builtins(value, enc_hook=_json_value, str_keys=True))
 
 
-def _plain_object(value: Any) -> Any:
-    """Return strict JSON data of an object that is none by itself."""
-    if isinstance(value, Part) or is_dataclass(value):
-        return value.to_json() if hasattr(value, "to_json") else fields_json(value)
+def _json_value(value: Any) -> Any:
+    """Return what stands in JSON for an object of a foreign type, such as a number or an array of numpy."""
     if isinstance(value, Mapping):
-        return plain(dict(value))
-    return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
+        return dict(value)
+    if isinstance(value, str | float):  # a subclass, such as a text of a template engine
+        return str(value) if isinstance(value, str) else float(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def fields_json(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass as strict JSON data."""
-    return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+def _clean(value: Any) -> Any:
+    """Return JSON data with None in place of NaN and infinities, and with texts that can be written."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        cleaned = {_clean(name): _clean(entry) for name, entry in value.items()}
+        unknown = cleaned.pop(_EXTRA, {})
+        return {**cleaned, **unknown}
+    if isinstance(value, list | tuple):
+        return [_clean(entry) for entry in value]
+    return value
 
 
 class Part(msgspec.Struct):
-    """Base of records and their parts: fields are JSON keys. Those in `sparse` are left out where they are empty."""
-
-    sparse: ClassVar[frozenset[str]] = frozenset()
+    """Base of records and their parts: fields are JSON keys."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        data: dict[str, Any] = {}
-        sparse = self.sparse
-        for name, key in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
-            value = getattr(self, name)
-            kind = type(value)  # most are numbers and ASCII texts, for which a call would dominate the time
-            if name in sparse and not value and kind not in (int, float):
-                continue
-            finite = kind in _ATOMS or (kind is float and math.isfinite(value)) or (kind is str and value.isascii())
-            data[key] = value if finite else plain(value)
+        data: dict[str, Any] = plain(self)
         return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the data of `to_json`; a TypeError names the place of a value of another type."""
+        record: Self = converted(cls, data)
+        return record
 
 
 def converted(kind: type[Any], data: object) -> Any:
     """Return JSON data as its type; a TypeError names the place of a value of another type."""
     try:
-        try:
-            return msgspec.convert(data, kind)
-        except msgspec.ValidationError:  # in the process that made them, numbers may be those of numpy
-            return msgspec.convert(plain(data), kind)
+        return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$")
         raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None
 
 
 class Record(Part, kw_only=True):
-    """Base of records: keys that this version does not know stay in `extra`."""
+    """Base of records: keys of a later version, which this one does not know, stay in `extra`."""
 
     #: Records within this one, by field.
     nested: ClassVar[tuple[str, ...]] = ()
-    extra: Data = {}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        data = super().to_json()
-        extra = data.pop("extra")
-        return {**data, **extra} if extra else data
+    extra: Data = msgspec.field(name=_EXTRA, default_factory=dict)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read the data of `to_json`; a TypeError names the place of a value of another type."""
-        record: Self = converted(cls, data)
-        _keep_unknown(record, data)
+        record = super().from_json(data)
+        record.keep_unknown(data)
         return record
 
-
-def _keep_unknown(record: Record, data: Mapping[str, Any]) -> None:
-    """Move unknown keys of a record's data into `extra`, including nested records' keys."""
-    if unknown := data.keys() - _known_keys(type(record)):
-        record.extra = {name: data[name] for name in data if name in unknown}
-    for name in record.nested:
-        key = record.__struct_encode_fields__[record.__struct_fields__.index(name)]
-        for entry, entry_data in zip(getattr(record, name), data.get(key, ()), strict=True):
-            _keep_unknown(entry, entry_data)
-
-
-@cache
-def _known_keys(kind: type[Record]) -> frozenset[str]:
-    return frozenset(kind.__struct_encode_fields__) - {"extra"}
-
-
-class LikelihoodRecord(Part):
-    """Log-likelihoods in nats that an answer follows from, see `items.likelihood`; None for minus infinity.
-
-    Args:
-        scores: Normalised ones of choices.
-        unconditional: Log-likelihoods of the choices without the prompt.
-        bytes, bits_per_byte: Of a text that is scored by its own likelihood.
-    """
-
-    sparse = frozenset({"scores", "unconditional", "bytes", "bits_per_byte"})
-    normalization: str
-    log_likelihoods: list[float | None]
-    scores: list[float | None] = []
-    unconditional: list[float | None] = []
-    bytes: int | None = None
-    bits_per_byte: float | None = None
-
-
-class SubjectRecord(Part):
-    """Identity of a model: see `models.base.SubjectIdentity`."""
-
-    name: str = ""
-    checkpoint: str = ""
-    decoding: Data = {}
-    environment: Data = {}
-    decoding_hash: str = ""
-
-    @classmethod
-    def of(cls, identity: SubjectIdentity) -> Self:
-        """Create from an identity."""
-        return cls(
-            identity.name,
-            identity.checkpoint,
-            dict(identity.decoding),
-            dict(identity.environment),
-            identity.decoding_hash,
-        )
+    def keep_unknown(self, data: Mapping[str, Any]) -> None:
+        """Move keys of the record's data that it does not know into `extra`, those of nested records too."""
+        names = dict(zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True))
+        known = set(names.values())
+        self.extra = {key: value for key, value in data.items() if key not in known}
+        for field in self.nested:
+            for entry, entry_data in zip(getattr(self, field), data.get(names[field], ()), strict=True):
+                entry.keep_unknown(entry_data)
 
 
 class PresentationRecord(Part):
@@ -168,7 +104,6 @@ class PresentationRecord(Part):
         likelihood: Settings of a scoring by likelihoods; None for written answers.
     """
 
-    sparse = frozenset({"system"})
     template: str
     examples: list[tuple[str, list[str], str]]
     likelihood: dict[str, str] | None
@@ -189,7 +124,6 @@ class BankRecord(Part):
         parts: Names of the ability's components.
     """
 
-    sparse = frozenset({"task", "category", "formats", "parts", "presentation"})
     name: str = ""
     path: str = ""
     content_hash: str = ""
@@ -209,21 +143,16 @@ class BankRecord(Part):
     def of(cls, bank: ItemBank, *, path: str, calibration_subject: bool) -> Self:
         """Create from a bank."""
         facts = ("name", "content_hash", "scale", "calibrated", "model")
-        asked = {name: bank.report[name] for name in sorted(cls.sparse) if name in bank.report}
-        record: Self = converted(
-            cls,
-            plain(
-                {
-                    **{name: getattr(bank, name) for name in facts},
-                    "path": path,
-                    "size": len(bank),
-                    "trusted": bank.report.get("trusted") is not False,
-                    "calibration_subject": calibration_subject,
-                    **asked,
-                }
-            ),
-        )
-        return record
+        asked = ("task", "category", "formats", "parts", "presentation")
+        data = {
+            **{name: getattr(bank, name) for name in facts},
+            **{name: bank.report[name] for name in asked if name in bank.report},
+            "path": path,
+            "size": len(bank),
+            "trusted": bank.report.get("trusted") is not False,
+            "calibration_subject": calibration_subject,
+        }
+        return cls.from_json(plain(data))
 
 
 class PolicyRecord(Part):
@@ -237,7 +166,6 @@ class PolicyRecord(Part):
         horizon: Number of items at which bets aimed, see `inference.design.DesignLog`.
     """
 
-    sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass", "horizon"})
     selector: str = ""
     floor: float | None = None
     budget: int | str | None = None
@@ -254,12 +182,6 @@ class PolicyRecord(Part):
     must_pass: list[str] = []
     horizon: int | None = None
 
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Create from `Policy.to_json` and further fields."""
-        record: Self = converted(cls, plain(settings))
-        return record
-
 
 class LevelsRecord(Part):
     """Result of a ladder.
@@ -274,7 +196,6 @@ class LevelsRecord(Part):
         half: Level at which accuracy crosses one half; the nearest level asked where it crosses at none.
     """
 
-    sparse = frozenset({"climb", "guess", "auc", "half"})
     cap: int
     accuracy: list[float | None]
     asked: list[int] = []
@@ -291,23 +212,11 @@ class LevelsRecord(Part):
         return len({accuracy > 0.5 for accuracy in self.accuracy if accuracy is not None}) == 2
 
 
-class Spent(Part):
-    """Calls, tokens, seconds and estimated FLOPs of a model, with their price where it is known."""
+class Price(Part):
+    """Money that calls cost, in a currency such as ``$``."""
 
-    sparse = frozenset({"money", "currency"})
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    seconds: float = 0.0
-    flops: float = 0.0
-    money: float | None = None
-    currency: str = ""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of prompts and replies."""
-        return self.prompt_tokens + self.completion_tokens
+    money: float
+    currency: str
 
 
 class Costs(Part):
@@ -315,27 +224,23 @@ class Costs(Part):
 
     Args:
         relative: FLOPs of all models relative to asking the subject the whole bank.
-        money, currency: Price of the subject's answers.
+        prices: What the calls of a role cost, ``subject``, ``interviewer`` or ``judge``.
         total, roles, members: Of all replies of an evaluation of several models, of those by role, and by model.
         loads: How often each model was loaded.
     """
 
-    sparse = frozenset(
-        {"subject", "interviewer", "judge", "relative", "money", "currency", "total", "roles", "members", "loads"}
-    )
-    subject: Spent | None = None
-    interviewer: Spent | None = None
-    judge: Spent | None = None
+    subject: Usage | None = None
+    interviewer: Usage | None = None
+    judge: Usage | None = None
     relative: float | None = None
-    money: float | None = None
-    currency: str = ""
-    total: Spent | None = None
-    roles: dict[str, Spent] = {}
-    members: dict[str, Spent] = {}
+    prices: dict[str, Price] = {}
+    total: Usage | None = None
+    roles: dict[str, Usage] = {}
+    members: dict[str, Usage] = {}
     loads: dict[str, int] = {}
 
 
-class AgentRecord(Spent):
+class AgentRecord(Part):
     """Model, or code, that chose questions, with its settings and its faults.
 
     Args:
@@ -345,10 +250,6 @@ class AgentRecord(Spent):
         problem: What was wrong with its first unusable reply.
     """
 
-    sparse = frozenset(Spent.__struct_fields__) | {
-        "model", "checkpoint", "mode", "memory", "difficulty", "images", "sort_candidates", "recalled", "asked_again",
-        "images_not_shown", "fallbacks", "category_fallbacks", "problem",
-    }  # fmt: skip
     name: str = ""
     model: str = ""
     checkpoint: str = ""
@@ -357,6 +258,7 @@ class AgentRecord(Spent):
     difficulty: bool | str | None = None
     images: bool | None = None
     sort_candidates: bool | None = None
+    usage: Usage = Usage()
     recalled: int = 0
     asked_again: int = 0
     images_not_shown: int = 0
@@ -365,7 +267,7 @@ class AgentRecord(Spent):
     problem: str = ""
 
 
-class InterviewerRecord(Record):
+class InterviewerRecord(Part):
     """Account of a selector that remembers, see `cat.selection.SelectorSession.account`.
 
     Args:
@@ -374,7 +276,6 @@ class InterviewerRecord(Record):
         memory: Rows of the memory table, by subject.
     """
 
-    sparse = frozenset({"notes"})
     interviewer: AgentRecord | None = None
     embeddings: str = ""
     first: str = ""
@@ -435,90 +336,9 @@ def listed_kinds(counts: Mapping[str, int]) -> str:
     return f" ({kinds})" if kinds else ""
 
 
-_KEY = ("metric", "kind")  #: Fields that every recorded condition has.
-
-
-class ConditionRecord(Part):
-    """Condition of a gate, see `gates.condition.Condition`; its metric may be one of a plugin that is not here."""
-
-    metric: str
-    kind: str
-    value: int | float = 0.0
-    name: str = ""
-    confidence: float = 0.95
-    probability: float = 0.95
-    on_inconclusive: str = "fail"
-    method: str = "draws"
-    subject: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields that differ from their default, with the metric and the kind."""
-        default = ConditionRecord(self.metric, self.kind)
-        data = super().to_json().items()
-        return {name: value for name, value in data if name in _KEY or value != getattr(default, name)}
-
-    @classmethod
-    def of(cls, condition: Condition) -> Self:
-        """Create from a condition."""
-        return cls(**{name: getattr(condition, name) for name in cls.__struct_fields__})
-
-    def condition(self) -> Condition:
-        """Return the condition; a ConfigError if the metric is not known, or a value is out of range."""
-        return Condition(**{name: getattr(self, name) for name in self.__struct_fields__})
-
-
-class VerdictRecord(Part):
-    """Verdict of a gate, see `gates.verdict.Verdict`, with its sentence."""
-
-    sparse = frozenset({"unanswered", "decided_after"})
-    outcome: Outcome
-    metric: str = ""
-    requirement: str = ""
-    interval: Interval | None = None
-    confidence: float | None = None
-    asked: int | None = None
-    size: int | None = None
-    notes: list[str] = []
-    on_inconclusive: str = "fail"
-    stated: str = ""
-    condition: ConditionRecord | None = None
-    notice: bool = False
-    unit: str = "items"
-    unanswered: str = ""
-    decided_after: int | None = None
-    sentence: str = "the record holds no verdict for this gate"
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> Self:
-        """Create from a verdict."""
-        facts = {name: getattr(verdict, name) for name in cls.__struct_fields__}
-        condition = ConditionRecord(**verdict.condition) if verdict.condition else None
-        return cls(**{**facts, "notes": list(verdict.notes), "condition": condition})
-
-    @property
-    def let_through(self) -> bool:
-        """Whether it is undecided and yet no reason for the run to fail."""
-        return self.outcome is Outcome.INCONCLUSIVE and (self.notice or self.on_inconclusive != "fail")
-
-
-class JudgeRecord(Part):
-    """Judge of an interview, with the counts of `models.judging.Judged`."""
-
-    name: str
-    answers: int = 0
-    unread: int = 0
-    coded: int = 0
-    agreed: int = 0
-    repeated: int = 0
-    same: int = 0
-    agreement: float | None = None
-    noise: float | None = None
-
-
 class BaselineSource(Part):
     """Origin of a baseline: path, subject in it, run, and a hash of the answers; empty for one of the same run."""
 
-    sparse = frozenset({"path", "subject", "run", "hash"})
     path: str = ""
     subject: str = ""
     run: str = ""
@@ -528,7 +348,6 @@ class BaselineSource(Part):
 class ReuseRecord(Part):
     """Answers of other runs that an interview took from a store, or why it took none."""
 
-    sparse = frozenset({"refused"})
     store: str
     answers: int = 0
     refused: str = ""
@@ -550,7 +369,6 @@ class QuantityRecord(Part):
         guess: Value that guessing alone has.
     """
 
-    sparse = frozenset({"estimate", "low", "high", "confidence", "method", "error", "rank", "guess"})
     subject: str
     estimate: float | None = None
     low: float | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,8 +15,6 @@ from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 
-_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
-_DEPTH = 4  #: Depth of a record's administrations.
 _EXPECTED_FILE = "Give a file that --adaptive-eval-record or a run wrote"
 
 
@@ -48,26 +45,10 @@ def write_run(folder: Path, record: RunRecord) -> Path:
 def write_record(path: Path, record: RunRecord) -> None:
     """Write a record to any path, replacing an earlier file in one step, or raise a JournalError."""
     try:
-        pieces = [*_pieces(record.to_json(), _DEPTH), "\n"]
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
+        content = msgspec.json.encode(record.to_json())
+    except (ValueError, TypeError, RecursionError) as error:  # a list within itself, an object that is no JSON
         raise JournalError(f"{path}: the run record is no JSON data: {error}; see what the tests attached") from error
-    write_whole(path, (piece.encode("ascii") for piece in pieces), "the run record", JournalError, durable=True)
-
-
-def _pieces(data: Any, depth: int) -> Iterator[str]:
-    """Yield the JSON of plain data, values at `depth` in one piece: smaller pieces would take megabytes."""
-    if depth and isinstance(data, dict):
-        for n, (name, value) in enumerate(data.items()):
-            yield f"{', ' if n else '{'}{_encode(name)}: "
-            yield from _pieces(value, depth - 1)
-        yield "}" if data else "{}"
-    elif depth and isinstance(data, list):
-        for n, value in enumerate(data):
-            yield ", " if n else "["
-            yield from _pieces(value, depth - 1)
-        yield "]" if data else "[]"
-    else:
-        yield _encode(data)
+    write_whole(path, [content, b"\n"], "the run record", JournalError, durable=True)
 
 
 def read_run(path: Path) -> RunRecord:

@@ -1,8 +1,8 @@
 """The record of a run, the only source of reports, history and exports.
 
 It is plain JSON: every float is finite or null, every text is valid Unicode without lone surrogates, and unknown keys
-of runs, evaluations, gates and administrations are kept. Its types are the schema, version `SCHEMA_VERSION`;
-`records.schema1` converts records of version 1.
+of runs, evaluations, gates and administrations are kept. Its types are the schema, version `SCHEMA_VERSION`; verdicts,
+identities, costs and intervals are the ones that the package computes with.
 """
 
 from __future__ import annotations
@@ -26,27 +26,24 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
+from pytest_adaptive_eval.models.judging import Judged
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
     BaselineSource,
-    ConditionRecord,
     Costs,
     Data,
     InterviewerRecord,
-    JudgeRecord,
     LevelsRecord,
-    LikelihoodRecord,
     PolicyRecord,
     QuantityRecord,
     Record,
     ReuseRecord,
-    SubjectRecord,
-    VerdictRecord,
 )
 from pytest_adaptive_eval.text import counted
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 #: Columns of a `DesignLog` and the attributes of an `Administration` that hold them.
 _COLUMNS = {
@@ -88,7 +85,6 @@ class Administration(Record):
         reused: Whether another run got the answer.
     """
 
-    sparse = frozenset({"request", "reused", "likelihood"})
     position: int
     item: str
     item_hash: str
@@ -113,7 +109,7 @@ class Administration(Record):
     resumed: bool = False
     request: str = ""
     reused: bool = False
-    likelihood: LikelihoodRecord | None = None
+    likelihood: Data = {}
 
     @property
     def place(self) -> Place:
@@ -156,14 +152,6 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
 
 
 INTERVIEWS = ("bank", "ladder")  #: Kinds whose items one subject is asked, one by one.
-#: Fields of interviews alone, which records of other kinds leave out.
-_OF_INTERVIEWS = frozenset(
-    {
-        "bank", "policy", "scored", "statuses", "stop", "stop_sentence", "theta", "standard_error", "accuracy",
-        "accuracy_model", "accuracy_conformal", "accuracy_error", "samples", "decoding_noise", "categories", "levels",
-        "interviewer", "conditions", "administrations",
-    }
-)  # fmt: skip
 
 
 _PLANNED = ("BUDGET", "EXHAUSTED")  #: Names of the stops after a planned number of items.
@@ -201,16 +189,10 @@ class EvaluationRecord(Record, kw_only=True):
     """
 
     nested = ("administrations",)
-    sparse = frozenset(
-        {
-            "journal", "usage_error", "members", "metrics", "account", "population", "opinion", "judge", "baselines",
-            "reuse", "warnings",
-        }
-    )  # fmt: skip
     name: str
     nodeid: str
     kind: str = INTERVIEWS[0]
-    subject: SubjectRecord
+    subject: SubjectIdentity
     asked: int
     size: int
     unit: str = "items"
@@ -221,7 +203,7 @@ class EvaluationRecord(Record, kw_only=True):
     warnings: list[str] = []
     journal: str = ""
     usage_error: bool = False
-    members: list[SubjectRecord] = []
+    members: list[SubjectIdentity] = []
     metrics: dict[str, list[QuantityRecord]] = {}
     account: Data = {}
     population: str = ""
@@ -243,18 +225,12 @@ class EvaluationRecord(Record, kw_only=True):
     categories: list[CategoryResult] = []
     levels: LevelsRecord | None = None
     interviewer: InterviewerRecord | None = None
-    conditions: list[ConditionRecord] = []
+    conditions: list[Data] = []
     administrations: list[Administration] = []
-    judge: JudgeRecord | None = None
+    judge: str = ""
+    judged: Judged | None = None
     baselines: dict[str, BaselineSource] = {}
     reuse: ReuseRecord | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        data = super().to_json()
-        for name in () if self.is_interview else _OF_INTERVIEWS:
-            data.pop(name, None)
-        return data
 
     @property
     def is_interview(self) -> bool:
@@ -289,9 +265,9 @@ class EvaluationRecord(Record, kw_only=True):
             facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
         return facts
 
-    def member(self, name: str) -> SubjectRecord:
+    def member(self, name: str) -> SubjectIdentity:
         """Return the identity of a subject; its name alone if there is none."""
-        return next((member for member in (self.subject, *self.members) if member.name == name), SubjectRecord(name))
+        return next((member for member in (self.subject, *self.members) if member.name == name), SubjectIdentity(name))
 
     @property
     def answers_hash(self) -> str:
@@ -346,11 +322,10 @@ class GateRecord(Record):
     """
 
     nested = ("gates",)
-    sparse = frozenset({"gates"})
     name: str
     nodeid: str
     interview: str
-    verdict: VerdictRecord
+    verdict: Verdict
     file: str = ""
     line: int = 0
     gates: list[GateRecord] = []
@@ -368,7 +343,7 @@ class GateRecord(Record):
     @property
     def holds(self) -> bool:
         """Whether the gate passed or was let through."""
-        return self.outcome is Outcome.PASS or self.verdict.let_through
+        return self.outcome is Outcome.PASS or self.verdict.allowed
 
     @property
     def interviews(self) -> list[str]:
@@ -378,10 +353,7 @@ class GateRecord(Record):
 
 def suite_gates(nodeid: str, gates: Iterable[tuple[str, Verdict]]) -> list[GateRecord]:
     """Return the records of a suite's gates, from the evaluation and the verdict of each."""
-    return [
-        GateRecord(Condition(**verdict.condition).label, nodeid, name, VerdictRecord.of(verdict))
-        for name, verdict in gates
-    ]
+    return [GateRecord(Condition(**verdict.condition).label, nodeid, name, verdict) for name, verdict in gates]
 
 
 class RunRecord(Record):
@@ -403,12 +375,6 @@ class RunRecord(Record):
     """
 
     nested = ("evaluations", "gates")
-    sparse = frozenset(
-        {
-            "required", "missing", "deselected", "shard", "merged", "only_required_gates_absent",
-            "only_baselines_missing",
-        }
-    )  # fmt: skip
     run: str
     started: str
     seconds: float = 0.0

@@ -40,7 +40,7 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
     kinds: dict[str, list[GateRecord]] = {"error": [], "warning": [], "notice": []}
     for gate in record.gates:
         passed = gate.outcome is Outcome.PASS
-        kinds["notice" if passed else "warning" if gate.verdict.let_through else "error"].append(gate)
+        kinds["notice" if passed else "warning" if gate.verdict.allowed else "error"].append(gate)
     lines = []
     for kind, gates in kinds.items():
         listed = gates if len(gates) <= _MOST else gates[: _MOST - 1]

@@ -134,7 +134,7 @@ def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
         outcome = gate.outcome
         rows.append(
             (
-                f"{_LET_THROUGH if gate.verdict.let_through else _SIGNS[outcome]} {outcome.value}",
+                f"{_LET_THROUGH if gate.verdict.allowed else _SIGNS[outcome]} {outcome.value}",
                 _inline(gate.name, _NAME),
                 _inline(words.sentence_without(gate, notes), _SENTENCE),
             )

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.condition import registered_metric
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, VerdictRecord, listed_kinds
+from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, listed_kinds
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.figures import (
@@ -231,14 +231,15 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
     }
 
 
-def _gate_bar(verdict: VerdictRecord) -> Markup | None:
+def _gate_bar(verdict: Verdict) -> Markup | None:
     interval, condition = interval_of(verdict.interval), verdict.condition
-    if interval is None or condition is None or condition.kind not in ("at_least", "not_worse_than"):
+    kind = condition.get("kind")
+    if interval is None or kind not in ("at_least", "not_worse_than"):
         return None
-    threshold, metric = plottable(condition.value), registered_metric(condition.metric)
+    threshold, metric = plottable(condition.get("value", 0.0)), registered_metric(condition.get("metric"))
     if threshold is None:
         return None
-    if condition.kind == "not_worse_than":
+    if kind == "not_worse_than":
         threshold = -threshold
     elif metric is not None and metric.is_share:
         return plots.interval_bar(*interval, target=threshold)

@@ -239,7 +239,7 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
 def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
     outcome, verdict = gate.outcome, gate.verdict
     claim = _claim(gate, outcome)
-    asked = "" if verdict.asked is None else f", {verdict.asked} of {verdict.size}"
+    asked = "" if not verdict.size else f", {verdict.asked} of {verdict.size}"
     if asked and verdict.unit != "items":
         asked += f" {verdict.unit}"
     reason = _reason(gate, standing)

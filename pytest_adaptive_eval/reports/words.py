@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
-from msgspec.structs import replace
-
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
-from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, Spent
+from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.records.parts import Costs, Price, QuantityRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
 
@@ -252,7 +251,7 @@ def _reasons(record: RunRecord, outcomes: Sequence[Outcome]) -> list[str]:
 
 def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[int, str, str]]:
     """Yield how many gates and evaluations failed in each way."""
-    undecided = [gate for gate in record.gates if gate.outcome is Outcome.INCONCLUSIVE and not gate.verdict.let_through]
+    undecided = [gate for gate in record.gates if gate.outcome is Outcome.INCONCLUSIVE and not gate.verdict.allowed]
     yield outcomes.count(Outcome.FAIL), "gate", "failed"
     yield len(undecided), "gate", "could not be decided"
     yield outcomes.count(Outcome.ERROR), "gate", "could not be judged"
@@ -310,7 +309,7 @@ def panel_cost(costs: Costs) -> str:
 
     Roles follow where there are several, as ``; judgment 300 calls, 3,000 tokens``.
     """
-    total = costs.total or Spent()
+    total = costs.total or Usage()
     parts = []
     if total.calls:
         parts.append(f"{total.calls} calls")
@@ -327,22 +326,23 @@ def usage(costs: Costs) -> str:
 
     Models that worked for the run follow, as ``; judge 40 calls, 900 tokens, 2.0 s``.
     """
-    subject = replace(costs.subject or Spent(), money=costs.money, currency=costs.currency)
-    return "; ".join(filter(None, [_spent(subject), *agent_usages(costs)]))
+    return "; ".join(filter(None, [_spent(costs.subject, costs.prices.get("subject")), *agent_usages(costs)]))
 
 
 def agent_usages(costs: Costs) -> list[str]:
     """Return the cost of each model that worked for the run, as ``judge 40 calls, 900 tokens, 2.0 s``."""
-    told = {"interviewer": _spent(costs.interviewer), "judge": _spent(costs.judge)}
-    return [f"{role} {text}" for role, text in told.items() if text]
+    usages = {"interviewer": costs.interviewer, "judge": costs.judge}
+    texts = {role: _spent(usage, costs.prices.get(role)) for role, usage in usages.items()}
+    return [f"{role} {text}" for role, text in texts.items() if text]
 
 
-def _spent(spent: Spent | None) -> str:
-    if spent is None or not spent.calls:
+def _spent(usage: Usage | None, price: Price | None = None) -> str:
+    """Return ``96 calls, 3,100 tokens, 12.3 s, $0.021``; empty without calls."""
+    if usage is None or not usage.calls:
         return ""
-    parts = [counted(spent.calls, "call")] + ([f"{spent.tokens:,} tokens"] if spent.tokens else [])
-    parts += [f"{spent.seconds:.1f} s"] if spent.seconds else []
-    parts += [] if spent.money is None else [money(spent.money, spent.currency)]
+    parts = [counted(usage.calls, "call")] + ([f"{usage.tokens:,} tokens"] if usage.tokens else [])
+    parts += [f"{usage.seconds:.1f} s"] if usage.seconds else []
+    parts += [] if price is None else [money(price.money, price.currency)]
     return ", ".join(parts)
 
 
@@ -351,23 +351,19 @@ def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     known = [(i.name, text) for i in interviews if (text := usage(i.costs))]
     if len(known) < 2:
         return "".join(text for _, text in known)
-    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_spent(_total(interviews))}"])
+    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_total(interviews)}"])
 
 
-def _total(interviews: Iterable[EvaluationRecord]) -> Spent:
+def _total(interviews: Iterable[EvaluationRecord]) -> str:
     """Return the sum of what subjects, interviewers and judges cost; without money in several currencies."""
-    spent: list[Spent] = []
-    for interview in interviews:
-        costs = interview.costs
-        own = Spent(money=costs.money, currency=costs.currency)
-        spent += filter(None, (costs.subject, costs.interviewer, costs.judge, own))
-    names = ("calls", "prompt_tokens", "completion_tokens", "seconds")
-    sums: dict[str, Any] = {name: sum(getattr(part, name) for part in spent) for name in names}
-    total = Spent(**sums)
-    priced = [part for part in spent if part.money is not None]
-    if len({part.currency for part in priced}) == 1:
-        total.money, total.currency = sum(part.money or 0.0 for part in priced), priced[0].currency
-    return total
+    usage = Usage()
+    prices: list[Price] = []
+    for costs in (interview.costs for interview in interviews):
+        usage = sum(filter(None, (costs.subject, costs.interviewer, costs.judge)), usage)
+        prices += costs.prices.values()
+    one_currency = len({price.currency for price in prices}) == 1
+    whole = Price(sum(price.money for price in prices), prices[0].currency) if one_currency else None
+    return _spent(usage, whole)
 
 
 def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:

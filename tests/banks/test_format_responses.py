@@ -100,7 +100,7 @@ def test_recorded_runs():
     record = {
         "run": "r1",
         "started": "2026-01-01T00:00:00+00:00",
-        "schema_version": 2,
+        "schema_version": 3,
         "interviews": [
             {
                 "name": "v",

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.banks import rows
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.logs.response_readers import inspectlog
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 NAN = float("nan")
@@ -535,7 +536,7 @@ def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format
         )
         for i, (item, s) in enumerate(answers, 1)
     ]
-    subject = {"name": name, "checkpoint": checkpoint, "decoding_hash": decoding, "decoding": {}, "environment": {}}
+    subject = {"name": name, "checkpoint": checkpoint, "decoding": {"setting": decoding}, "environment": {}}
     return made(
         EvaluationRecord,
         name="e", nodeid="t.py::e", subject=subject, bank={"name": bank, "size": 9}, policy={}, asked=len(asked),
@@ -606,8 +607,11 @@ def test_namesakes_are_told_apart_by_their_hashes(tmp_path):
         interview([("q", 0)], "last", "bbbbbbbbbb", decoding="sampled-456"),
         interview([("q", 1)], "alone", ""),
     )
-    names = ("last@aaaaaaaa+d", "last@bbbbbbbb+greedy-1", "last@bbbbbbbb+sampled-", "alone")
-    assert read_responses(tmp_path).subjects == names
+    settings = ("d", "greedy-123", "sampled-456")
+    hashes = [SubjectIdentity("", "", {"setting": setting}).decoding_hash[:8] for setting in settings]
+    first, *others = read_responses(tmp_path).subjects
+    assert first == f"last@aaaaaaaa+{hashes[0]}"
+    assert others == [*(f"last@bbbbbbbb+{one}" for one in hashes[1:]), "alone"]
 
 
 def test_banks_are_chosen_by_name(tmp_path):
@@ -633,9 +637,9 @@ def test_formats_of_an_item_do_not_mix(tmp_path):
     ("text", "part"),
     [
         ('{"run": "1", ', "not JSON"),
-        ('{"run": "1", "started": "x", "schema_version": 99}', "schema_version 99, this version reads 2"),
-        ('{"run": "1", "schema_version": 2}', "the run record is damaged"),
-        ('{"run": "1", "started": "x", "schema_version": 2}', "no run record with answers"),
+        ('{"run": "1", "started": "x", "schema_version": 99}', "schema_version 99, this version reads 3"),
+        ('{"run": "1", "schema_version": 3}', "the run record is damaged"),
+        ('{"run": "1", "started": "x", "schema_version": 3}', "no run record with answers"),
     ],
 )
 def test_malformed_records(tmp_path, text, part):
@@ -648,7 +652,7 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
     path = record(tmp_path, "1", interview([("q1", 1)]))
     good = json.loads(path.read_text())
     for change, part in (
-        ({"subject": {}}, "the subject's name is ''"),
+        ({"subject": {"name": ""}}, "the subject's name is ''"),
         ({"bank": {}}, "the bank is ''"),
         (
             {"administrations": [{"position": 1, "item": None, "item_hash": "h", "score": 1}]},

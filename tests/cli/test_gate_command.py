@@ -234,7 +234,7 @@ def test_a_log_that_ended_early_is_judged_only_as_a_part(run, tmp_path):
 
 
 def test_a_run_is_judged_by_its_own_evaluation(run):
-    Path("run.json").write_text('{"run": "r1", "started": "2026-01-01T00:00:00+00:00", "schema_version": 2}')
+    Path("run.json").write_text('{"run": "r1", "started": "2026-01-01T00:00:00+00:00", "schema_version": 3}')
     for source in ("run.json", "."):
         code, _, err = run("gate", source, "--at-least", "0.5")
         assert code == 4

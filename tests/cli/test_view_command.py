@@ -24,7 +24,7 @@ def run(number: int, scores: dict[str, float], *, checkpoint: str = "c1", outcom
         EvaluationRecord,
         name="shop",
         nodeid="t.toml::shop[aeval:shop]",
-        subject={"name": "model<script>", "checkpoint": checkpoint, "decoding_hash": "d"},
+        subject={"name": "model<script>", "checkpoint": checkpoint},
         bank={"name": "shop", "content_hash": "b", "size": 10},
         policy={},
         asked=len(scores),

@@ -25,7 +25,6 @@ from pytest_adaptive_eval.inference.conformal import Conformal, uniform_half_wid
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.parts import VerdictRecord
 from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.reports import words
 
@@ -78,7 +77,7 @@ def test_each_gate_of_an_interview_says_after_how_many_items_it_was_decided():
     assert at[0] < at[1] <= result.asked
     assert first.decided_after == at[0]
     assert last.decided_after == (None if at[1] == result.asked else at[1])
-    record = GateRecord("gate", "file::gate", "eval", VerdictRecord.of(first))
+    record = GateRecord("gate", "file::gate", "eval", first)
     assert words.decided(record) == f"decided after {at[0]} of {result.asked} items"
     assert "decided_after" not in replace(first, decided_after=None).to_json()
 

@@ -191,7 +191,7 @@ def test_a_second_reply_counts() -> None:
     interviewer = AgentInterviewer(agent, mode="reply")
     assert interviewer.choose(CANDIDATES, MEMORY, 0.4).index == 3
     account = interviewer.account()
-    assert (account["asked_again"], account["fallbacks"], account["calls"]) == (1, {}, 2)
+    assert (account["asked_again"], account["fallbacks"], account["usage"]["calls"]) == (1, {}, 2)
 
 
 @pytest.mark.parametrize("status", [Status.TIMEOUT, Status.ERROR])
@@ -221,7 +221,7 @@ def test_a_decision_is_made_once() -> None:
         assert interviewer.choose(CANDIDATES[::-1], MEMORY, 0.4).reason == first.reason
         assert len(agent.asked + agent.rated) == 1
         assert interviewer.account()["recalled"] == 1
-        assert interviewer.account()["calls"] == 1
+        assert interviewer.account()["usage"]["calls"] == 1
         later = AgentInterviewer(RecordedModel(FakeAgent(), kept), mode=mode)
         assert later.choose(CANDIDATES, MEMORY, 0.4) == first
         other = FakeAgent(say=picks("question 1"), identity=SubjectIdentity("fake", "e" * 64))
@@ -308,7 +308,7 @@ def test_the_account() -> None:
         "difficulty": "none",
         "images": False,
         "sort_candidates": False,
-        **COST.to_json(),
+        "usage": COST.to_json(),
         "recalled": 0,
         "asked_again": 0,
         "images_not_shown": 0,
@@ -370,7 +370,7 @@ def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int
         assert right > chance + 4 * math.sqrt(chance)
     account = interviewer.account()
     assert account["fallbacks"] == {}
-    assert account["calls"] == count
+    assert account["usage"]["calls"] == count
     assert account["flops"] > 1e6 * account["prompt_tokens"]
 
 

@@ -64,7 +64,7 @@ def test_money_is_told_before_and_after(paid: Any) -> None:
     asked = interview["asked"]
     assert "toy: about 162 tokens of prompts for 60 questions, answers of at most 61,440 (max_tokens is not set" in told
     assert "16,384), $123.04 at most" in told
-    assert interview["costs"]["money"] == pytest.approx(0.2 * asked)
+    assert interview["costs"]["prices"]["subject"]["money"] == pytest.approx(0.2 * asked)
     assert f"cost: {asked} calls, {150 * asked:,} tokens, " in told
     markdown = summary_markdown(RunRecord.from_json(paid.record))
     assert f"Cost: {asked} calls, {150 * asked:,} tokens" in markdown
@@ -108,5 +108,5 @@ def test_hours_cost_too() -> None:
     spending = Spending(PriceTable(hour=2.0, currency="EUR"))
     assert spending.cost(Usage(1, seconds=1800.0)) == pytest.approx(1.0)
     costs = spending.costs(Usage(1, seconds=1800.0), Usage(), Usage(), 10)
-    assert (costs.money, costs.currency) == (pytest.approx(1.0), "EUR")
+    assert costs.prices["subject"].to_json() == {"money": pytest.approx(1.0), "currency": "EUR"}
     assert Spending().cost(Usage(1)) is None

@@ -64,7 +64,7 @@ def test_a_judge_grades_and_its_agreement_and_noise_are_told(lab: Any, server: P
     lab.run()
     (interview,) = lab.record["interviews"]
     assert interview["accuracy"]["estimate"] == pytest.approx(0.75)
-    counts = interview["judge"]
+    counts = interview["judged"]
     assert (counts["answers"], counts["coded"], counts["agreed"]) == (40, 40, 40)
     assert (counts["repeated"], counts["same"]) == (20, 20)
     (note,) = [note for note in interview["notes"] if "judgments by sol" in note]
@@ -97,13 +97,14 @@ def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer
     write(lab, server)
     lab.tests(TEST.replace("URL", server.url).replace('#sol"}', '#sol", "price": {"prompt": 1000, "currency": "EUR"}}'))
     out = " ".join(lab.run().stdout.str().split())
-    costs = lab.record["interviews"][0]["costs"]["judge"]
+    whole = lab.record["interviews"][0]["costs"]
+    costs, price = whole["judge"], whole["prices"]["judge"]
     assert costs["calls"] == 64  # 40 answers, 20 of them twice, and 4 before the first question
-    assert costs["money"] == pytest.approx(costs["prompt_tokens"] / 1000)
-    assert costs["money"] > 0
-    assert costs["currency"] == "EUR"
+    assert price["money"] == pytest.approx(costs["prompt_tokens"] / 1000)
+    assert price["money"] > 0
+    assert price["currency"] == "EUR"
     tokens = costs["prompt_tokens"] + costs["completion_tokens"]
-    told = f"judge 64 calls, {tokens:,} tokens, {costs['seconds']:.1f} s, €{costs['money']:.2f}"
+    told = f"judge 64 calls, {tokens:,} tokens, {costs['seconds']:.1f} s, €{price['money']:.2f}"
     assert f"cost: {told}" in out
     record = RunRecord.from_json(lab.record)
     assert told in summary_markdown(record)

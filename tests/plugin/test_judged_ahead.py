@@ -146,8 +146,8 @@ def test_a_judge_gets_several_requests_at_once_and_the_record_is_that_of_one_by_
     assert together == alone
     assert at_once.requests == one_by_one.requests
     (interview,) = alone["interviews"]
-    assert interview["judge"]["repeated"] == 20 > interview["judge"]["same"]
-    assert interview["judge"]["unread"]
+    assert interview["judged"]["repeated"] == 20 > interview["judged"]["same"]
+    assert interview["judged"]["unread"]
     assert len(interview["administrations"]) == 2 * ITEMS
 
 
@@ -161,7 +161,7 @@ def test_another_run_takes_what_a_greedy_judge_of_known_weights_said(judged: Any
             judged.run("--adaptive-eval-reuse=shared.sqlite", f"--adaptive-eval-dir=run-{n}", record)
             assert models.requests.total() == requests
     first, second = (json.loads((judged.path / f"{n}.json").read_text())["interviews"][0] for n in range(2))
-    assert second["judge"] == first["judge"]
+    assert second["judged"] == first["judged"]
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_an_interrupt_ends_open_judgments_and_the_next_run_judges_all_answers_th
     resumed, models = run(judged, samples=1, expected=6)
     assert models.most >= 6
     assert not any(text.startswith("Write") for _, text, _ in models.asked)
-    assert resumed["interviews"][0]["judge"] == whole["interviews"][0]["judge"]
+    assert resumed["interviews"][0]["judged"] == whole["interviews"][0]["judged"]
     assert scores(resumed) == scores(whole)
 
 

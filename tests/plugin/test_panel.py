@@ -585,5 +585,6 @@ def test_each_model_has_its_cost_and_system_text(lab: Any) -> None:
     members = study["costs"]["members"]
     assert set(members) == set(SKILLS)
     assert sum(member["calls"] for member in members.values()) == study["costs"]["total"]["calls"]
-    assert members["bee"]["money"] == members["bee"]["completion_tokens"] > 0
-    assert "money" not in members["ant"]
+    prices = {name: price["money"] for name, price in study["costs"]["prices"].items()}
+    assert prices == {"bee": members["bee"]["completion_tokens"]}
+    assert prices["bee"] > 0

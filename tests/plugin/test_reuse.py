@@ -77,7 +77,7 @@ def test_a_second_run_asks_nothing_and_says_so_everywhere(shared: Any, batch: in
     result = shared.run(STORE, *reports)
     assert result.ret == 0
     assert (len(shared.asked), reused(shared), answers(shared)) == (24, [True] * 24, first)
-    assert shared.record["interviews"][0]["reuse"] == {"store": "shared/answers.sqlite", "answers": 24}
+    assert shared.record["interviews"][0]["reuse"] == {"store": "shared/answers.sqlite", "answers": 24, "refused": ""}
     sentence = "24 of 24 answers were not asked for but taken from shared/answers.sqlite"
     assert sentence in " ".join(result.stdout.str().split())
     assert any(sentence in note for note in shared.record["gates"][0]["verdict"]["notes"])
@@ -95,7 +95,7 @@ def test_off_by_default(shared: Any) -> None:
     shared.run(STORE)
     result = shared.run()
     assert len(shared.asked) == 48
-    assert "reuse" not in shared.record["interviews"][0]
+    assert shared.record["interviews"][0]["reuse"] is None
     result.stdout.no_fnmatch_line("*not asked for*")
 
 

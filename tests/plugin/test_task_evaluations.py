@@ -312,7 +312,7 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     (interview,) = lab.record["interviews"]
     assert (interview["stop"], interview["levels"]["last_level"]) == ("LEVEL", 3)
     assert interview["levels"]["asked"] == [10] * 4
-    assert "auc" not in interview["levels"]
+    assert interview["levels"]["auc"] is None
     assert "last level 3" in lab.run().stdout.str()
     project(lab, 3, ", levels=6, stop='decision'", gated("metric='auc', at_least=2.0"))
     assert 'stop = "decision" leaves some out: remove it' in lab.run().stderr.str()

@@ -137,7 +137,7 @@ def run(gates: list[GateRecord], subject: str = "step-4000") -> RunRecord:
 
 
 def gate(outcome: str, name: str = "test_promotion", **more: Any) -> GateRecord:
-    return made(GateRecord, name, name, "text", {"outcome": outcome, "sentence": f"{outcome} accuracy .612", **more})
+    return made(GateRecord, name, name, "text", {"outcome": outcome, "stated": "accuracy .612", **more})
 
 
 def test_alert_lists_alarms_and_gates_that_did_not_pass() -> None:
@@ -148,21 +148,19 @@ def test_alert_lists_alarms_and_gates_that_did_not_pass() -> None:
         gate("INCONCLUSIVE", "open"),
         gate("INCONCLUSIVE", "waved through", on_inconclusive="warn"),
         gate("INCONCLUSIVE", "first run", notice=True),
-        made(GateRecord, "odd", "odd", "text", {"outcome": "ERROR"}),
     ]
     alert = compose_alert(
         [alarm("ability of text fell")], run=run(gates), report_url="https://ci.example.com/r?a=1&b=2"
     )
     message = slack_payload(alert)
     assert message["text"].splitlines() == [
-        "Adaptive evaluation: 1 drop, 4 gates not passed",
+        "Adaptive evaluation: 1 drop, 3 gates not passed",
         "run 20310506T070809000Z-00000000, 2031-05-06T07:08:09Z, step-4000",
         "<https://ci.example.com/r?a=1&amp;b=2|report>",
         "ability of text fell",
         "failed: FAIL accuracy .612",
         "broken: ERROR accuracy .612",
         "open: INCONCLUSIVE accuracy .612",
-        "odd: the record holds no verdict for this gate",
     ]
     assert compose_alert([]).title == "Adaptive evaluation: no drop, and no gate that did not pass"
 
@@ -199,7 +197,7 @@ def test_foreign_text_makes_no_mention_and_no_link(sentences: list[str], subject
 
 
 def test_a_message_keeps_within_slacks_limits() -> None:
-    gates = [gate("FAIL", "&" * 10_000, sentence="<" * 10_000) for _ in range(100)]
+    gates = [gate("FAIL", "&" * 10_000, stated="<" * 10_000) for _ in range(100)]
     url = "https://a.example/" + "&" * 900
     found = slack_payload(compose_alert([alarm("@&" * 5_000)] * 100, run=run(gates, "&" * 5_000), report_url=url))
     assert len(found["text"]) <= 4_000

@@ -25,7 +25,7 @@ def interview(**changes: Any) -> EvaluationRecord:
     values: dict[str, Any] = {
         "name": "mmmu",
         "nodeid": "tests/test_eval.py::test_mmmu[aeval:mmmu]",
-        "subject": {"name": "vlm-2b-step-4000", "checkpoint": "c" * 16, "decoding_hash": "d" * 16},
+        "subject": {"name": "vlm-2b-step-4000", "checkpoint": "c" * 16},
         "bank": {"name": "mmmu", "content_hash": "b" * 16, "scale": "5" * 12, "size": 640, "calibrated": True},
         "policy": {"selector": "spread", "floor": 0.25, "budget": "15%", "seed": 7},
         "asked": 96,
@@ -47,7 +47,6 @@ def gate(
     outcome: str = "PASS", *, name: str = "test_promotion", of: str = "mmmu", notes: tuple[str, ...] = ()
 ) -> GateRecord:
     """A gate with its verdict."""
-    relation = {"PASS": ">=", "FAIL": "<", "INCONCLUSIVE": "against", "ERROR": "for"}[outcome]
     verdict = {
         "outcome": outcome,
         "metric": "accuracy",
@@ -57,8 +56,6 @@ def gate(
         "asked": 96,
         "size": 640,
         "notes": list(notes),
-        "sentence": f"{outcome} accuracy .612 [.551, .671] {relation} .55 required, 95 %, 96 of 640 items, "
-        "design-based" + "".join(f"; {note}" for note in notes),
     }
     return made(GateRecord, name, f"tests/test_eval.py::{name}", of, verdict, "tests/test_eval.py", 12)
 

@@ -22,7 +22,8 @@ from pytest_adaptive_eval.extensions.exports.rows import (
     write_export,
 )
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
-from pytest_adaptive_eval.records.parts import BankRecord, QuantityRecord, SubjectRecord
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.records.parts import BankRecord, QuantityRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 CATEGORIES = [
@@ -101,7 +102,7 @@ def test_every_answer_is_a_line_with_the_same_columns(make: SimpleNamespace) -> 
         "evaluation": "mmmu",
         "subject": "vlm-2b-step-4000",
         "checkpoint": "c" * 16,
-        "decoding_hash": "d" * 16,
+        "decoding_hash": SubjectIdentity("").decoding_hash,
         "bank": "mmmu",
         "bank_hash": "b" * 16,
         "scale": "5" * 12,
@@ -179,7 +180,7 @@ def test_no_value_breaks_an_export(make: SimpleNamespace, data: st.DataObject) -
     texts = {name: data.draw(TEXT) for name in ("item", "text", "reason")}
     question = asked(1, **numbers, **texts, category=[data.draw(TEXT)], theta_after=[0.5])
     run = record(make, question, accuracy_error=data.draw(NUMBER))
-    run.interviews[0].subject = SubjectRecord(data.draw(TEXT), data.draw(TEXT), {data.draw(TEXT): data.draw(TEXT)})
+    run.interviews[0].subject = SubjectIdentity(data.draw(TEXT), data.draw(TEXT), {data.draw(TEXT): data.draw(TEXT)})
     run.interviews[0].bank = BankRecord(data.draw(TEXT), content_hash=data.draw(TEXT))
     run.interviews[0].name = data.draw(TEXT)
     [line] = responses_jsonl(run)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import changed, made
+from made import changed
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.parts import VerdictRecord
 from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs, write_failure, write_github
 from pytest_adaptive_eval.reports.markdown import summary_markdown
@@ -120,7 +120,7 @@ def test_files_are_those_of_the_checkout(make: SimpleNamespace, file: str, folde
 
 def hostile(make: SimpleNamespace, text: str, outcome: str = "FAIL") -> RunRecord:
     gate = make.gate(outcome, name=text, of=text, notes=(text,))
-    gate.verdict = changed(gate.verdict, metric=text, requirement=text, sentence=text)
+    gate.verdict = changed(gate.verdict, metric=text, requirement=text, stated=text, notes=(), size=0)
     gate.nodeid = text
     gate.file = text
     interview = make.interview(
@@ -136,11 +136,11 @@ def alone(record: RunRecord, text: str) -> None:
     """The text is data of one command, and of nothing else."""
     (found,) = show(record)
     assert found.name == "error"
-    assert found.data == clean_terminal(text, 1_000)
+    assert found.data.startswith(clean_terminal(f"FAIL {text}", 1_000))
     assert set(found.properties) <= {"file", "line", "title"}
     assert found.properties["title"] == clean_terminal(f"FAIL {text}", 120, keep_end=True)
     plain = RunRecord.from_json(record.to_json())
-    plain.gates[0].verdict = made(VerdictRecord, "FAIL")
+    plain.gates[0].verdict = Verdict(Outcome.FAIL)
     assert outputs(plain) == outputs(record)
 
 

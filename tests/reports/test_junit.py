@@ -13,8 +13,7 @@ from lxml import etree
 from made import changed
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.parts import VerdictRecord
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.junit import gate_report, write_gate_report
 
@@ -91,19 +90,20 @@ def test_an_interview_cut_off_is_an_error(make: SimpleNamespace) -> None:
 
 def test_a_gate_without_a_verdict_never_passes(make: SimpleNamespace) -> None:
     gate = make.gate()
-    gate.verdict = VerdictRecord(Outcome.ERROR)
+    gate.verdict = Verdict(Outcome.ERROR)
     assert read(make.record(gates=[gate])).get("errors") == "1"
 
 
 def test_long_texts_are_cut_at_what_readers_show(make: SimpleNamespace) -> None:
     gates = [make.gate("FAIL", name="x" * 200), make.gate("FAIL", name="x" * 201)]
     for gate in gates:
-        texts = {"metric": "", "requirement": "", "sentence": "s" * 2_001, "notes": ["n" * 30_000]}
+        texts = {"metric": "", "requirement": "", "stated": "s" * 1_996, "notes": ["n" * 30_000], "size": 0}
         gate.verdict = changed(gate.verdict, **texts)
     kept, cut = [c for c in read(make.record(gates=gates)).iter("testcase") if c.get("name") != "interview"]
     assert kept.get("name") == "x" * 200
     assert cut.get("name") == "x" * 200 + "... (1 more characters)"
-    assert kept.find("failure").get("message") == "s" * 2_000 + "... (1 more characters)"
+    message = kept.find("failure").get("message")
+    assert message.startswith("FAIL " + "s" * 1_995 + "... (")
     left_out = kept.find("failure").text.split("...")[-1]
     assert left_out.endswith(" more characters)")
     assert len(kept.find("failure").text) == 20_000 + len("..." + left_out)
@@ -130,7 +130,7 @@ def test_a_study_tells_the_candidate_s_quantities(make: SimpleNamespace) -> None
 
 def test_names_are_unique(make: SimpleNamespace) -> None:
     gates = [make.gate(), make.gate("FAIL"), make.gate(name="interview")]
-    gates[2].verdict = VerdictRecord(Outcome.PASS)
+    gates[2].verdict = Verdict(Outcome.PASS)
     root = read(make.record([make.interview(), make.interview(nodeid="other")], gates))
     names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
     assert len(set(names)) == len(names) == 5
@@ -146,7 +146,7 @@ def test_dots_in_names_do_not_look_like_packages(make: SimpleNamespace) -> None:
 def hostile(make: SimpleNamespace, text: str) -> RunRecord:
     """A record with `text` wherever a text can be."""
     gate = make.gate("FAIL", name=text, of=text, notes=(text,))
-    gate.verdict = changed(gate.verdict, metric=text, requirement=text, sentence=text)
+    gate.verdict = changed(gate.verdict, metric=text, requirement=text, stated=text)
     gate.file = gate.nodeid = text
     interview = make.interview(
         name=text,

@@ -105,7 +105,7 @@ def row(name: str, **changes: Any) -> dict[str, Any]:
 def run(make: SimpleNamespace) -> RunRecord:
     """Every kind of interview and of verdict."""
     warned = make.gate("INCONCLUSIVE", name="test_warned")
-    warned.verdict.on_inconclusive = "warn"
+    warned.verdict = changed(warned.verdict, on_inconclusive="warn")
     interview = make.interview(
         categories=[row("art", accuracy=make.interval(0.5, 0.4, 0.6)), row("law")],
         notes=["read me"],
@@ -207,7 +207,7 @@ def test_answers_to_one_item_are_told_apart(make: SimpleNamespace) -> None:
 def test_a_promotion(make: SimpleNamespace) -> None:
     record = make.record(gates=[make.gate(), make.gate("INCONCLUSIVE")])
     record.exit_status = 0
-    record.gates[1].verdict.on_inconclusive = "pass"
+    record.gates[1].verdict = changed(record.gates[1].verdict, on_inconclusive="pass")
     assert summary_markdown(record).startswith(
         "## ✅ May be promoted\n\n1 gate of 2 passed, and 1 undecided was let through.\n"
     )
@@ -229,8 +229,8 @@ def test_a_promotion(make: SimpleNamespace) -> None:
 def test_why_there_is_no_promotion(make: SimpleNamespace, outcomes: list[str], status: int | None, why: str) -> None:
     gates = [make.gate("INCONCLUSIVE" if outcome == "notice" else outcome) for outcome in outcomes]
     for gate, outcome in zip(gates, outcomes, strict=True):
-        gate.verdict.notice = outcome == "notice"
-        assert gate.verdict.let_through is (outcome == "notice")
+        gate.verdict = changed(gate.verdict, notice=outcome == "notice")
+        assert gate.verdict.allowed is (outcome == "notice")
     record = make.record(gates=gates)
     record.exit_status = status
     assert summary_markdown(record).splitlines()[:3] == ["## ⛔ Not to be promoted", "", why]
@@ -238,8 +238,6 @@ def test_why_there_is_no_promotion(make: SimpleNamespace, outcomes: list[str], s
 
 def test_what_several_gates_note_is_told_once(make: SimpleNamespace) -> None:
     gates = [make.gate(notes=("mine", "ours  too")), make.gate(notes=("ours  too",))]
-    for gate in gates:
-        gate.verdict.sentence = " ".join(gate.verdict.sentence.split())
     text = summary_markdown(make.record(gates=gates))
     assert text.count("ours too") == text.count("- ours too\n") == 1
     assert "design-based; mine |" in text
@@ -254,7 +252,7 @@ def test_an_empty_run(make: SimpleNamespace) -> None:
 def hostile(make: SimpleNamespace, text: str) -> RunRecord:
     """A record with `text` wherever a text can be."""
     gate = make.gate("FAIL", name=text, of=text, notes=(text,))
-    gate.verdict = changed(gate.verdict, metric=text, requirement=text, sentence=text)
+    gate.verdict = changed(gate.verdict, metric=text, requirement=text, stated=text)
     gate.file = gate.nodeid = text
     interview = make.interview(
         name=text,

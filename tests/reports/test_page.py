@@ -22,11 +22,12 @@ from made import changed, made
 
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import BankError, UsageError
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
-from pytest_adaptive_eval.records.parts import ConditionRecord, LevelsRecord, PolicyRecord, VerdictRecord
+from pytest_adaptive_eval.records.parts import LevelsRecord, PolicyRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
@@ -141,7 +142,7 @@ def sums() -> ItemBank:
 @pytest.fixture
 def record(sums: ItemBank, make: SimpleNamespace) -> RunRecord:
     gate = make.gate("FAIL", of="sums", notes=("a note",))
-    gate.verdict.condition = ConditionRecord("accuracy", "at_least", 0.55)
+    gate.verdict = changed(gate.verdict, condition=Condition("accuracy", "at_least", 0.55).to_json())
     result = run(held(sums, missing=(5,)), make.gate(of="sums"), gate)
     result.exit_status = 1
     return result
@@ -266,8 +267,8 @@ def test_may_it_be_promoted(
     gates = []
     for outcome in outcomes:
         gate = make.gate(outcome if outcome.isupper() else "INCONCLUSIVE")
-        gate.verdict.on_inconclusive = "warn" if outcome == "let through" else "fail"
-        gate.verdict.notice = outcome == "notice"
+        allowed = "warn" if outcome == "let through" else "fail"
+        gate.verdict = changed(gate.verdict, on_inconclusive=allowed, notice=outcome == "notice")
         gates.append(gate)
     record = make.record(gates=gates)
     record.exit_status = status
@@ -280,7 +281,7 @@ def test_may_it_be_promoted(
 
 def test_an_error_is_counted(make: SimpleNamespace) -> None:
     gate = make.gate()
-    gate.verdict = VerdictRecord(Outcome.ERROR)
+    gate.verdict = Verdict(Outcome.ERROR)
     text = read(make.record(gates=[gate])).text
     assert "! ERROR" in text
     assert "0 PASS 0 FAIL 0 INCONCLUSIVE 1 ERROR" in text
@@ -449,11 +450,12 @@ def full(make: SimpleNamespace, sums: ItemBank) -> dict[str, Any]:
     interview = held(sums, budget=4, missing=(2,))
     interview.notes, interview.error = ["note"], "error"
     interview.statuses["timeout"] = 1
-    interview.subject = changed(interview.subject, environment={"device": "cpu"}, decoding_hash="d")
+    interview.subject = changed(interview.subject, environment={"device": "cpu"})
     interview.accuracy_model = make.interval(0.5, 0.4, 0.6, "model-based")
-    interview.conditions = [ConditionRecord("accuracy", "at_least", 0.5)]
+    interview.conditions = [Condition("accuracy", "at_least", 0.5).to_json()]
     gate = make.gate("FAIL", of="sums", notes=("a note",))
-    gate.verdict.condition = ConditionRecord("accuracy", "not_worse_than", 0.02, "main")
+    condition = Condition("accuracy", "not_worse_than", 0.02, "main")
+    gate.verdict = changed(gate.verdict, condition=condition.to_json())
     data = run(interview, gate, make.gate(of="")).to_json()
     for asked in data["interviews"][0]["administrations"]:
         asked["detail"] = "detail"
@@ -496,9 +498,9 @@ def test_no_key_makes_an_element(make: SimpleNamespace, sums: ItemBank) -> None:
         record = RunRecord.from_json(full(make, sums))
         held_with = record.interviews[0]
         held_with.statuses[text] = 1
-        held_with.policy.settings = held_with.subject.decoding = held_with.subject.environment = {text: text}
+        held_with.policy.settings = {text: text}
+        held_with.subject = changed(held_with.subject, decoding={text: text}, environment={text: text})
         record.versions[text] = text
-        record.extra[text] = held_with.extra[text] = text
         shapes.append(read(record, banks={"sums": sums}).shape)
     assert shapes[0] == shapes[1]
 

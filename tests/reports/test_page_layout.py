@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from made import changed, made
 
+from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.records.drift import Series, SeriesPoint
-from pytest_adaptive_eval.records.parts import LevelsRecord, Spent
+from pytest_adaptive_eval.records.parts import LevelsRecord
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import history_panels
@@ -125,7 +126,7 @@ def test_a_ladder_s_facts_are_short(make: SimpleNamespace) -> None:
 
 def test_costs_are_calls_with_the_rest_below() -> None:
     interview = held(bank(items(60)))
-    interview.costs.subject = Spent(142, 1_000, 704, seconds=3.6)
+    interview.costs.subject = Usage(142, 1_000, 704, seconds=3.6)
     page = unescape(html_page(run(interview)))
     told = (
         '<dt>Cost of the subject</dt><dd dir="auto">142 calls</dd><dd dir="auto">1,704 tokens, 3.6\u00a0s, in this run<'

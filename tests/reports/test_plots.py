@@ -110,7 +110,7 @@ def test_bins_by_difficulty() -> None:
         Administration(n, "a", "h", difficulty=d, score=s, predicted=p)
         for n, (d, s, p) in enumerate([(-2.0, 1.0, 0.9), (1.0, 0.0, 0.4)] * 6 + [(9.0, None, 0.1), (None, 1.0, 0.5)])
     ]
-    interview = made(EvaluationRecord, "", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
+    interview = made(EvaluationRecord, "", "", {"name": ""}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
     interview.administrations = asked
     (low, high), edges = plots.difficulty_bins(interview)
     assert edges == [-2.0, -0.5, 1.0]

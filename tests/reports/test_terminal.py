@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.parts import VerdictRecord
 from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.terminal import Line, brief_verdict_lines, summary_lines, verdict_lines, write_lines
@@ -198,13 +196,6 @@ def test_an_interview_cut_off_is_void(make: SimpleNamespace) -> None:
     assert "    void: the interview did not finish" in lines
 
 
-def test_a_verdict_without_a_sentence_says_so(make: SimpleNamespace) -> None:
-    gate = make.gate()
-    gate.verdict = VerdictRecord(Outcome.ERROR)
-    (line,) = text(verdict_lines(make.record(gates=[gate]), 100))
-    assert line == "ERROR  test_promotion: the record holds no verdict for this gate"
-
-
 def test_hostile_text_breaks_nothing(make: SimpleNamespace) -> None:
     gate = make.gate("FAIL", name=HOSTILE, of=HOSTILE, notes=(HOSTILE,))
     interview = make.interview(
@@ -293,8 +284,9 @@ def test_answers_are_least_expected_only_where_all_have_a_prediction(make: Simpl
 
 def test_costs_of_several_interviews_have_a_total(make: SimpleNamespace) -> None:
     def costs(calls: int, currency: str = "USD") -> dict[str, Any]:
-        judge = {"calls": 10, "completion_tokens": 5, "seconds": 1.0, "money": 0.25, "currency": currency}
-        return {"subject": {"calls": calls, "prompt_tokens": 100}, "judge": judge, "money": 0.5, "currency": currency}
+        judge = {"calls": 10, "completion_tokens": 5, "seconds": 1.0}
+        prices = {role: {"money": money, "currency": currency} for role, money in (("judge", 0.25), ("subject", 0.5))}
+        return {"subject": {"calls": calls, "prompt_tokens": 100}, "judge": judge, "prices": prices}
 
     first, second = make.interview(name="a", costs=costs(3)), make.interview(name="b", costs=costs(4))
     assert "total" not in words.run_usage([first])

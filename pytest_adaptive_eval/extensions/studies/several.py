@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.spec import Plan, Settings
-from pytest_adaptive_eval.evaluation.spending import spent_on
+from pytest_adaptive_eval.evaluation.spending import price_of
 from pytest_adaptive_eval.evaluation.tables import KindTable, PriceTable
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Usage
@@ -148,7 +148,7 @@ def costs_of(
         loads: How often each model was loaded.
 
     Returns:
-        ``total``, ``roles``, ``members`` and ``loads``.
+        ``total``, ``roles``, ``members``, ``prices`` and ``loads``.
     """
     roles: dict[str, Usage] = {}
     by_model: dict[str, Usage] = {}
@@ -156,10 +156,12 @@ def costs_of(
         roles[role] = roles.get(role, Usage()) + usage
         by_model[name] = by_model.get(name, Usage()) + usage
     prices = {member.name: member.price for member in models}
-    spent = {name: spent_on(usage, prices.get(name)) for name, usage in by_model.items()}
+    called = {name: usage for name, usage in by_model.items() if usage.calls}
+    priced = {name: price_of(table, called[name]) for name in called if (table := prices.get(name)) is not None}
     return {
         "total": sum(roles.values(), Usage()).to_json(),
         "roles": {role: usage.to_json() for role, usage in roles.items() if usage.calls},
-        "members": {name: cost.to_json() for name, cost in spent.items() if cost},
+        "members": {name: usage.to_json() for name, usage in called.items()},
+        "prices": {name: price.to_json() for name, price in priced.items()},
         "loads": dict(loads),
     }

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
-from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
@@ -250,6 +250,7 @@ def _listed(choices: tuple[str, ...]) -> _Choices:
     return _Choices(choices)
 
 
+@read_once
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
     """Return the choices that a text gives as its answer; any letter is one if the prompt lists them.
 

@@ -8,7 +8,7 @@ from collections import Counter
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
-from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
@@ -172,6 +172,7 @@ def _loose(text: str) -> list[str]:
 _PARSER = Parser(_stated, _loose)
 
 
+@read_once
 def read_expression(text: str) -> Reading[str]:
     """Return the expressions that a text gives as its answer."""
     return read_answer(text, _PARSER)

@@ -6,6 +6,7 @@ touches is part of an expression, and has no value: ``\frac{\pi}{3}``, ``x - 3``
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass, field, replace
@@ -328,6 +329,7 @@ def _point(digits: str) -> str:
     return f"{re.sub('[.,]', '', whole)}.{fraction}"
 
 
+@functools.lru_cache(maxsize=64)  # a key is checked before it is compared
 def expected_number(answer: str) -> Number | None:
     """Return the last number of an accepted answer, or None."""
     *_, number = [Number(()), *find_numbers(plain_numbers(plain_characters(answer)))]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_numbers
-from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -167,6 +167,7 @@ def _after_verb(numbers: list[Number], text: str) -> list[Number]:
     return told[-1] if any(number.values for number in told[-1]) else _first(text)
 
 
+@read_once
 def read_number(text: str, question: str = "") -> Reading[Number]:
     """Return the numbers that a text gives as its answer, others than the question's if there are any."""
     reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))

@@ -7,6 +7,7 @@ another kind ends the search: what the text considers before is not its answer.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -80,6 +81,10 @@ class Reading(Generic[Value]):
     def value(self) -> Value | None:
         """The only answer, or None."""
         return self.values[0] if len(self.values) == 1 else None
+
+
+#: Keeps the latest readings: the grade, whether a text is readable, and the kind of a fault come from one reading.
+read_once = functools.lru_cache(maxsize=8)
 
 
 def _stated_parts(text: str, *, whole: bool = False) -> Iterator[str]:

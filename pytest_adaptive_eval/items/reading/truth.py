@@ -6,7 +6,7 @@ import functools
 import re
 
 from pytest_adaptive_eval.items.reading.denial import abstains
-from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -152,6 +152,7 @@ def _whole(text: str) -> Chosen | None:
     return (_VALUES.index(_kind(match)),) if match else None
 
 
+@read_once
 def read_truth(text: str, question: str = "") -> Reading[str]:
     """Return ``yes``, ``no`` or ``unknown`` as a text gives it.
 

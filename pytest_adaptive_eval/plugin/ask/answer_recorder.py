@@ -19,7 +19,7 @@ from pytest_adaptive_eval.models.request_keys import (
     shared_item_key,
 )
 from pytest_adaptive_eval.models.store import scored
-from pytest_adaptive_eval.records.parts import LikelihoodRecord, ReuseRecord, converted, plain
+from pytest_adaptive_eval.records.parts import ReuseRecord, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _content(argument: Any) -> Any:
 
 def _note_likelihood(test: QuestionTest | Draw, completion: Completion) -> None:
     if completion.likelihood:
-        test.administration.likelihood = converted(LikelihoodRecord, plain(completion.likelihood))
+        test.administration.likelihood = plain(completion.likelihood)
 
 
 #: Note of evaluations of several models in a run that shares answers.

@@ -210,7 +210,7 @@ class Pipeline:
         finally:  # the time that a call took for all its answers
             call = subject.usage - before
             for ahead, cost in costs.items():
-                share = _tokens(cost) / max(_tokens(call), 1)
+                share = cost.tokens / max(call.tokens, 1)
                 self._charge(ahead, Usage(seconds=max(call.seconds - timed_seconds, 0.0) * share))
         for ahead, key in keys:
             if key in ahead.begun:
@@ -408,10 +408,6 @@ class _Ahead:
 
 def _nothing() -> None:
     """Do nothing: a call that has ended cannot be broken off."""
-
-
-def _tokens(usage: Usage) -> int:
-    return usage.prompt_tokens + usage.completion_tokens
 
 
 def _asks_alike(first: Any, second: Any) -> bool:

@@ -19,13 +19,14 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.evaluation import Evaluation, Plan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import Result
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.plugin.ask.answer_recorder import SHARED_NOTE
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.plugin.report.finish import finish
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
-from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, SubjectRecord, converted, plain
+from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, converted, plain
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
@@ -114,8 +115,8 @@ class EvaluationTest(EvaluationNode):
 
 def _record(nodeid: str, plan: Plan, result: Result, **facts: Any) -> EvaluationRecord:
     """Return the record of an evaluation that was held by its plan."""
-    members = converted(list[SubjectRecord], plain(result.members))
-    candidate = SubjectRecord(result.candidate)
+    members = converted(list[SubjectIdentity], plain(result.members))
+    candidate = SubjectIdentity(result.candidate)
     return EvaluationRecord(
         name=plan.name,
         nodeid=nodeid,

@@ -18,11 +18,9 @@ from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
-    ConditionRecord,
     InterviewerRecord,
-    JudgeRecord,
     PolicyRecord,
-    SubjectRecord,
+    plain,
 )
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -55,7 +53,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         arguments = loop.gate_plan.result_arguments()
         for file in loop.gate_plan.loaded.values():
             notes += filter(None, [file.age(clock.now())])
-            notes += file.doubts(SubjectRecord.of(loop.respondent.identity))
+            notes += file.doubts(loop.respondent.identity)
     except AdaptiveEvalError:  # the session's start has reported it
         arguments = {}
     identity = loop.respondent.identity
@@ -140,20 +138,21 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         name=evaluation.name,
         nodeid=loop.nodeid,
         kind="bank" if evaluation.path else "ladder",
-        subject=SubjectRecord.of(identity),
+        subject=identity,
         bank=BankRecord.of(
             bank,
             path=relative(evaluation.path, loop.node.config.rootpath) if evaluation.path else "",
             calibration_subject=identity.name in bank.subjects,
         ),
         policy=_policy_record(loop),
-        conditions=list(map(ConditionRecord.of, loop.gate_plan.conditions)),
+        conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
         samples=evaluation.samples,
         decoding_noise=noise,
         administrations=answers,
         interviewer=InterviewerRecord.of(loop.session.account),
-        judge=JudgeRecord(judge.name, **judge.counts.to_json()) if judge is not None else None,
+        judge=judge.name if judge is not None else "",
+        judged=judge.counts if judge is not None else None,
         baselines={name: file.source for name, file in loop.gate_plan.loaded.items() if file.source.hash},
         journal=journal.path.name if journal is not None else "",
         reuse=loop.reuse.record(answers),
@@ -182,21 +181,18 @@ def _identity_at_the_end(loop: AskingLoop) -> SubjectIdentity:
 
 def _policy_record(loop: AskingLoop) -> PolicyRecord:
     evaluation, session = loop.evaluation, loop.session
-    return PolicyRecord.of(
-        {
-            **evaluation.policy.to_json(),
-            **evaluation.policy.assisted_by(evaluation.bank),
-            "seed": evaluation.seed,
-            "stream": str(evaluation.stream),
-            "asked_first": [str(evaluation.bank.ids[n]) for n in session.take_all.tolist()],
-            "must_pass": evaluation.must_pass_ids,
-            "horizon": None if session.fixed else session.horizon,
-        }
-    )
+    settings = {
+        **evaluation.policy.to_json(),
+        **evaluation.policy.assisted_by(evaluation.bank),
+        "seed": evaluation.seed,
+        "stream": str(evaluation.stream),
+        "asked_first": [str(evaluation.bank.ids[n]) for n in session.take_all.tolist()],
+        "must_pass": evaluation.must_pass_ids,
+        "horizon": None if session.fixed else session.horizon,
+    }
+    return PolicyRecord.from_json(plain(settings))
 
 
 def _interviewer_usage(record: EvaluationRecord) -> Usage:
-    account = record.interviewer.interviewer if record.interviewer else None
-    if account is None:
-        return Usage()
-    return Usage(**{name: getattr(account, name) for name in Usage.__dataclass_fields__})
+    agent = record.interviewer.interviewer if record.interviewer else None
+    return Usage() if agent is None else agent.usage

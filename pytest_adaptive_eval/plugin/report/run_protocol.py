@@ -14,8 +14,13 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.report.verdicts import VerdictLog
-from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
+from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, sets_up_only
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
+
+
+def _owns(state: RunState, item: pytest.Item) -> bool:
+    """Return whether a test is a question, an evaluation or a gate."""
+    return isinstance(item, Once) or item in state.needs
 
 
 class RunHooks:
@@ -45,7 +50,7 @@ class RunHooks:
         warnings, is `tryfirst` and stays outside this one.
         """
         state = self.state
-        if state.owns(item) and not isinstance(item, QuestionTest) and state.places.begin(item.nodeid):
+        if _owns(state, item) and not isinstance(item, QuestionTest) and state.places.begin(item.nodeid):
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
             if isinstance(item, EvaluationNode):
@@ -83,7 +88,7 @@ class RunHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail a test that runs a second time or elsewhere."""
-        if self.state.owns(item):
+        if _owns(self.state, item):
             self.state.places.check(item.nodeid)
 
 
@@ -99,7 +104,7 @@ class OwnProtocol:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
         """Run one of our items before any other plugin does."""
-        if not self._state.owns(item) or (isinstance(item, QuestionTest) and item.interview is None):
+        if not _owns(self._state, item) or (isinstance(item, QuestionTest) and item.interview is None):
             return None
         return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)
 
@@ -121,7 +126,7 @@ class ReportHooks:
         report = yield
         error = call.excinfo.value if call.excinfo else None
         of_subtest = self._verdicts.running == item.nodeid
-        if isinstance(item, QuestionTest):
+        if isinstance(item, QuestionTest) and (report.when == "call" or not report.passed):
             item.take_report(report, error, of_subtest=of_subtest)
         if not of_subtest:
             if attached := self._attached(item, report):
@@ -131,7 +136,7 @@ class ReportHooks:
             (over.add if report.when == "call" else over.discard)(item.nodeid)
         if report.user_properties and not _CLEAN_PROPERTIES.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
-        if self.state.owns(item):
+        if _owns(self.state, item):
             _guard(report)
         return report
 

@@ -17,7 +17,6 @@ from pytest_adaptive_eval.plugin.ask.question import crash_line
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
-from pytest_adaptive_eval.records.parts import VerdictRecord
 from pytest_adaptive_eval.records.run_record import GateRecord, suite_gates
 from pytest_adaptive_eval.text import relative
 
@@ -196,15 +195,14 @@ class VerdictLog:
     def _new_records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Return one record per verdict, and one more if the gate failed for another reason."""
         entries = self._entries.pop(item.nodeid, [])
-        verdicts = [(entry.evaluation, VerdictRecord.of(entry.verdict), entry.gates) for entry in entries]
+        verdicts = [(entry.evaluation, entry.verdict, entry.gates) for entry in entries]
         ending = self._endings.get(item.nodeid)
         broken = ending is not None and not isinstance(ending, (pytest.skip.Exception, pytest.xfail.Exception))
         # a hook may have made another report of it
         if (report.failed or broken) and all(entry.verdict for entry in entries):
             nodes = self._state.needs.get(item, [])
             name = nodes[0].evaluation.name if len(nodes) == 1 else ""
-            sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
-            verdicts.append((name, VerdictRecord(Outcome.ERROR, sentence=sentence), ()))
+            verdicts.append((name, Verdict(Outcome.ERROR, stated=crash_line(report)), ()))
         where = relative(item.reportinfo()[0], self._state.config.rootpath)
         line = (item.location[1] or 0) + 1
         return [

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.records.parts import SubjectRecord
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.text import counted
 
@@ -34,7 +34,7 @@ def _read(path: Path) -> RunRecord:
         raise ResponsesError(f"{path}: the run record is damaged: {error}; restore the file or leave it out") from error
 
 
-def _identity(subject: SubjectRecord, where: str) -> tuple[str, str]:
+def _identity(subject: SubjectIdentity, where: str) -> tuple[str, str]:
     """Return checkpoint and decoding hash, the recorded factors that determine a subject's answers."""
     name = named(subject.name, "the subject's name", where)
     return subject.checkpoint or name, subject.decoding_hash

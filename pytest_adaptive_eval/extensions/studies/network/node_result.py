@@ -14,7 +14,7 @@ from pytest_adaptive_eval.ladder.guessing import guessed_levels
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.judging import clean, one_line
-from pytest_adaptive_eval.records.parts import fields_json, plain
+from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.types import Array
 
 #: Characters of a question and of an answer in the record.
@@ -249,7 +249,8 @@ class NodeResult:
 
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data, which `NetworkResult.from_json` reads as a part of its own."""
-        return fields_json(self) | {
+        data: dict[str, Any] = plain(self)
+        return data | {
             "area": plain(self.interval(confidence)),
             "last_level": plain(self.last(confidence)),
             "last": self.last_level,

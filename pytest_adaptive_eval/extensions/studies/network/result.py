@@ -31,7 +31,7 @@ from pytest_adaptive_eval.items.item import UNANSWERED, Status
 from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import truncation_warning
-from pytest_adaptive_eval.records.parts import fields_json, plain
+from pytest_adaptive_eval.records.parts import plain
 
 METHOD = "by levels and routes"
 #: Confidence of the bounds from which a standard error is computed.
@@ -307,7 +307,8 @@ class NetworkResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data, which `from_json` reads."""
-        return fields_json(self) | {
+        data: dict[str, Any] = plain(self)
+        return data | {
             "nodes": [node.to_json(self.confidence) for node in self.nodes],
             "energy": self.energy.to_json(),
             "opinions": plain({name: self.opinion(name) for name in self.groups()}),

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.extensions.studies.peers.scoring import PaperScores, p
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.inference.ranks import RankDistribution
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
-from pytest_adaptive_eval.records.parts import fields_json, plain
+from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.types import Array, Ints
 
 
@@ -192,7 +192,7 @@ class Assessment:
             },
             "judgments": {"mean": means, "count": counts},
             "rounds": [
-                fields_json(cycle) | {"judgments": matrix if cycle.accepted else []}
+                plain(cycle) | {"judgments": matrix if cycle.accepted else []}
                 for cycle, matrix in zip(self.rounds, self.judgments, strict=True)
             ],
             "missing": self.missing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -62,7 +63,7 @@ def _of_members(study: EvaluationRecord, interviews: Sequence[EvaluationRecord])
     for interview in interviews:
         name = names.get(interview.subject.checkpoint)
         if name is not None and not interview.error:
-            subject = replace(interview.subject, name=name)
+            subject = dataclasses.replace(interview.subject, name=name)
             found.append(replace(interview, name=interview.bank.name or interview.name, subject=subject))
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
-from pytest_adaptive_eval.records.parts import SubjectRecord
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
@@ -53,7 +53,7 @@ class _Truth(msgspec.Struct):
 class PanelAccount(msgspec.Struct):
     """Account of a panel, see `extensions.studies.peers.result.Assessment.to_json`, with the agreement with truth."""
 
-    models: list[SubjectRecord]
+    models: list[SubjectIdentity]
     scores: _Numbers = []
     topics: dict[str, _Topic] = {}
     judgments: _Judgments = msgspec.field(default_factory=_Judgments)
