@@ -1,9 +1,9 @@
-"""kill -9 at random moments of the promotion example, and what is left of it.
+"""kill -9 at random moments of a run, and what is left of it.
 
-``python benchmarks/kill_resume.py`` interviews two checkpoints at once, in batches of 8, with ``-n2`` (or without
-xdist, by turns), kills the whole process group at a random moment, starts the run again, and counts: answers that the
-journal held and the resumed run asked again (must be none), questions asked twice (at most one batch an interview), and
-whether the resumed verdicts are those of a run that nobody disturbed.
+``python benchmarks/kill_resume.py`` interviews two models of 5 ms an answer at once, in batches of 8, with ``-n2`` (or
+without xdist, by turns), kills the whole process group at a random moment, starts the run again, and counts: answers
+that the journal held and the resumed run asked again (must be none), questions asked twice (at most one batch an
+interview), and whether the resumed verdicts are those of a run that nobody disturbed.
 """
 
 from __future__ import annotations
@@ -24,46 +24,55 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-BANK = str(ROOT / "fixtures" / "banks" / "text.bank")
-BATCH = 8
-CHECKPOINTS = ("text-late", "text-regressed")
+#: Questions that are answered together, items of the bank, seconds that one answer takes, and right answers in 100.
+BATCH, SIZE, SECONDS = 8, 600, 0.005
+CHECKPOINTS = {"late": 80, "regressed": 60}
 
 CONFTEST = f'''
-import pytest
+import time
 from pathlib import Path
-from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 
-def counted(name, folder):
-    """A real checkpoint that notes every question before it answers."""
-    subject = TransformersModel.load({str(ROOT / "fixtures" / "checkpoints")!r} + "/" + name)
-    answer = subject.answer
+import pytest
+from pytest_adaptive_eval import Completion, Model, SubjectIdentity
 
-    def noted(items):
-        with open(folder / f"{{name}}.asked", "a") as file:
-            file.write("".join(f"{{item.id}}\\n" for item in items))
-        return answer(items)
+class Noting(Model):
+    """A model that notes every question before it answers, by the number in its id."""
 
-    subject.answer = noted
-    return subject
+    def __init__(self, name, share, waits):
+        super().__init__(SubjectIdentity(name, name, {{"temperature": 0}}))
+        self.file, self.share, self.waits = Path(__file__).parent / f"{{name}}.asked", share, waits
+
+    def answer(self, items):
+        return self.answer_each(items, lambda *_: None)
+
+    def answer_each(self, items, arrived):
+        completions = []
+        for index, item in enumerate(items):
+            with self.file.open("a") as file:
+                file.write(item.id + "\\n")
+            time.sleep(self.waits)
+            right = int(item.id[1:]) * 7 % 100 < self.share
+            completions.append(Completion("yes" if right else "no"))
+            arrived(index, completions[-1])
+        return completions
 
 {
     "".join(
         f"""
 @pytest.fixture(scope="module")
 def model_{number}():
-    return counted({name!r}, Path(__file__).parent)
+    return Noting({name!r}, {share}, {SECONDS})
 """
-        for number, name in enumerate(CHECKPOINTS)
+        for number, (name, share) in enumerate(CHECKPOINTS.items())
     )
 }
 '''
 
 TESTS = "".join(
     f'''
-@pytest.mark.adaptive_eval(bank={BANK!r}, name="{name}", budget=96, batch={BATCH})
+@pytest.mark.adaptive_eval(bank="b.jsonl", name="{name}", budget=96, batch={BATCH})
 def test_{number}(item, model_{number}):
-    assert item.grade(model_{number}.generate(item.prompt))
+    assert item.grade(model_{number}.generate(item))
 
 @pytest.mark.adaptive_gate("{name}", at_least=0.5)
 def test_gate_{number}(adaptive_eval):
@@ -121,6 +130,8 @@ def main() -> None:
         folder = Path(name)
         (folder / "pytest.ini").write_text("[pytest]\n")
         (folder / "conftest.py").write_text(CONFTEST)
+        lines = [{"id": f"q{n}", "prompt": f"{n}?", "answer": "yes", "grader": "exact"} for n in range(SIZE)]
+        (folder / "b.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         (folder / "test_it.py").write_text("import pytest\n" + TESTS)
         whole = {}
         for workers in (0, 2):

@@ -44,7 +44,7 @@ _MEND_OWN = (
     "free space, set the rights, restore the file, choose another folder with --adaptive-eval-dir, or begin again with "
     "--adaptive-eval-fresh, which forgets the answers of this interview"
 )
-_MEND_SHARED = "name another file with --adaptive-eval-reuse=FILE, or delete this one, which loses no result"
+_MEND_SHARED = "name another file with --adaptive-eval-reuse=FILE; to delete a store loses no result"
 #: Types of file systems that several machines share, where SQLite's write-ahead log is not safe.
 _NETWORK = (
     *("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "9p", "fuse", "afs", "pvfs", "orangefs"),

@@ -196,7 +196,7 @@ def test_the_default_store_lies_in_the_run_folder(shared: Any) -> None:
         rows = connection.execute("SELECT reply FROM completions").fetchall()
     connection.close()
     assert len(rows) == 24
-    assert not any("score" in json.loads(reply) for (reply,) in rows)
+    assert {json.loads(reply)["score"] for (reply,) in rows} == {None}
 
 
 @pytest.mark.fast_rows(1)
@@ -206,7 +206,10 @@ def test_the_default_store_lies_in_the_run_folder(shared: Any) -> None:
         (("--adaptive-eval-reuse", "test_it.py"), r"would keep answers in test_it\.py: put the flag after"),
         (("--adaptive-eval-reuse=."), r"would keep answers in \.: put the flag after"),
         ((STORE, "--adaptive-eval-fresh"), "--adaptive-eval-fresh asks everything again"),
-        (("--adaptive-eval-reuse=toy.jsonl",), "no store of answers, or a damaged one"),
+        (
+            ("--adaptive-eval-reuse=toy.jsonl",),
+            r"the store of answers cannot be used \(file is not a database\): name another file",
+        ),
         (("--adaptive-eval-reuse=",), "--adaptive-eval-reuse is empty"),
     ],
 )
