@@ -87,4 +87,4 @@ class RecordedModel(WrappedModel):
         return None if completion is None else replace(completion, reused=True)
 
     def _shared_key(self, key: str) -> str:
-        return "" if self._store.shared is None or self._model.no_reuse else shared_key(key)
+        return "" if self._store.shared is None else shared_key(self._model, key)

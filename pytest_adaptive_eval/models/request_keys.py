@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.items.item import Item, canonical_json
-from pytest_adaptive_eval.models.base import Message, Model, SubjectIdentity, sample_of
+from pytest_adaptive_eval.models.base import Message, Model, SubjectIdentity
 
 #: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.
 _UNASKED = ("id", "answer", "grader", "category", "formats", "images", "likelihood")
@@ -70,19 +70,17 @@ def chat_key(model: Model, identity: SubjectIdentity, messages: Sequence[Message
     return request_key(*identity_key(model, identity), chat, *request)
 
 
-def shared_key(key: str) -> str:
-    """Return the key of a request among runs: other versions may build prompts or read answers otherwise."""
-    return request_key(key, __version__)
+def shared_key(model: Model, key: str) -> str:
+    """Return the key of a request among runs; empty where every run asks, see `Model.no_reuse`.
+
+    Other versions may build prompts or read answers otherwise.
+    """
+    return "" if model.no_reuse else request_key(key, __version__)
 
 
 def shared_item_key(model: Model, item: Item) -> str:
-    """Return the key of an item's answer among runs; empty where every run asks.
-
-    Models with a reason in `Model.no_reuse` are asked, and so are repeated draws and pictures without a file.
-    """
-    if model.no_reuse or sample_of(item) or not all(map(os.path.isfile, item.image_paths)):
-        return ""
-    return shared_key(completion_key(model, item))
+    """Return the key of an item's answer among runs; empty where every run asks, as for pictures without a file."""
+    return shared_key(model, completion_key(model, item)) if all(map(os.path.isfile, item.image_paths)) else ""
 
 
 def _picture_hash(path: str) -> str:

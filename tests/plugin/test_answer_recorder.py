@@ -79,13 +79,15 @@ def test_a_completion_is_kept_unless_a_later_run_should_ask_again(
     assert test.administration.resumed is kept
 
 
-def test_the_score_of_likelihoods_is_computed_again(tmp_path: Path) -> None:
+def test_the_score_of_likelihoods_is_computed_again_and_they_are_recorded(tmp_path: Path) -> None:
     item = Item("c", "Sky?", "blue", "choice", choices=("red", "blue"), likelihood=ChoiceLikelihood("pmi"))
     result = item.likelihood_result([-2.0, -1.0, -1.0, -1.0])
     whole = Completion(result.text, score=result.score, likelihood=result.facts)
     again, test = kept_again(tmp_path / "journal.sqlite", item, whole)
     assert again == whole
-    assert test.administration.likelihood is not None
+    recorder = AnswerRecorder()
+    recorder.current = test
+    assert recorder.complete(cast(Any, SimpleNamespace(pop_completion=lambda _: whole)), item) == whole
     assert test.administration.likelihood == result.facts
 
 
@@ -130,7 +132,7 @@ def test_without_a_journal_nothing_is_kept_and_nothing_is_found() -> None:
     recorder.subject = cast(Any, SUBJECT)
     store(recorder, test, Completion("7"))
     assert found(recorder, test) is None
-    assert recorder.unanswered([test]) == [test]
+    assert not recorder.restore(test)
     recorder.close()
 
 
@@ -145,7 +147,7 @@ def test_a_later_run_asks_only_what_an_earlier_one_has_no_completion_of(tmp_path
     earlier.close()
     later = keeping(tmp_path / "journal.sqlite")
     later.subject = cast(Any, SimpleNamespace(**vars(SUBJECT), restore=restore))
-    assert later.unanswered(tests) == tests[1:]
+    assert [later.restore(test) for test in tests] == [True, False, False]
     assert restored == {"kept": "seven"}
     later.close()
 

@@ -49,6 +49,7 @@ class AnswerRecorder:
         self.subject: Model | None = None
         self.current: QuestionTest | None = None
         self.unkept = ""
+        self._numbers: Counter[str] = Counter()  #: Of equal calls of a watched function within one question.
         self._release: Callable[[], object] = lambda: None
 
     def close(self) -> None:
@@ -87,7 +88,6 @@ class AnswerRecorder:
         completion = scored(request.item, self.journal.lookup(request.key, request.shared_key))
         if completion is not None:
             test.administration.resumed |= self.journal.is_earlier(request.key)
-            _note_likelihood(test, completion)
         return completion
 
     def store(self, test: QuestionTest | Draw, request: Request, completion: Completion) -> None:
@@ -96,26 +96,21 @@ class AnswerRecorder:
         Raises:
             JournalError: The journal cannot be written.
         """
-        _note_likelihood(test, completion)
         if self.journal is not None:
             self.journal.store(request.key, completion, test.asked.item.id, request.shared_key)
 
-    def unanswered(self, questions: Sequence[QuestionTest]) -> list[QuestionTest]:
-        """Return the questions without a stored answer, and restore the answers to the others."""
-        unanswered: list[QuestionTest] = []
-        for question in questions:
-            completion = self.lookup(question, self.request(question))
-            if completion is None:
-                unanswered.append(question)
-            else:
-                self.restore(question, completion)
-        return unanswered
+    def restore(self, question: QuestionTest, completion: Completion | None = None) -> bool:
+        """Let the test of a question find its completion with the subject; by default the stored one, if there is one.
 
-    def restore(self, question: QuestionTest, completion: Completion) -> None:
-        """Let the test of a question find its completion with the subject."""
+        Raises:
+            UsageError: A file is damaged.
+        """
         assert self.subject is not None
-        _note_likelihood(question, completion)
-        self.subject.restore(question.asked.item, question.asked.sample, completion)
+        if completion is None:
+            completion = self.lookup(question, self.request(question))
+        if completion is not None:
+            self.subject.restore(question.asked.item, question.asked.sample, completion)
+        return completion is not None
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return the completion of a request of the current test: prefetched, stored, or asked for and then stored."""
@@ -130,6 +125,8 @@ class AnswerRecorder:
             completion = subject.complete_anew(item)
         if test is not None and subject is self.subject:
             test.administration.reused |= completion.reused
+        if test is not None and completion.likelihood:
+            test.administration.likelihood = plain(completion.likelihood)
         return completion
 
     def share_seed(self, generators: GeneratorStates) -> None:
@@ -145,7 +142,8 @@ class AnswerRecorder:
         """
         try:
             function, own = model.generate, "generate" in vars(model)
-            model.generate = functools.wraps(function)(_Watch(self, function, identity_key(model, identity)))
+            stored = functools.partial(self._generate, function, identity_key(model, identity))
+            model.generate = functools.wraps(function)(stored)
         except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
             self.unkept = (
                 f"answers of {identity.name!r} are not kept for a later run, since it is asked by other ways than a "
@@ -155,6 +153,24 @@ class AnswerRecorder:
         self._release = lambda: setattr(model, "generate", function) if own else delattr(model, "generate")
         return True
 
+    def _generate(self, function: Callable[..., Any], identity: list[str], *args: Any, **kwargs: Any) -> Any:
+        """Return what a watched function returns, or what it returned to the same call of the same question."""
+        test, arguments = self.current, _to_json([args, kwargs])
+        if test is None or not arguments:
+            return function(*args, **kwargs)
+        alone = _item_of(args[0]) if len(args) == 1 and not kwargs else arguments
+        test.requests.note(alone if isinstance(alone, Item) else Item("", alone if type(alone) is str else arguments))
+        draw = request_key(identity, test.administration.item, test.administration.sample, arguments)
+        self._numbers[draw] += 1
+        request = Request(test.asked.item, request_key(draw, self._numbers[draw]))
+        stored = self.lookup(test, request)
+        if stored is not None:
+            return stored.text
+        reply = function(*args, **kwargs)
+        if type(reply) is str:
+            self.store(test, request, Completion(cut_text(reply)))
+        return reply
+
     def _request(self, test: QuestionTest | Draw, subject: Model, item: Item) -> Request:
         place = test.administration.item, test.administration.sample  # equal requests are drawn apart
         key = request_key(completion_key(subject, item), place)
@@ -162,52 +178,16 @@ class AnswerRecorder:
         return Request(item, key, shared_item_key(subject, item) if shares and not place[1] else "")
 
 
-class _Watch:
-    """A function in place of `generate` of a user's model, for which the journal answers."""
-
-    def __init__(self, recorder: AnswerRecorder, function: Callable[..., Any], identity: list[str]) -> None:
-        self._recorder, self._function, self._identity = recorder, function, identity
-        self._numbers: Counter[str] = Counter()  # of equal requests within one question
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder, test = self._recorder, self._recorder.current
-        try:
-            arguments = json.dumps([args, kwargs], sort_keys=True, default=_content)
-        except (TypeError, ValueError):
-            test = None
-        if test is None:
-            return self._function(*args, **kwargs)
-        prompt = _item_of(args[0]) if len(args) == 1 and not kwargs else None
-        test.requests.note(
-            prompt if isinstance(prompt, Item) else Item("", prompt if type(prompt) is str else arguments)
-        )
-        draw = request_key(*self._identity, test.administration.item, test.administration.sample, arguments)
-        number, self._numbers[draw] = self._numbers[draw], self._numbers[draw] + 1
-        request = Request(test.asked.item, request_key(draw, number))
-        stored = recorder.lookup(test, request)
-        if stored is not None:
-            return stored.text
-        reply = self._function(*args, **kwargs)
-        if type(reply) is str:
-            recorder.store(test, request, Completion(cut_text(reply)))
-        return reply
-
-
 def _item_of(argument: Any) -> Any:
     return getattr(argument, "item", argument)  # a test's `item` wraps that of the bank
 
 
-def _content(argument: Any) -> Any:
-    """Return an item as JSON data; raise TypeError for other objects."""
-    item = _item_of(argument)
-    if isinstance(item, Item):
-        return item.to_json()
-    raise TypeError
-
-
-def _note_likelihood(test: QuestionTest | Draw, completion: Completion) -> None:
-    if completion.likelihood:
-        test.administration.likelihood = plain(completion.likelihood)
+def _to_json(arguments: Any) -> str:
+    """Return arguments as JSON, items by their content; empty if they are something else."""
+    try:
+        return json.dumps(arguments, sort_keys=True, default=lambda argument: _item_of(argument).to_json())
+    except (AttributeError, TypeError, ValueError):
+        return ""
 
 
 #: Note of evaluations of several models in a run that shares answers.

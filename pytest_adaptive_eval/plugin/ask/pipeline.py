@@ -58,7 +58,7 @@ class Pipeline:
         Following ones are begun as well, and questions that the session has drawn ahead.
         """
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        if key in leading.arrived or loop.recorder.unanswered(questions[:1]):
+        if key in leading.arrived or not loop.recorder.restore(questions[0]):
             self._wait(loop, subject, questions)
             loop.recorder.restore(questions[0], leading.arrived[key])
         self._fill(subject, [])
@@ -308,9 +308,10 @@ class _Ahead:
     def expect(self, questions: Sequence[QuestionTest]) -> list[Draw]:
         """Return the awaited questions for which no call has begun."""
         awaited = []
-        for question in self.loop.recorder.unanswered(questions):
-            key = self.loop.recorder.key(question)
-            if key not in self.begun and key not in self.arrived:
+        recorder = self.loop.recorder
+        for question in questions:
+            key = recorder.key(question)
+            if not recorder.restore(question) and key not in self.begun and key not in self.arrived:
                 self._queue.pop(key, None)
                 self.begun[key] = _nothing
                 awaited.append(Draw(question.asked, question.administration, question.request))
