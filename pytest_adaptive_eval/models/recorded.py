@@ -25,7 +25,7 @@ class RecordedModel(WrappedModel):
 
     Examples:
         >>> model = RecordedModel(CallableModel(str.upper, "loud"))
-        >>> [model.ask([Message("user", "hello")]).reused for _ in range(2)]
+        >>> [model.answer([Item("q", "hello")])[0].reused for _ in range(2)]
         [False, True]
     """
 

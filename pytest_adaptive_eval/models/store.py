@@ -96,7 +96,7 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         with self._reporting():
             if exclusive:
                 make_private(self.path.parent)
-                if self.path.is_symlink() or self.path.is_fifo() or self.path.is_dir():
+                if self.path.is_symlink() or (self.path.exists() and not self.path.is_file()):
                     raise JournalError(f"{path}: not a regular file: remove it")
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -287,9 +287,9 @@ def _code(error: Exception) -> int:
 def _is_on_network(path: Path) -> bool:
     """Return whether a path lies on a file system that other machines may share, if Linux says so."""
     try:
-        mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text().splitlines()]
+        mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text(errors="replace").splitlines()]
     except OSError:
         return False
     folder = path.parent.resolve()
     kinds = [(len(point), kind) for point, kind in mounts if folder.is_relative_to(point)]
-    return max(kinds)[1].startswith(_NETWORK)
+    return max(kinds, default=(0, ""))[1].startswith(_NETWORK)

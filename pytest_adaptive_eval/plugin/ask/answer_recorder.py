@@ -210,18 +210,19 @@ class Reuse:
 
     def __init__(self, store: CompletionStore | None, root: Path) -> None:
         self._store, self.refusal = store, "the model is no Model of this package"
-        self._path = relative(store.path, root) if store is not None and store.path is not None else ""
+        self._path = "" if store is None else relative(store.path, root)
 
     def notes(self, administrations: Sequence[Administration], *, judged: bool) -> list[str]:
         """Return notes for any verdict: the number of such answers, and why others were not stored."""
         count = sum(entry.reused for entry in administrations)
         if not count and (self._store is None or self.refusal):  # a warning of the run has the reason
             return []
-        anew = "; its judge graded them again" if self._store is not None and judged and count else ""
         verb, source = "was" if count == 1 else "were", self._path or "a store of earlier ones"
-        asked = counted(len(administrations), "answer")
-        sentence = f"{count} of {asked} {verb} not asked for but taken from {source}{anew}"
-        return [sentence, *filter(None, [self._store.fault if self._store is not None else ""])]
+        sentence = f"{count} of {counted(len(administrations), 'answer')} {verb} not asked for but taken from {source}"
+        if self._store is None:
+            return [sentence]
+        anew = "; its judge graded them again" if judged and count else ""
+        return [sentence + anew, *filter(None, [self._store.fault])]
 
     def record(self, administrations: Sequence[Administration]) -> ReuseRecord | None:
         """Return the facts for the record; None where nothing was to be reused."""
