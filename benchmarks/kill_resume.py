@@ -1,9 +1,9 @@
 """kill -9 at random moments of a run, and what is left of it.
 
 ``python benchmarks/kill_resume.py`` interviews two models of 5 ms an answer at once, in batches of 8, with ``-n2`` (or
-without xdist, by turns), kills the whole process group at a random moment, starts the run again, and counts: answers
-that the journal held and the resumed run asked again (must be none), questions asked twice (at most one batch an
-interview), and whether the resumed verdicts are those of a run that nobody disturbed.
+without xdist, by turns), kills the whole process group at random moments until the run ends, and counts: answers that
+a journal held and the resumed run asked again (must be none), questions asked twice after a kill (at most one batch),
+and whether the verdicts are those of a run that nobody disturbed.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def journalled(folder: Path, before: dict[str, list[str]]) -> dict[str, list[str
     kept: dict[str, list[str]] = {name: [] for name in CHECKPOINTS}
     for path in (folder / ".adaptive-eval" / "journal").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            items = {item for (item,) in connection.execute("SELECT item FROM completions")}
+            made = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'completions'").fetchall()
+            items = {item for (item,) in connection.execute("SELECT item FROM completions")} if made else set()
         others = {
             name: len(set(asked_items) - items) for name, asked_items in before.items() if items <= {*asked_items}
         }
@@ -119,10 +120,51 @@ def asked(folder: Path) -> dict[str, list[str]]:
     }
 
 
+def interrupted_run(
+    folder: Path,
+    workers: int,
+    whole: dict[int, float],
+    rng: random.Random,
+    expected: list[tuple[str, str]],
+    seen: collections.Counter[str],
+) -> None:
+    """Kill a run at random moments until it ends, and count what each start asked again of what the journals held."""
+    before = asked(folder)
+    kept: dict[str, list[str]] = {name: [] for name in CHECKPOINTS}
+    ended = False
+    while not ended:
+        process = subprocess.Popen(
+            command(folder, workers),
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            process.wait(rng.uniform(0.3, 0.9) * whole[workers])
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            seen["kills"] += 1
+        after, ended = asked(folder), (folder / "record.json").exists()
+        for name in CHECKPOINTS:
+            again = after[name][len(before[name]) :]
+            seen["acknowledged and asked again"] += len(set(kept[name]) & set(again))
+            twice = len(set(before[name]) & set(again))
+            seen["most asked twice after a kill"] = max(seen["most asked twice after a kill"], twice)
+        before, kept = after, journalled(folder, after)
+        seen["acknowledged answers"] += sum(map(len, kept.values()))
+    seen["runs"] += 1
+    seen["runs with the verdicts of an undisturbed one"] += verdicts(folder) == expected
+    shutil.rmtree(folder / ".adaptive-eval", ignore_errors=True)  # it may be killed before it deletes its journals
+    for path in (*folder.glob("*.asked"), folder / "record.json"):
+        path.unlink(missing_ok=True)
+
+
 def main() -> None:
     """Kill, resume, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = random.Random(options.seed)
@@ -142,40 +184,8 @@ def main() -> None:
         for path in (*folder.glob("*.asked"), folder / "record.json"):
             path.unlink()
         seen: collections.Counter[str] = collections.Counter()
-        while seen["resumed"] < options.kills:
-            workers = (0, 2)[seen["resumed"] % 2]
-            process = subprocess.Popen(
-                command(folder, workers),
-                cwd=folder,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            try:
-                process.wait(rng.uniform(0.2, 1.0) * whole[workers])
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            before = asked(folder)
-            ended = (folder / "record.json").exists()
-            if not ended:
-                kept = journalled(folder, before)
-                subprocess.run(command(folder, workers), cwd=folder, capture_output=True, check=False)
-                after = asked(folder)
-                for checkpoint in CHECKPOINTS:
-                    first, again = before[checkpoint], after[checkpoint][len(before[checkpoint]) :]
-                    twice = set(first) & set(again)
-                    seen["acknowledged answers"] += len(kept[checkpoint])
-                    seen["acknowledged and asked again"] += len(set(kept[checkpoint]) & set(again))
-                    seen["neither acknowledged nor asked again"] += len(set(first) - set(kept[checkpoint]) - set(again))
-                    seen["most asked twice in an interview"] = max(seen["most asked twice in an interview"], len(twice))
-                seen["resumed"] += 1
-                seen["resumed with the verdicts of an undisturbed run"] += verdicts(folder) == expected
-            else:  # it may have been killed before it deleted its journals
-                shutil.rmtree(folder / ".adaptive-eval" / "journal", ignore_errors=True)
-            seen["ended before the kill"] += ended
-            for path in (*folder.glob("*.asked"), folder / "record.json"):
-                path.unlink(missing_ok=True)
+        while seen["kills"] < options.kills:
+            interrupted_run(folder, (0, 2)[seen["runs"] % 2], whole, rng, expected, seen)
         for label, count in seen.items():
             print(f"{label:50} {count}")
         print(*(sentence for _, sentence in expected), sep="\n")

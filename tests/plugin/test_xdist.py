@@ -201,7 +201,7 @@ def test_a_place_that_cannot_be_written_is_told(project: Any) -> None:
     (project.path / ".adaptive-eval").write_text("in the way")
     result = project.spawn("-n1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval: cannot make the folder*"])
+    result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval: cannot be written: *"])
 
 
 @pytest.mark.slow
