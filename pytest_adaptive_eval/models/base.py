@@ -272,13 +272,13 @@ class RequestLog:
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
         key = (id(subject), item.likelihood is not None, *content)
-        if (known := self._completions.get(key)) is None:
-            known = self._completions[key] = subject.complete_anew(item, self._sources(subject))
+        if (completion := self._completions.get(key)) is None:
+            completion = self._completions[key] = subject.complete_anew(item, self._sources(subject))
         elif subject.identity.samples:
             self.repeated = subject.identity.name
             raise ConfigError(repeated_request(self.repeated))
-        self.taken.append((subject, known))
-        return known
+        self.taken.append((subject, completion))
+        return completion
 
 
 def repeated_request(name: str) -> str:
@@ -422,22 +422,22 @@ class Model(abc.ABC):
         Returns:
             A function that breaks off what has not arrived.
         """
-        items, known = [_drawn(item, sample) for item, sample in draws], self.known
-        apart, together = list[int](), list[int]()
+        items, other_runs = [_drawn(item, sample) for item, sample in draws], self.known
+        misses, together = list[int](), list[int]()
 
         def settle(index: int, completion: Completion) -> None:
             arrived(index, self._keep(items[index], completion))
 
         for index, item in enumerate(items):
-            if known is not None and (completion := known.find(item)) is not None:
+            if other_runs is not None and (completion := other_runs.find(item)) is not None:
                 arrived(index, completion)
             elif self.waits_apart and not item.turns and item.likelihood is None:
-                apart.append(index)
+                misses.append(index)
             else:
                 together.append(index)
         cancel: Callable[[], object] = lambda: None  # noqa: E731
-        if apart:
-            cancel = self._send([items[n] for n in apart], lambda n, completion: settle(apart[n], completion))
+        if misses:
+            cancel = self._send([items[n] for n in misses], lambda n, completion: settle(misses[n], completion))
         if together:
             self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
         return cancel
@@ -463,20 +463,20 @@ class Model(abc.ABC):
 
     def _answer_turns(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
         """Answer items; items with turns take several calls, each after the answers to the one before."""
-        said: list[list[Completion]] = [[] for _ in items]
+        replies: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
         while waiting:
-            asked = [items[n].after([c.text for c in said[n]]) if items[n].turns else items[n] for n in waiting]
+            asked = [items[n].after([c.text for c in replies[n]]) if items[n].turns else items[n] for n in waiting]
 
-            def note(place: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
-                n = waiting[place]
-                if (whole := _whole(items[n], [*said[n], completion])) is not None:
+            def note(waiting_index: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
+                n = waiting[waiting_index]
+                if (whole := _whole(items[n], [*replies[n], completion])) is not None:
                     arrived(n, whole)
 
             for n, completion in zip(waiting, self.answer_each(asked, note), strict=True):
-                said[n].append(completion)
-            waiting = [n for n in waiting if _whole(items[n], said[n]) is None]
-        return [whole for n, item in enumerate(items) if (whole := _whole(item, said[n])) is not None]
+                replies[n].append(completion)
+            waiting = [n for n in waiting if _whole(items[n], replies[n]) is None]
+        return [whole for n, item in enumerate(items) if (whole := _whole(item, replies[n])) is not None]
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
         """Store a completion, such as one of an earlier run, so `generate` and `score` find it."""
@@ -549,16 +549,16 @@ class Model(abc.ABC):
         return completion
 
 
-def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
+def _whole(item: Item, replies: Sequence[Completion]) -> Completion | None:
     """Return the completion of an item from its turns' completions so far; None before the last turn."""
-    last = said[-1]
+    last = replies[-1]
     if last.unread or last.score is not None or not item.turns:
         return last
-    if len(said) <= len(item.turns):
+    if len(replies) <= len(item.turns):
         return None
-    cost = sum((completion.cost for completion in said), Usage())
-    first = next((completion for completion in said if completion.status is not Status.OK), last)
-    return replace(first, text=item.transcript([completion.text for completion in said]), cost=cost)
+    cost = sum((completion.cost for completion in replies), Usage())
+    first = next((completion for completion in replies if completion.status is not Status.OK), last)
+    return replace(first, text=item.transcript([completion.text for completion in replies]), cost=cost)
 
 
 def _cut(completion: Completion) -> Completion:
