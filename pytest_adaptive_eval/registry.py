@@ -100,12 +100,12 @@ def service(name: str, extension: str) -> Any:
     Raises:
         ConfigError: The installation lacks the extension.
     """
-    found = _services().get(name)
-    if found is None:
+    service = _services().get(name)
+    if service is None:
         raise ConfigError(
             f"this needs {EXTENSIONS}.{extension}, which this installation lacks: reinstall pytest-adaptive-eval"
         )
-    return found.load()
+    return service.load()
 
 
 @functools.cache
@@ -126,8 +126,8 @@ def lacking() -> str:
 
 def _extensions() -> Iterator[tuple[str, str]]:
     """Yield the names and folders of the extensions, which are not imported; none where they were removed."""
-    if found := find_spec(EXTENSIONS):
-        for folder in found.submodule_search_locations or ():
+    if spec := find_spec(EXTENSIONS):
+        for folder in spec.submodule_search_locations or ():
             for module in pkgutil.iter_modules([folder]):
                 yield module.name, os.path.join(folder, module.name)  # noqa: PTH118 -- no pathlib in plain pytest
 

@@ -205,11 +205,11 @@ def money(amount: float, currency: str) -> str:
     """Return an amount as ``$100``, ``$0.04``, ``$0.0021`` or ``100 CHF``."""
     small = 0.0 < abs(amount) < 0.1
     digits = min(12, 1 - math.floor(math.log10(abs(amount)))) if small else 2
-    shown = f"{amount:,.{digits}f}"
-    if "." in shown and (small or shown.endswith(".00")):
-        shown = shown.rstrip("0").rstrip(".")
+    digits_text = f"{amount:,.{digits}f}"
+    if "." in digits_text and (small or digits_text.endswith(".00")):
+        digits_text = digits_text.rstrip("0").rstrip(".")
     sign = _SIGNS.get(currency)
-    return f"{shown} {currency}".strip() if sign is None else f"{sign}{shown}"
+    return f"{digits_text} {currency}".strip() if sign is None else f"{sign}{digits_text}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -55,8 +55,8 @@ def tie_ranks(values: Values, scale: float | None = None) -> Array:
     low, high = array[order[:-1]], array[order[1:]]
     with np.errstate(invalid="ignore"):  # between equal infinite values
         gap = high - low
-        apart = (gap > TIE * (np.maximum(np.abs(low), np.abs(high)) if scale is None else scale)) | np.isinf(gap)
+        differs = (gap > TIE * (np.maximum(np.abs(low), np.abs(high)) if scale is None else scale)) | np.isinf(gap)
     ranks = np.zeros(len(array))
-    ranks[order[1:]] = apart.cumsum()
+    ranks[order[1:]] = differs.cumsum()
     ranks[np.isnan(array)] = np.nan
     return ranks

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from pytest_adaptive_eval.cli import options
 from pytest_adaptive_eval.cli.command import command_parser
 from pytest_adaptive_eval.plugin import hooks
 
+PUBLIC = tomllib.loads((Path(__file__).parent / "api.toml").read_text("utf-8"))
 FOLDER = Path(__file__).parents[1] / "reference"
 WRITTEN = "This page is written by `python docs/_build/reference_pages.py`"
 
@@ -89,10 +92,15 @@ def _exit_code_lines() -> Iterator[str]:
 
 
 def api_page() -> str:
-    """Return the page with the docstring of every public name, and the signature and docstring of every hook."""
+    """Return the page with an example and the docstring of every public name, and with every hook."""
     lines = ["# Python and hooks", "", f"{WRITTEN}.  All names are imported from `pytest_adaptive_eval`.", ""]
     for name, module in sorted(pytest_adaptive_eval._NAMES.items()):
-        lines.append(f"::: pytest_adaptive_eval.{module}.{name}\n")
+        described = PUBLIC[name]
+        lines += [f"## {name}\n", f"```python\n{described['example'].strip()}\n```\n"]
+        lines.append(f"::: pytest_adaptive_eval.{module}.{name}")
+        if "members" in described:
+            lines.append(f"    options:\n      members: {json.dumps(described['members'])}")
+        lines.append("")
     return "\n".join([*lines, *_hook_lines()])
 
 

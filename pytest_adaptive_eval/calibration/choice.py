@@ -78,10 +78,10 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str],
     for f in range(fold.max() + 1):
         tested = fold == f
         learn = responses.of(np.flatnonzero(~tested))
-        made: dict[Any, Any] = {}
+        models_by_key: dict[Any, Any] = {}
         for model in CANDIDATES:
             say(f"choosing the model: {model}, fold {f + 1} of {fold.max() + 1}")
-            fit = recipe.with_model(model).fit_completely(learn.scores, learn.weights, made)
+            fit = recipe.with_model(model).fit_completely(learn.scores, learn.weights, models_by_key)
             for hidden in (half, ~half):
                 p = predicted(np.where(hidden, np.nan, scores[tested]), fit)
                 asked = observed[tested] & hidden

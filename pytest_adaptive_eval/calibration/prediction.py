@@ -73,9 +73,9 @@ def _leading(rows: Array) -> Array:
         return rows
     few = len(rows) <= rows.shape[1]
     squares, directions = np.linalg.eigh(rows @ rows.T if few else rows.T @ rows)  # in rising order
-    kept = np.flatnonzero(squares > NEGLIGIBLE * squares[-1])[: -COMPONENTS - 1 : -1]
-    kept_directions = directions[:, kept].T
-    return np.asarray(kept_directions @ rows if few else np.sqrt(squares[kept])[:, None] * kept_directions)
+    components = np.flatnonzero(squares > NEGLIGIBLE * squares[-1])[: -COMPONENTS - 1 : -1]
+    kept_directions = directions[:, components].T
+    return np.asarray(kept_directions @ rows if few else np.sqrt(squares[components])[:, None] * kept_directions)
 
 
 def fit_predictors(
@@ -201,11 +201,11 @@ def choose_designs(
             ordered["form"][form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
         for count, (selector, uniform) in product(counts, DRAWS):
             designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
-            found: Array | None = None
+            totals: Array | None = None
             for form_shift, first in ordered[selector].items():
-                if found is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
-                    found = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)
-                for design, estimates in zip(designs, found, strict=True):
+                if totals is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
+                    totals = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)
+                for design, estimates in zip(designs, totals, strict=True):
                     accuracies.setdefault((form_shift, design), np.empty((S, 2)))[tested] = estimates
     return _best(accuracies, truth, responses.families, counts)
 

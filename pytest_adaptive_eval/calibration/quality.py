@@ -107,13 +107,13 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     out = np.empty((S, n))
     for s in range(0, S, rows):
         part = scores[s : s + rows]
-        some = np.flatnonzero(~np.isnan(part).all(axis=0))  # items that anybody answered
-        k = len(part), len(some)
+        answered = np.flatnonzero(~np.isnan(part).all(axis=0))  # items that anybody answered
+        k = len(part), len(answered)
         estimate = prior.estimate(
-            part[:, some],
-            np.broadcast_to(A[some], (*k, A.shape[1])),
-            np.broadcast_to(d[some], k),
-            None if c is None else np.broadcast_to(c[some], k),
+            part[:, answered],
+            np.broadcast_to(A[answered], (*k, A.shape[1])),
+            np.broadcast_to(d[answered], k),
+            None if c is None else np.broadcast_to(c[answered], k),
             prior.prior(len(part), A.shape[1]),
         )
         out[s : s + rows] = irt.probability(estimate.theta, A, d, c)

@@ -204,28 +204,28 @@ class BlockDraws:
         self._centre[s], self._highest[s] = theta, 1.05 * variance
         self._abilities[s] = theta + self._radius[s] * nodes(NODES)
         self._variances[s] = self._highest[s] * (0.5 + 0.5 * nodes(self._layers))
-        own, free = (
+        block_ranks, free = (
             slice(self._first[s], self._first[s] + self._blocks),
             slice(s * self._blocks, (s + 1) * self._blocks),
         )
         for i, at in enumerate(self._abilities[s].tolist()):  # one after the other, to stay in a processor's cache
-            spread = _spread(at * self._a[own] + self._d[own])
+            spread = _spread(at * self._a[block_ranks] + self._d[block_ranks])
             for layer, own_variance in enumerate(self._variances[s].tolist()):
-                ratings = self._selector.rating(spread, self._squared[own], own_variance)
+                ratings = self._selector.rating(spread, self._squared[block_ranks], own_variance)
                 ratings = self._raised(ratings, self._power)
                 ratings *= self._free[free]
                 np.add.reduce(ratings, axis=1, out=self._values[s, layer * NODES + i])
 
     def _remove(self, items: Ints) -> None:
         """Take an item of each subject out of its sums."""
-        blocks, places = np.divmod(items, BLOCK)
-        self._free[self._rows * self._blocks + blocks, places] = 0.0
+        blocks, offsets = np.divmod(items, BLOCK)
+        self._free[self._rows * self._blocks + blocks, offsets] = 0.0
         self._counts[self._rows, blocks] -= 1.0
         if self._values is None:
             return
-        own = self._first + blocks
-        slopes = self._a[own, places][:, None]
-        spread = _spread(self._abilities * slopes + self._d[own, places][:, None])
+        block_rows = self._first + blocks
+        slopes = self._a[block_rows, offsets][:, None]
+        spread = _spread(self._abilities * slopes + self._d[block_rows, offsets][:, None])
         ratings = self._selector.rating(spread[:, None], (slopes * slopes)[:, None], self._variances[:, :, None])
         self._values[self._rows, :, blocks] -= self._raised(ratings, self._power).reshape(len(items), -1)
 
@@ -246,13 +246,13 @@ class BlockDraws:
         free = self._free.reshape(len(theta), -1)
         step = max(1, CELLS // free.shape[1])
         for part in (slice(low, low + step) for low in range(0, len(rows), step)):
-            some = rows[part]
-            of = self._of[some]
+            part_rows = rows[part]
+            of = self._of[part_rows]
             if len(set(of.tolist())) == 1:
                 of = of[:1]
-            spread = _spread(theta[some, None].astype(np.float32) * a[of] + d[of])
-            ratings = self._selector.rating(spread, squared[of], variance[some, None].astype(np.float32))
-            ratings *= free[some]
+            spread = _spread(theta[part_rows, None].astype(np.float32) * a[of] + d[of])
+            ratings = self._selector.rating(spread, squared[of], variance[part_rows, None].astype(np.float32))
+            ratings *= free[part_rows]
             highest = ratings.max(axis=1, keepdims=True)
             top[part] = highest[:, 0]
             ratings /= np.maximum(highest, np.finfo(np.float32).tiny)
@@ -278,10 +278,10 @@ class BlockDraws:
         target = self._numbers[:, self._drawn] * cumulative[:, -1]
         block = (cumulative > target[:, None]).argmax(axis=1)
         target -= np.where(block, cumulative[rows, block - 1], 0.0)
-        own = self._first + block
-        z = theta[:, None] * self._a[own]
-        z += self._d[own]
-        ratings = self._selector.rating(_spread(z), self._squared[own], variance[:, None])
+        block_row = self._first + block
+        z = theta[:, None] * self._a[block_row]
+        z += self._d[block_row]
+        ratings = self._selector.rating(_spread(z), self._squared[block_row], variance[:, None])
         if top is not None:
             ratings /= top[:, None]
         within = self._raised(ratings, power)
@@ -290,8 +290,8 @@ class BlockDraws:
             within += even
         within *= self._free[rows * self._blocks + block]
         within.cumsum(axis=1, out=within)
-        place = (within > target[:, None]).argmax(axis=1)  # the first, if there is none
+        first_beyond = (within > target[:, None]).argmax(axis=1)  # the first, if there is none
         margin = 4.0 * error + ROUNDING
-        sure = within[rows, place] - target > margin
-        sure &= target - np.where(place, within[rows, place - 1], 0.0) > margin
-        return block * BLOCK + place, sure
+        sure = within[rows, first_beyond] - target > margin
+        sure &= target - np.where(first_beyond, within[rows, first_beyond - 1], 0.0) > margin
+        return block * BLOCK + first_beyond, sure

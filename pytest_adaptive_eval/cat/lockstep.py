@@ -78,11 +78,11 @@ def interview_in_step(
         ends = t - first == policy.batch or t == count or t in block
         if not ends and t not in counts:
             continue
-        found = policy.estimator.estimate(answers[:, :t], a[:, :t, None], d[:, :t], None, estimate)
+        estimated = policy.estimator.estimate(answers[:, :t], a[:, :t, None], d[:, :t], None, estimate)
         if t in counts:
-            estimates[t] = found
+            estimates[t] = estimated
         if ends:
-            theta[:, first:t], estimate, first = found.theta, found, t
+            theta[:, first:t], estimate, first = estimated.theta, estimated, t
     return Interviews(items, theta, estimates)
 
 
@@ -94,8 +94,8 @@ def uniform_draws(numbers: Array, before: Ints, size: int) -> Ints:
     asked = np.sort(before, axis=1)
     for number in numbers.T[:, :, None]:
         t = asked.shape[1]
-        place = (number * (size - t)).astype(np.int64)  # among the free items, of which asked - arange(t) are lower
-        item = place + (asked - np.arange(t) <= place).sum(axis=1, keepdims=True)
+        nth_free = (number * (size - t)).astype(np.int64)  # among the free items, of which asked - arange(t) are lower
+        item = nth_free + (asked - np.arange(t) <= nth_free).sum(axis=1, keepdims=True)
         asked = np.sort(np.concatenate([asked, item], axis=1), axis=1)
         before = np.concatenate([before, item], axis=1)
     return before[:, before.shape[1] - numbers.shape[1] :]

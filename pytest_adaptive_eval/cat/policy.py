@@ -95,8 +95,8 @@ class Policy:
     @property
     def checks(self) -> bool:
         """Whether a share of the draws is uniform and checks the projection; others are drawn by known chances."""
-        known = isinstance(self.selector, Random) or self.floor >= GATE_FLOOR or self.stop == "level"
-        return self.share > 0.0 and not known
+        bounded = isinstance(self.selector, Random) or self.floor >= GATE_FLOOR or self.stop == "level"
+        return self.share > 0.0 and not bounded
 
     def uniform_block(self, count: int, first: int = 0) -> tuple[int, int]:
         """Return the places, from and before which, of the uniform draws that check the projection.

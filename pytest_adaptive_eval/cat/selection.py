@@ -103,8 +103,8 @@ class View:
             variance: Shape (S,). Variance of the expected sum, in squared items.
         """
         scored = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
-        told = self.asked[:, : scores.shape[1]]
-        expected = scored + self.probability.sum(axis=1) - self.predicted(told).sum(axis=1)
+        told_items = self.asked[:, : scores.shape[1]]
+        expected = scored + self.probability.sum(axis=1) - self.predicted(told_items).sum(axis=1)
         distance = (expected[:, None] - np.array(claimed_sums)) / np.sqrt(np.maximum(variance, TINY))[:, None]
         distance = np.clip(distance, -CLEAR, CLEAR)
         nearest = np.abs(distance).min(axis=1, keepdims=True)

@@ -46,9 +46,9 @@ def cluster_order(bank: ItemBank, count: int) -> Ints:
     rank = np.empty(len(sample), dtype=np.int64)  # number of nearer members of the cluster
     rank[order] = np.arange(len(sample)) - starts[label[order]]
     first = sample[np.lexsort((distance, -sizes[label], rank))]
-    found: Ints = np.concatenate([first, np.setdiff1d(np.arange(n), first)])
-    found.flags.writeable = False
-    return found
+    positions: Ints = np.concatenate([first, np.setdiff1d(np.arange(n), first)])
+    positions.flags.writeable = False
+    return positions
 
 
 def _coordinates(bank: ItemBank, items: Ints) -> Array:

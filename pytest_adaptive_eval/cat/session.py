@@ -331,7 +331,7 @@ class Session:
     def _uniform_design(self, new: slice) -> Array:
         """Return the design of uniform draws at some places by the scores so far, shape (6, S, k)."""
         p, items = self._predicted(slice(None)), self._items[:, : new.stop]
-        left = len(self.bank) - np.arange(new.start, new.stop)
+        undrawn = len(self.bank) - np.arange(new.start, new.stop)
         rest, variance = (
             column.sum(axis=1, keepdims=True) - np.take_along_axis(column, items, axis=1).cumsum(axis=1)[:, new] + now
             for column in (p, p * (1.0 - p))
@@ -342,8 +342,8 @@ class Session:
         most = np.where(remaining, p, 0.0).max(axis=1, keepdims=True)
         least = np.where(remaining, p, 1.0).min(axis=1, keepdims=True)
         chosen = np.take_along_axis(p, items[:, new], axis=1)
-        down, up = most * left[0], (1.0 - least) * left[0]
-        return np.stack(np.broadcast_arrays(1.0 / left, chosen, rest, variance * left, down, up))
+        down, up = most * undrawn[0], (1.0 - least) * undrawn[0]
+        return np.stack(np.broadcast_arrays(1.0 / undrawn, chosen, rest, variance * undrawn, down, up))
 
     @property
     def _needs_scores(self) -> bool:
@@ -383,8 +383,8 @@ class Session:
         """Draw the next `k` items by a stateful selector, which rates the items of all subjects at once."""
         drawn = self._propose(slice(0, self.subjects), k, self._selector(int(self.unlike.argmin())))
         for s in np.flatnonzero(self.unlike).tolist() if not self.unlike.all() else ():
-            own = self._propose(slice(s, s + 1), k, UNIFORM)
-            drawn.items[s], drawn.design[:, s] = own.items[0], own.design[:, 0]
+            proposal_of_subject = self._propose(slice(s, s + 1), k, UNIFORM)
+            drawn.items[s], drawn.design[:, s] = proposal_of_subject.items[0], proposal_of_subject.design[:, 0]
         return drawn
 
     def _propose_alike(self, subjects: slice, k: int) -> list[Proposal]:
@@ -552,8 +552,8 @@ class Session:
         accuracy, error = self._model_projection()
         for s, block in enumerate(self._own_blocks(accuracy)):
             if block is not None:
-                own = self._interval_of_block(s, block, ONE_STANDARD_ERROR)
-                accuracy[s], error[s] = own.estimate, (own.high - own.low) / 2
+                block_interval = self._interval_of_block(s, block, ONE_STANDARD_ERROR)
+                accuracy[s], error[s] = block_interval.estimate, (block_interval.high - block_interval.low) / 2
         return accuracy, error
 
     def _model_projection(self) -> tuple[Array, Array]:

@@ -45,15 +45,15 @@ def place_threshold(bank: ItemBank, k: int) -> ReferenceThreshold:
         ConfigError: The bank knows no accuracies, or fewer than `k`, or this subject lacks too many items.
     """
     _check_known(bank)
-    known = len(bank.accuracies)
-    if k > known:
+    count = len(bank.accuracies)
+    if k > count:
         raise ConfigError(
-            f"rank_within({k}) holds for every model: the bank {bank.name!r} has {known} reference subjects, so ask "
+            f"rank_within({k}) holds for every model: the bank {bank.name!r} has {count} reference subjects, so ask "
             "for a rank of at most that"
         )
     ranges = bank.accuracy_ranges
-    by_least = sorted(range(known), key=lambda n: -ranges[n][0])
-    by_most = sorted(range(known), key=lambda n: -ranges[n][1])
+    by_least = sorted(range(count), key=lambda n: -ranges[n][0])
+    by_most = sorted(range(count), key=lambda n: -ranges[n][1])
     for n in (by_least[k - 1], by_most[k - 1]):
         _check_complete(bank, n)
     subject = bank.subjects[by_most[k - 1]]
@@ -68,8 +68,8 @@ def named_threshold(bank: ItemBank, name: str) -> ReferenceThreshold:
     """
     _check_known(bank)
     if name not in bank.subjects:
-        known = ", ".join(bank.subjects)
-        raise ConfigError(f"the bank {bank.name!r} has no reference subject {name!r}; known are {known}")
+        names = ", ".join(bank.subjects)
+        raise ConfigError(f"the bank {bank.name!r} has no reference subject {name!r}; known are {names}")
     place = bank.subjects.index(name)
     _check_complete(bank, place)
     return _checked(bank, ReferenceThreshold(*bank.accuracy_ranges[place], name))

@@ -45,10 +45,10 @@ def warnings(bank: ItemBank) -> Iterator[str]:
     refused = [item.id for item in bank.items if item.grader in _OWN_KEY and not _accepts_own_key(item)]
     if refused:
         yield f"{counted(len(refused), 'item')} whose grader does not accept the key, such as {refused[0]!r}"
-    shown = [item.id for item in bank.items if item.grader == "contains" and shows_answer(item)]
-    if shown:
+    showing = [item.id for item in bank.items if item.grader == "contains" and shows_answer(item)]
+    if showing:
         yield (
-            f"{counted(len(shown), 'prompt')} with the expected answer of 'contains' in it, such as {shown[0]!r}: "
+            f"{counted(len(showing), 'prompt')} with the expected answer of 'contains' in it, such as {showing[0]!r}: "
             "use 'choice' with choices, or 'exact_match'"
         )
     compared = [

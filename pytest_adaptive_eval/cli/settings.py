@@ -118,11 +118,11 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     }
     for entry in getattr(options, "set", ()):
         name, sign, value = entry.partition("=")
-        known = options.table().__struct_fields__
+        fields = options.table().__struct_fields__
         if not sign:
-            raise ConfigError(f"--set {entry!r}: expected KEY=VALUE, such as --set {known[0]}=...")
-        if name not in known:
-            raise ConfigError(f"--set {name}: unknown setting; {suggestion(name, known)}")
+            raise ConfigError(f"--set {entry!r}: expected KEY=VALUE, such as --set {fields[0]}=...")
+        if name not in fields:
+            raise ConfigError(f"--set {name}: unknown setting; {suggestion(name, fields)}")
         if name in named:
             raise ConfigError(f"--set {name}: given twice; give it once")
         named[name] = value

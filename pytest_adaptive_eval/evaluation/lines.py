@@ -94,7 +94,7 @@ def at_key(where: str, lines: Lines, key: str = "") -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        place, message = str(error)[: len(where)], str(error)[len(where) :]
-        if place != where or not message.startswith(":") or not (line := lines.named_in(message) or lines.at(key).line):
+        start, message = str(error)[: len(where)], str(error)[len(where) :]
+        if start != where or not message.startswith(":") or not (line := lines.named_in(message) or lines.at(key).line):
             raise
         raise ConfigError(f"{where.rpartition(':')[0]}:{line}{message}") from None

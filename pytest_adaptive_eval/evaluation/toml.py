@@ -253,8 +253,8 @@ def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) 
     gates = []
     for number, gate in enumerate(data.get("gate", []), 1):
         of_gate = lines.at("gate", str(number))
-        with at_key(place := f"{path}:{of_gate.line}", of_gate):
-            gates.append(GateSpec(read_gate(gate, place, spec.kind.metrics), of_gate))
+        with at_key(gate_place := f"{path}:{of_gate.line}", of_gate):
+            gates.append(GateSpec(read_gate(gate, gate_place, spec.kind.metrics), of_gate))
     if len({gate.name for gate in gates}) < len(gates):
         raise ConfigError(f"{where}: two gates of {spec.name!r} are the same: remove one")
     return TomlEval(spec, data.get("model"), tuple(gates), lines.line, data.get("model_options", {}))

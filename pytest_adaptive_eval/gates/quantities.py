@@ -124,6 +124,6 @@ class Bounded:
         rows = []
         for n, name in enumerate(subjects):
             if self.known(n):
-                known = {field_name: values[n] for field_name, values in more.items() if values[n] is not None}
-                rows.append({"subject": name, **self.interval(n).to_json(), **known})
+                values_known = {field_name: values[n] for field_name, values in more.items() if values[n] is not None}
+                rows.append({"subject": name, **self.interval(n).to_json(), **values_known})
         return rows

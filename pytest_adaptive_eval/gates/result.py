@@ -486,7 +486,7 @@ class SessionResult(Result):
         if session.bank.parts and len(log.draws) > 1 and not session.policy.design_based:
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             theta, standard_error = weighted.theta, weighted.standard_error
-        strays, own = session.refutation(), session.own_blocks()[0]
+        strays, blocks = session.refutation(), session.own_blocks()[0]
         projected = None
         if calibrated and len(log):
             accuracy, error = session.projection()
@@ -502,8 +502,8 @@ class SessionResult(Result):
             climb=ladder_policy if isinstance(ladder_policy, Climb | AdaptiveClimb) else None,
             invalid=session.policy.design_based,
             projected=projected,
-            own=own,
-            policy="" if session.adapts_length or len(session.take_all) or own else session.policy.key(session.bank),
+            own=blocks,
+            policy="" if session.adapts_length or len(session.take_all) or blocks else session.policy.key(session.bank),
             **{**more, "notes": (*more.get("notes", ()), *([strays] if strays else []))},
         )
 

@@ -117,5 +117,5 @@ def _decided(verdict: Verdict) -> bool:
 
 def _note(name: str, verdict: Verdict) -> str:
     """Return a gate's outcome, with the reason if it is undecided."""
-    said = f"{verdict.outcome.value} {verdict.claim}" if _decided(verdict) else verdict.sentence
-    return f"{name}: {said}"
+    claim = f"{verdict.outcome.value} {verdict.claim}" if _decided(verdict) else verdict.sentence
+    return f"{name}: {claim}"

@@ -43,17 +43,17 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
         bounds: Estimate, lower and upper bound; None where a record lacks one.
     """
     estimate, low, high = ("-" if value is None else number(value) for value in bounds)
-    found = f"{estimate} [{low}, {high}]"
+    estimate_text = f"{estimate} [{low}, {high}]"
     if metric == "ability" and method != LIKELIHOOD_RATIO:
         metric = "ability by accuracy"
         open_below, open_above = (value is not None and abs(value) >= ABILITY_BOUND for value in bounds[1:])
         if open_below and open_above:
-            found = "unknown,"
+            estimate_text = "unknown,"
         elif open_below or open_above:
-            found = f"at most {high}," if open_below else f"at least {low},"
+            estimate_text = f"at most {high}," if open_below else f"at least {low},"
     if CORRECTED in method:
-        found += f" corrected for {method.partition(CORRECTED)[2]}"
-    return f"{metric} {found} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"
+        estimate_text += f" corrected for {method.partition(CORRECTED)[2]}"
+    return f"{metric} {estimate_text} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"
 
 
 class NoVerdict:

@@ -196,8 +196,8 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     most, key = share * (lacking + HALF), (side, claim.total, claim.unit)
     before, wealth = np.zeros(gain.shape), np.empty(gain.shape)
     if (earlier := log.paths.get(key)) is not None and earlier.shape[:-1] == gain.shape[:-1]:
-        known = min(earlier.shape[-1], gain.shape[-1] - 1)
-        before[..., 1 : known + 1], before[..., known + 1 :] = earlier[..., :known], earlier[..., -1:]
+        shared = min(earlier.shape[-1], gain.shape[-1] - 1)
+        before[..., 1 : shared + 1], before[..., shared + 1 :] = earlier[..., :shared], earlier[..., -1:]
     # iterated until nothing changes, which each pass makes true of one more draw at least
     for _ in range(gain.shape[-1] + 1):
         ratio = np.minimum(np.maximum(most - share * before, least), 1.0)  # squared

@@ -66,9 +66,9 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
 
 def _nearest(x: Array, norms: Array, centres: Array) -> Ints:
     """Return the centre nearest to each point, shape (n,), from the points and their squared lengths."""
-    own = np.square(centres).sum(axis=1)
-    squared_distance = own - x @ (2.0 * centres.T)  # without the point's own square
-    return first_smallest(squared_distance, norms + own.max())
+    squares = np.square(centres).sum(axis=1)
+    squared_distance = squares - x @ (2.0 * centres.T)  # without the point's own square
+    return first_smallest(squared_distance, norms + squares.max())
 
 
 def _spread(x: Array, norms: Array, count: int, rng: np.random.Generator) -> Array:

@@ -129,18 +129,18 @@ def uniform_draws(scores: Array, size: int, chosen: int = 0) -> DesignLog:
     """
     t = len(scores)
     before, filled = np.arange(t, dtype=np.float64), np.where(np.isnan(scores), 0.5, scores)
-    left = np.maximum(size - before, 1.0)
+    undrawn = np.maximum(size - before, 1.0)
     mean = (filled.cumsum() - filled + 1.0) / (before + 2.0)
     squares = ((filled**2).cumsum() - filled**2 + 1.0) / (before + 2.0)
     return DesignLog(
         items=np.arange(t),
         scores=scores,
-        propensities=1.0 / left,
+        propensities=1.0 / undrawn,
         predictions=mean,
-        rest=mean * left,
-        variance=(squares - mean**2) * left**2,
-        down=mean * left,
-        up=(1.0 - mean) * left,
+        rest=mean * undrawn,
+        variance=(squares - mean**2) * undrawn**2,
+        down=mean * undrawn,
+        up=(1.0 - mean) * undrawn,
         size=size,
         take_all=chosen,
         horizon=t,

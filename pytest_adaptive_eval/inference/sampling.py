@@ -42,8 +42,8 @@ def exact_bounds(log: DesignLog, confidence: float) -> tuple[float, float]:
     t, right = len(draws), round(float(draws.scores.sum()))
     least = _smallest_total(right, t, draws.size, 1.0 - confidence)
     wrong = _smallest_total(t - right, t, draws.size, 1.0 - confidence)
-    known = scored - right
-    return (known + least) / log.size, (known + draws.size - wrong) / log.size
+    scored_wrong = scored - right
+    return (scored_wrong + least) / log.size, (scored_wrong + draws.size - wrong) / log.size
 
 
 def _weights(log: DesignLog) -> Array:
@@ -85,8 +85,8 @@ def mean_of_draws(log: DesignLog) -> float:
     """
     log = log.estimated
     if log.take_all:
-        draws, known = log.draws, float(log.with_missing_as(0.5).scores[: log.take_all].sum())
-        return (known + draws.size * (mean_of_draws(draws) if len(draws) else 0.5)) / log.size
+        draws, take_all_score = log.draws, float(log.with_missing_as(0.5).scores[: log.take_all].sum())
+        return (take_all_score + draws.size * (mean_of_draws(draws) if len(draws) else 0.5)) / log.size
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
     middle, remaining = log.with_missing_as(0.5), log.size - np.arange(len(log))
     if is_exact(log) or (log.uniform and np.allclose(log.rest, remaining * log.predictions)):

@@ -104,9 +104,9 @@ class AgentInterviewer:
         if self.form.counts:
             categories = self.categorise(items, [row.name for row in memory.rows])
             offered = [replace(candidate, categories=c) for candidate, c in zip(offered, categories, strict=True)]
-        choose, shown = (self._rate, []) if self.mode == "rate" else (self._reply, items)
+        choose, shown_items = (self._rate, []) if self.mode == "rate" else (self._reply, items)
         try:
-            with self._attempt("choose", shown):
+            with self._attempt("choose", shown_items):
                 index, reason = choose(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
@@ -153,8 +153,8 @@ class AgentInterviewer:
             yield
         except Unreadable as error:
             self._in_a_row[task] += 1
-            shown = self.form.images and any(item.images for item in items)
-            advice = "; set visual = false in [eval.interview] if it reads no pictures" if shown else ""
+            with_images = self.form.images and any(item.images for item in items)
+            advice = "; set visual = false in [eval.interview] if it reads no pictures" if with_images else ""
             self._problem = self._problem or error.problem + advice
             raise
         self._in_a_row[task] = 0

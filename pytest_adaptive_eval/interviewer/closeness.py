@@ -33,5 +33,5 @@ def difficulty_distance(difficulty: Array, ability: Array) -> float:
     A distance counts as at most `FARTHEST`, because an item whose slope is near 0 has a difficulty without limits.
     """
     distances = np.minimum(np.abs(np.asarray(difficulty) - np.asarray(ability)), FARTHEST)
-    known = ~np.isnan(distances)
-    return float(distances[known].mean()) if known.any() else float("nan")
+    measured = ~np.isnan(distances)
+    return float(distances[measured].mean()) if measured.any() else float("nan")

@@ -42,14 +42,14 @@ def by_cluster(
     if len(points) > POINTS:
         sample = np.sort(np.random.default_rng(seed).choice(sample, POINTS, replace=False))
     sampled_points = np.asarray(points[sample], dtype=np.float64)
-    found = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
+    clusterings = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
     if responses is None:
-        ratings, scale = [-clustering.inertia for clustering in found], float(np.square(sampled_points).sum())
+        ratings, scale = [-clustering.inertia for clustering in clusterings], float(np.square(sampled_points).sum())
     else:
         accuracy = np.nanmean(responses, axis=1)
-        ratings = [_ranking_accuracy(responses[:, sample[clustering.items]], accuracy) for clustering in found]
+        ratings = [_ranking_accuracy(responses[:, sample[clustering.items]], accuracy) for clustering in clusterings]
         scale = 100.0
-    best = sample[found[int(first_largest(ratings, scale))].items]
+    best = sample[clusterings[int(first_largest(ratings, scale))].items]
     rest = np.setdiff1d(np.arange(len(points)), best)[: count - len(best)]
     return np.concatenate([best, rest])
 

@@ -108,8 +108,8 @@ def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
         choice = choice[0]
     if isinstance(choice, bool) or not isinstance(choice, int | float | str) or not str(choice).strip():
         raise Unreadable("no-choice", 'it has no "question_index"')
-    said = [one_line(read[key], 300) for key in ("think", "summary") if isinstance(read.get(key), str)]
-    reason = "; so far: ".join(filter(None, said))
+    reasons = [one_line(read[key], 300) for key in ("think", "summary") if isinstance(read.get(key), str)]
+    reason = "; so far: ".join(filter(None, reasons))
     return _index(str(choice).strip(), ids), reason
 
 

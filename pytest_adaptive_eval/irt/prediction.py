@@ -160,18 +160,18 @@ class Evidence:
         self._residuals = predictor.residuals[: len(predictor.residuals) * any(design.residual for design in designs)]
         scored = ~np.isnan(scores)
         noise = np.maximum(p * (1.0 - p), LEAST_VARIANCE)
-        own = np.take_along_axis(noise, items, axis=1)
+        item_noise = np.take_along_axis(noise, items, axis=1)
         #: Sum of the variances of e over the items without a score, at a noise of 1, shape (S,).
-        self._own_noise = np.maximum(noise.sum(axis=1) - (scored * own).sum(axis=1), 0.0)
+        self._own_noise = np.maximum(noise.sum(axis=1) - (scored * item_noise).sum(axis=1), 0.0)
         by_ability = np.take_along_axis(slopes, items[:, None, :], axis=2).swapaxes(1, 2)  # (S, k, D)
         # the ability's prior is about 0, and the scores are expanded about the estimate
         rest = np.where(scored, scores, 0.0) - np.take_along_axis(p, items, axis=1)
         rest += (by_ability @ theta[:, :, None])[:, :, 0]
-        weights = scored / own
+        weights = scored / item_noise
         K, asked = D + 2 + len(self._residuals), np.zeros(n, dtype=bool)
         asked[items] = True
-        place = asked.cumsum() - 1
-        columns = np.concatenate([np.ones((1, place[-1] + 1)), self._level[None, asked], self._residuals[:, asked]]).T
+        rank = asked.cumsum() - 1
+        columns = np.concatenate([np.ones((1, rank[-1] + 1)), self._level[None, asked], self._residuals[:, asked]]).T
         columns = np.ascontiguousarray(columns)
         # the smaller system of equations is solved, of Z's rows or of the items
         self._by_items = 2 * items.shape[1] <= K
@@ -186,7 +186,7 @@ class Evidence:
         step = max(1, CELLS // (K * max(items.shape[1], 1)))
         for first in range(0, S, step):
             part = slice(first, first + step)
-            loadings = np.concatenate([ABILITY_SD * by_ability[part], columns.take(place[items[part]], axis=0)], axis=2)
+            loadings = np.concatenate([ABILITY_SD * by_ability[part], columns.take(rank[items[part]], axis=0)], axis=2)
             scaled = loadings * weights[part, :, None]
             if self._by_items:
                 self._loadings[part] = loadings * np.sqrt(weights[part, :, None])

@@ -33,20 +33,20 @@ def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) ->
 
     Answers are cut, each to the same length, where the text would have more than `characters`.
     """
-    room = (characters - len(later_turns(turns))) // len(answers)
-    kept = [_MARK.sub("(", answer)[:room] for answer in answers]
+    limit = (characters - len(later_turns(turns))) // len(answers)
+    cut = [_MARK.sub("(", answer)[:limit] for answer in answers]
     parts = [
-        _marked(number, prompt) + answer for number, (prompt, answer) in enumerate(zip(turns, kept[1:], strict=True), 2)
+        _marked(number, prompt) + answer for number, (prompt, answer) in enumerate(zip(turns, cut[1:], strict=True), 2)
     ]
-    return kept[0] + "".join(parts)
+    return cut[0] + "".join(parts)
 
 
 def answers_of(turns: Sequence[str], text: str) -> list[str]:
     """Return the answers of a transcript, one more than `turns`; raise ValueError for another text."""
     answers = []
     for number, prompt in enumerate(turns, 2):
-        answer, found, text = text.partition(_marked(number, prompt))
-        if not found:
+        answer, mark, text = text.partition(_marked(number, prompt))
+        if not mark:
             raise ValueError(
                 f"the item has {len(turns) + 1} turns, and the text is not its transcript (no mark of turn {number}): "
                 "ask the item itself, as model.generate(item), and grade all that it returns"
@@ -270,12 +270,12 @@ class Item:
 
     def after(self, answers: Sequence[str]) -> Item:
         """Return the item that asks the turn after these answers, with the earlier turns as its messages."""
-        said: list[Mapping[str, Any]] = [*self.messages] or [{"role": "user", "content": self.prompt}]
+        messages: list[Mapping[str, Any]] = [*self.messages] or [{"role": "user", "content": self.prompt}]
         for answer, prompt in zip(answers, self.turns, strict=False):
-            said += [{"role": "assistant", "content": answer}, {"role": "user", "content": prompt}]
+            messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": prompt}]
         if not answers:
             return replace(self, turns=())
-        return replace(self, prompt="", messages=tuple(said), turns=())
+        return replace(self, prompt="", messages=tuple(messages), turns=())
 
     def transcript(self, answers: Sequence[str]) -> str:
         """Return the answers to all turns as the stored and graded text."""

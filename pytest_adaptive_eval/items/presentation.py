@@ -190,12 +190,12 @@ class Presentation:
 
     def _instructed(self, item: Item) -> Item:
         """Return the item as a chat that begins with the system message."""
-        own = item.messages and item.messages[0].get("role") in ("system", "developer")
-        if own or item.likelihood is not None or item.grader in TEXT_SCORINGS:
-            content = "a system message of its own" if own else "a text that is scored as it is"
+        system_message = item.messages and item.messages[0].get("role") in ("system", "developer")
+        if system_message or item.likelihood is not None or item.grader in TEXT_SCORINGS:
+            content = "a system message of its own" if system_message else "a text that is scored as it is"
             raise BankError(f"item {item.id!r} has {content}: remove system from the evaluation, or ask other items")
-        said = item.messages or ({"role": "user", "content": item.prompt},)
-        return replace(item, prompt="", messages=({"role": "system", "content": self.system}, *said))
+        messages = item.messages or ({"role": "user", "content": item.prompt},)
+        return replace(item, prompt="", messages=({"role": "system", "content": self.system}, *messages))
 
     def _asked(self, example: Example) -> str:
         """Return the prompt of an example, with its choices where those of items are listed."""

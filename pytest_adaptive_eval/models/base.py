@@ -260,13 +260,13 @@ class RequestLog:
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
         key = (id(subject), item.likelihood is not None, *content)
-        if (known := self._completions.get(key)) is None:
-            known = self._completions[key] = self._complete(subject, item)
+        if (completion := self._completions.get(key)) is None:
+            completion = self._completions[key] = self._complete(subject, item)
         elif subject.identity.samples:
             self.repeated = subject.identity.name
             raise ConfigError(repeated_request(self.repeated))
-        self.taken.append((subject, known))
-        return known
+        self.taken.append((subject, completion))
+        return completion
 
 
 def repeated_request(name: str) -> str:
@@ -438,20 +438,20 @@ class Model(abc.ABC):
 
     def _answer_turns(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
         """Answer items; items with turns take several calls, each after the answers to the one before."""
-        said: list[list[Completion]] = [[] for _ in items]
+        replies: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
         while waiting:
-            asked = [items[n].after([c.text for c in said[n]]) if items[n].turns else items[n] for n in waiting]
+            asked = [items[n].after([c.text for c in replies[n]]) if items[n].turns else items[n] for n in waiting]
 
-            def note(place: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
-                n = waiting[place]
-                if (whole := _whole(items[n], [*said[n], completion])) is not None:
+            def note(waiting_index: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
+                n = waiting[waiting_index]
+                if (whole := _whole(items[n], [*replies[n], completion])) is not None:
                     arrived(n, whole)
 
             for n, completion in zip(waiting, self.answer_each(asked, note), strict=True):
-                said[n].append(completion)
-            waiting = [n for n in waiting if _whole(items[n], said[n]) is None]
-        return [whole for n, item in enumerate(items) if (whole := _whole(item, said[n])) is not None]
+                replies[n].append(completion)
+            waiting = [n for n in waiting if _whole(items[n], replies[n]) is None]
+        return [whole for n, item in enumerate(items) if (whole := _whole(item, replies[n])) is not None]
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
         """Store a completion, such as one of an earlier run, so `generate` and `score` find it."""
@@ -516,16 +516,16 @@ class Model(abc.ABC):
         return completion
 
 
-def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
+def _whole(item: Item, replies: Sequence[Completion]) -> Completion | None:
     """Return the completion of an item from its turns' completions so far; None before the last turn."""
-    last = said[-1]
+    last = replies[-1]
     if last.unread or last.score is not None or not item.turns:
         return last
-    if len(said) <= len(item.turns):
+    if len(replies) <= len(item.turns):
         return None
-    cost = sum((completion.cost for completion in said), Usage())
-    first = next((completion for completion in said if completion.status is not Status.OK), last)
-    return replace(first, text=item.transcript([completion.text for completion in said]), cost=cost)
+    cost = sum((completion.cost for completion in replies), Usage())
+    first = next((completion for completion in replies if completion.status is not Status.OK), last)
+    return replace(first, text=item.transcript([completion.text for completion in replies]), cost=cost)
 
 
 def _cut(completion: Completion) -> Completion:

@@ -22,11 +22,6 @@ class RecordedModel(WrappedModel):
     Args:
         store: Where completions are; within this object if omitted.
         name: Name of the model in place of its own.
-
-    Examples:
-        >>> model = RecordedModel(CallableModel(str.upper, "loud"))
-        >>> [model.answer([Item("q", "hello")])[0].reused for _ in range(2)]
-        [False, True]
     """
 
     def __init__(self, model: Model, store: CompletionStore | None = None, name: str = "") -> None:

@@ -71,12 +71,6 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
     Raises:
         JournalError: An exclusive file is in use, is damaged, or cannot be opened.
         ConfigError: A shared file is damaged, is something else, or cannot be opened.
-
-    Examples:
-        >>> store = CompletionStore()
-        >>> store.store("key", Completion("Paris"))
-        >>> store.lookup("key").text
-        'Paris'
     """
 
     def __init__(

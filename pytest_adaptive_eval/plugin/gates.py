@@ -284,10 +284,10 @@ class GatePlan:
     def outlooks(self) -> list[str]:
         """Return a sentence on each gate's expected result with the budget; the first mentions a default budget."""
         evaluation = self.interview
-        told = []
+        sentences = []
         for condition in filter(lambda condition: condition.by_draws, self.conditions):
             source = self.sources.get(condition.name)
-            told.append(
+            sentences.append(
                 outlook_sentence(
                     condition,
                     evaluation.bank,
@@ -298,12 +298,12 @@ class GatePlan:
                     must_pass=len(evaluation.must_pass),
                 )
             )
-        if told and evaluation.open_budget and evaluation.policy.budget == evaluation.budget:
-            told[0] += ". No budget is written: this one follows from the gates"
+        if sentences and evaluation.open_budget and evaluation.policy.budget == evaluation.budget:
+            sentences[0] += ". No budget is written: this one follows from the gates"
         if claims := self._above_guessing({}):
             floor = number(claims[0].total / len(evaluation.bank))
-            told.append(
+            sentences.append(
                 f"WARNING: {evaluation.name}: guessing scores {floor}, and PASS needs an accuracy above that too: set "
                 f"at_least above {floor}"
             )
-        return told
+        return sentences

@@ -109,13 +109,13 @@ class LiveLine:
         assert self._row is not None
         self._drawn = clock.elapsed()
         most = self._budget if self._asked <= self._budget else self._questions
-        count, left = f"{self._asked} of {most}", ""
+        count, remaining_time = f"{self._asked} of {most}", ""
         if self._asked:
             seconds = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
-            left = f", at most {_duration(seconds)} left"
+            remaining_time = f", at most {_duration(seconds)} left"
         forms = (
-            f"{self._name}: question {count}{self._estimate}{left}",
-            f"{self._name}: {count}{self._estimate}{left}",
+            f"{self._name}: question {count}{self._estimate}{remaining_time}",
+            f"{self._name}: {count}{self._estimate}{remaining_time}",
             f"{self._name}: {count}{self._estimate}",
             f"{self._name}: {count}",
         )
@@ -177,8 +177,8 @@ class ProgressHooks:
                 self._questions.setdefault(planned.nodeid, planned.budget)
             if session.items and self._teamcity is not None:  # under xdist it has no count of the collected tests
                 self._counted_by_teamcity = {item.nodeid for item in session.items}
-        shown = 0 if shows_live(self._config) else sum(self._questions.values())
-        session.testscollected = self._collected + shown
+        questions = 0 if shows_live(self._config) else sum(self._questions.values())
+        session.testscollected = self._collected + questions
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if hasattr(reporter, "tests_count"):  # of pytest-sugar and pytest-progress
             reporter.tests_count = session.testscollected

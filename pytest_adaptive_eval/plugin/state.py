@@ -502,8 +502,8 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
         if not all(node.is_interview for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
-        places = itertools.zip_longest(*(node.place for node in group), fillvalue="")
-        differing = [parts for parts in places if len(set(parts)) > 1]
+        parts_by_place = itertools.zip_longest(*(node.place for node in group), fillvalue="")
+        differing = [parts for parts in parts_by_place if len(set(parts)) > 1]
         for node, parts in zip(group, zip(*differing, strict=True), strict=True):
             node.rename(f"{name}[{'-'.join(filter(None, parts))}]")
 

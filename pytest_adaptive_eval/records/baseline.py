@@ -321,14 +321,14 @@ def read_recorded(spec: str, folders: Sequence[Path], evaluation: str, kind: str
     source = locate_baseline(spec, folders, "name another evaluation of the run, or a run's record")
     with _as_baseline_error():
         record = _record_in(source, evaluation)
-    found = next((entry for entry in record.evaluations if (entry.name, entry.kind) == (evaluation, kind)), None)
-    if found is None:
+    recorded = next((entry for entry in record.evaluations if (entry.name, entry.kind) == (evaluation, kind)), None)
+    if recorded is None:
         names = ", ".join(f"{entry.name} ({entry.kind})" for entry in record.evaluations) or "none"
         raise BaselineMissing(
             f"{source}: the run has no evaluation {evaluation!r} of the kind {kind!r}; it has {names}"
         )
-    if found.error:
+    if recorded.error:
         raise BaselineError(
-            f"{source}: the evaluation {evaluation!r} is void ({found.error}): record the baseline again"
+            f"{source}: the evaluation {evaluation!r} is void ({recorded.error}): record the baseline again"
         )
-    return found
+    return recorded

@@ -55,13 +55,13 @@ def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
     score of each member, and a network its interviewee's energy. If the bank, levels or settings of an evaluation
     changed, the newest ones count.
     """
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    by_quantity: dict[tuple[str, str, str], dict[str, float]] = {}
     newest: dict[str, str] = {}
     for evaluation in evaluations:
         for metric, subject, value in () if evaluation.void else _values(evaluation):
             newest[evaluation.name] = population(evaluation)
-            found.setdefault((evaluation.name, newest[evaluation.name], metric), {})[subject] = value
-    return [Measure(name, metric, values) for (name, of, metric), values in found.items() if of == newest[name]]
+            by_quantity.setdefault((evaluation.name, newest[evaluation.name], metric), {})[subject] = value
+    return [Measure(name, metric, values) for (name, of, metric), values in by_quantity.items() if of == newest[name]]
 
 
 def _values(evaluation: EvaluationRecord) -> Iterator[tuple[str, str, float]]:

@@ -189,11 +189,11 @@ class _Spread(NamedTuple):
 
     def plus(self, residuals: Sequence[float | None], before: float | None = None) -> _Spread:
         """Return the sums with the residuals of more runs and of the run before them; None does not count."""
-        known = [r for r in residuals if r is not None]
+        finite = [r for r in residuals if r is not None]
         pairs = [(a, b) for a, b in pairwise([before, *residuals]) if a is not None and b is not None]
         return _Spread(
-            self.squares + sum(r * r for r in known),
-            self.degrees + len(known),
+            self.squares + sum(r * r for r in finite),
+            self.degrees + len(finite),
             self.products + sum(a * b for a, b in pairs),
             self.pairs + sum((a * a + b * b) / 2.0 for a, b in pairs),
         )
@@ -372,18 +372,18 @@ class _Watch:
         self.fall = self.rise = 0.0
 
     def alarm(self, drop: int, average_run_length: float) -> Alarm:
-        series, found = self.series, self.drops[drop]
-        first = series.points[found.since]
-        after, _, new = self._mean(range(found.since, found.last + 1), every=True)
+        series, drop_found = self.series, self.drops[drop]
+        first = series.points[drop_found.since]
+        after, _, new = self._mean(range(drop_found.since, drop_found.last + 1), every=True)
         digits = find_metric(series.metric).digits
         runs_between = f"{average_run_length:,.0f}".replace(",", " ")
         sentence = (
-            f"{series.quantity} fell from {number(found.before, digits)} ({counted(found.runs, 'run')}) to "
+            f"{series.quantity} fell from {number(drop_found.before, digits)} ({counted(drop_found.runs, 'run')}) to "
             f"{number(after, digits)} ({counted(new, 'run')}, since {first.started[:10]}"
             + (f" with {first.subject}" if first.subject else "")
             + f"): without a change, one such alarm is expected in {runs_between} runs"
         )
-        return Alarm(series, found.at, found.since, found.until, found.before, after, sentence)
+        return Alarm(series, drop_found.at, drop_found.since, drop_found.until, drop_found.before, after, sentence)
 
 
 def limit(average_run_length: float, rho: float = 0.0) -> float:

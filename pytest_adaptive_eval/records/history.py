@@ -377,10 +377,10 @@ class History:
 
     def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, SeriesPoint]]:
         """Yield series, content hash of the bank and point of each estimate, interviews first."""
-        found = [
+        measured = [
             (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
         ]
-        for record, entry in sorted(found, key=lambda pair: not pair[1].is_interview):
+        for record, entry in sorted(measured, key=lambda pair: not pair[1].is_interview):
             yield from _evaluation_points(record, entry)
 
 
@@ -389,9 +389,9 @@ _Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, sca
 
 def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[_Key, str, SeriesPoint]]:
     """Yield a point for each estimate of an evaluation; a whole accuracy stands for a missing ability."""
-    tested, found = evaluation.subject, list(of_subject(evaluation))
-    by_ability = any(quantity.metric == "ability" for quantity, _ in found)
-    for quantity, row in found:
+    tested, quantities = evaluation.subject, list(of_subject(evaluation))
+    by_ability = any(quantity.metric == "ability" for quantity, _ in quantities)
+    for quantity, row in quantities:
         value, error = row.estimate, row.error
         if (quantity == Quantity("accuracy") and by_ability) or value is None or not (error and 0 < error < math.inf):
             continue
@@ -464,10 +464,10 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     for key, gate, _ in _keyed(run):
         tries = tries_by_key.get(key, [])
         if gate.outcome is Outcome.PASS and any(other.outcome is not Outcome.PASS for other, _ in tries):
-            told = ", ".join(f"{other.outcome.value} ({_settings(interview)})" for other, interview in tries)
+            outcomes = ", ".join(f"{other.outcome.value} ({_settings(interview)})" for other, interview in tries)
             sentences.append(
                 f"{gate.name} passed after {counted(len(tries), 'other run')} of it for this checkpoint within a day: "
-                f"{told}; the error rate holds for one run, so decide by the first or name a seed and a budget once"
+                f"{outcomes}; the error rate holds for one run, so decide by the first or name a seed and a budget once"
             )
     return sentences
 
@@ -478,8 +478,8 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
     for gate in run.gates:
         interview, verdict = interviews.get(gate.interviews[0]), gate.verdict
         if interview is not None and interview.subject.checkpoint:
-            found = (gate.nodeid, verdict.metric, verdict.requirement, interview.subject.checkpoint)
-            yield (*found, interview.bank.content_hash), gate, interview
+            repeated_gate = (gate.nodeid, verdict.metric, verdict.requirement, interview.subject.checkpoint)
+            yield (*repeated_gate, interview.bank.content_hash), gate, interview
 
 
 def _settings(interview: EvaluationRecord) -> str:

@@ -81,12 +81,14 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
     for record in filter(_takes_part, evaluations):
         groups.setdefault((record.nodeid, record.policy.seed), []).append(record)
     names = _names(list(groups))
-    found = [(names[key], *pair) for key, records in groups.items() for pair in combinations(_subjects(records), 2)]
-    reasons = [compare(first.record, second.record).refused for _, first, second in found]
+    record_pairs = [
+        (names[key], *pair) for key, records in groups.items() for pair in combinations(_subjects(records), 2)
+    ]
+    reasons = [compare(first.record, second.record).refused for _, first, second in record_pairs]
     bound = 1.0 - (1.0 - confidence) / (2 * max(reasons.count(""), 1))
     alone = cache(lambda subject: subject.interval((1.0 + bound) / 2))  # a subject has many pairs
     pairs = []
-    for (name, first, second), reason in zip(found, reasons, strict=True):
+    for (name, first, second), reason in zip(record_pairs, reasons, strict=True):
         interval: Interval | None = None
         shared = 0 if reason else _shared(first.log, second.log)
         if shared:

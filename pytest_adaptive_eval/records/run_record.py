@@ -513,7 +513,7 @@ def must_pass_answers(items: Iterable[str], administrations: Sequence[Administra
     for administration in administrations if answers else ():
         if administration.item in answers:
             answers[administration.item].append(administration)
-    return tuple(_worst(item, given) for item, given in answers.items())
+    return tuple(_worst(item, answers_given) for item, answers_given in answers.items())
 
 
 def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:

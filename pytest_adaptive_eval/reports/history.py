@@ -110,10 +110,10 @@ def _pair_cells(pair: Pair) -> list[str]:
     names = [clean_terminal(name, _NAME, keep_end=True) for name in pair.subjects]
     if pair.interval is None:
         return [*names, "", "", "", f"not compared: {clean_terminal(pair.refused)}"]
-    way = f"paired on {counted(pair.shared, 'item')}" if pair.shared else "each by its own draws"
+    basis = f"paired on {counted(pair.shared, 'item')}" if pair.shared else "each by its own draws"
     interval = pair.interval
     sign = "+" if interval.estimate >= 0 else ""
-    return [*names, f"{sign}{number(interval.estimate)}", interval.bounds_in_words(), "*" * pair.decided, way]
+    return [*names, f"{sign}{number(interval.estimate)}", interval.bounds_in_words(), "*" * pair.decided, basis]
 
 
 def _change(change: Difference) -> str:
@@ -178,7 +178,7 @@ def correlation_lines(pairs: Sequence[tuple[Measure, Measure, Correlation]]) -> 
     """Return a table of correlations, a row per pair of measures."""
     rows = [["", "", "subjects", "Spearman", "Kendall", "p"]]
     for first, second, found in pairs:
-        names = [f"{clean_terminal(one.name, _NAME)} ({one.metric})" for one in (first, second)]
+        names = [f"{clean_terminal(series.name, _NAME)} ({series.metric})" for series in (first, second)]
         numbers = (words.number_or_dash(value, 2) for value in (found.spearman, found.kendall))
         rows.append([*names, str(found.subjects), *numbers, words.number_or_dash(found.p_value)])
     return ["p: two-sided, of Kendall's tau, for subjects that are drawn independently", *aligned(rows, [2], "  ")]

@@ -68,7 +68,7 @@ def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
     )
     page = tag("a", "page", href=link) if link else ""
     rows = []
-    for place, view in enumerate(views(record)):
+    for row, view in enumerate(views(record)):
         outcomes = [gate.outcome for gate in view.gates]
         marks = [
             tag("b", f"{n}\u00a0{outcome.value} ", class_=_CLASSES[outcome])
@@ -78,23 +78,23 @@ def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
         result = f"void: {view.record.void}" if view.record.void else view.result
         cells = [_cell(record.started[:16].replace("T", "\u00a0")), _cell(view.record.name), _cell(view.subject)]
         cells += [_cell(result, TEXT), _cell(view.asked)]
-        ends = tag("td", *marks) if marks else _cell(""), tag("td", (page if place == 0 else "") or "\u00a0")
+        ends = tag("td", *marks) if marks else _cell(""), tag("td", (page if row == 0 else "") or "\u00a0")
         rows.append(tag("tr", tag("td", box), *cells, *ends))
     return rows
 
 
 def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """Return what the comparison of two runs needs, with the scores of the newest runs."""
-    left = SCORES
+    remaining = SCORES
     out = []
     for record in runs:
         evaluations = {}
         for view in views(record):
             asked = view.record.administrations
             scores = {clean_html(a.item, NAME): a.score for a in asked if a.score is not None}
-            left -= len(scores)
-            shown = scores if left > 0 else {}
-            evaluations[clean_html(view.record.name, NAME)] = {"result": view.result, "scores": shown}
+            remaining -= len(scores)
+            shown_scores = scores if remaining > 0 else {}
+            evaluations[clean_html(view.record.name, NAME)] = {"result": view.result, "scores": shown_scores}
         gates = {clean_html(gate.name, NAME): gate.outcome.value for gate in record.gates}
         out.append(
             {

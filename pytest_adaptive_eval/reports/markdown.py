@@ -73,13 +73,13 @@ def summary_markdown(
     """
     counts = Counter(note for gate in record.gates for note in dict.fromkeys(gate.verdict.notes))
     notes = list(dict.fromkeys([*standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
-    shown = views(record)
+    entries = views(record)
     sections = [
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
-        ("interviews", _interviews([view for view in shown if view.record.is_interview])),
-        ("other evaluations", "\n".join([_rows(view) for view in shown if not view.record.is_interview][:_ROWS])),
+        ("interviews", _interviews([view for view in entries if view.record.is_interview])),
+        ("other evaluations", "\n".join([_rows(view) for view in entries if not view.record.is_interview][:_ROWS])),
         ("notes", _listed("Notes", notes)),
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
         ("wrong answers", _wrong(record.interviews, banks)),
@@ -142,11 +142,11 @@ def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
     return _table(("verdict", "gate", "what was found"), rows, len(gates))
 
 
-def _interviews(shown: Sequence[ReportView]) -> str:
-    if not shown:
+def _interviews(entries: Sequence[ReportView]) -> str:
+    if not entries:
         return ""
     rows = []
-    for view in shown[:_ROWS]:
+    for view in entries[:_ROWS]:
         error = view.record.void
         rows.append(
             (
@@ -156,11 +156,11 @@ def _interviews(shown: Sequence[ReportView]) -> str:
                 _inline(view.end, _SENTENCE) + (f"<br>**void**: {_inline(error, _SENTENCE)}" if error else ""),
             )
         )
-    table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(shown))
-    interviews = [view.record for view in shown]
+    table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(entries))
+    interviews = [view.record for view in entries]
     cost = words.run_usage(interviews)
-    told = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
-    return f"{table}\n<sub>{told}{words.interval_note(interviews, ' ')}</sub>\n"
+    cost_sentence = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
+    return f"{table}\n<sub>{cost_sentence}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
 def _rows(view: ReportView) -> str:

@@ -85,12 +85,12 @@ def html_page(
     """
     template = _template()
     banks = {} if banks is None else banks
-    shown = views(record)
+    entries = views(record)
     style, script = Markup(asset("page.css")), Markup(asset("page.js"))
-    evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(shown, 1)]
+    evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(entries, 1)]
     titles = [
         (entry["title"], view.record)
-        for entry, view in zip(evaluations, shown, strict=True)
+        for entry, view in zip(evaluations, entries, strict=True)
         if view.record.is_interview
     ]
     page: str = template.render(
@@ -98,8 +98,8 @@ def html_page(
         script=script,
         policy=content_policy(style, script),
         record=record,
-        verdict=_verdict(record, shown),
-        gates=[_gate(gate) for view in shown for gate in view.gates] + list(map(_gate, record.judged()[1])),
+        verdict=_verdict(record, entries),
+        gates=[_gate(gate) for view in entries for gate in view.gates] + list(map(_gate, record.judged()[1])),
         evaluations=evaluations,
         wrong=_wrong(record, banks),
         # 2031-05-06 07:08 UTC
@@ -203,9 +203,9 @@ def page_head(title: str, style: str, script: str) -> str:
     )
 
 
-def _verdict(record: RunRecord, shown: Sequence[ReportView]) -> dict[str, Any]:
+def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]:
     outcomes = [gate.outcome for gate in record.gates]
-    names = dict.fromkeys(view.shown_subject for view in shown)
+    names = dict.fromkeys(view.shown_subject for view in entries)
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
     failed = {Outcome.FAIL, Outcome.ERROR} & set(outcomes)
     return {
@@ -253,7 +253,7 @@ def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
     name = clean_terminal(view.shown_place, _NAME)
     parts = _interview(key, view) if evaluation.is_interview else results_of(key, view)
-    made = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
+    sources = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
     return {
         **parts,
         "key": key,
@@ -262,7 +262,7 @@ def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
         "void": clean_html(evaluation.void, _SENTENCE),
         "facts": [(clean_html(n, 100), clean_html(v, 200), clean_html(more, 300)) for n, v, more in parts["facts"]],
         "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"])],
-        "made": [(name, clean_html(value, _SENTENCE)) for name, value in made.items() if value],
+        "made": [(name, clean_html(value, _SENTENCE)) for name, value in sources.items() if value],
     }
 
 
@@ -306,8 +306,8 @@ def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str
 def _costs(view: ReportView, interview: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
     """Yield the cost of the subject and of each agent."""
     agents = words.agent_usages(interview.costs)
-    told = view.cost.removesuffix("; ".join(agents)).removesuffix("; ")
-    for role, cost in [("subject", told), *(agent.split(" ", 1) for agent in agents)]:
+    own_cost = view.cost.removesuffix("; ".join(agents)).removesuffix("; ")
+    for role, cost in [("subject", own_cost), *(agent.split(" ", 1) for agent in agents)]:
         calls, _, rest = cost.partition(", ")
         if calls:
             yield f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"

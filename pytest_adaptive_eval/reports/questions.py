@@ -168,8 +168,8 @@ def question_lists(
         if interview.administrations:
             lists.append(QuestionList(title, items.sentence))
         for administration in interview.administrations:
-            found = items.find(administration)
-            asked.append(_Asked(lists[-1], administration, *found, interview.bank.calibrated))
+            asked_item = items.find(administration)
+            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated))
     names = [(entry.item.root, name) for entry in asked if entry.item is not None for name in entry.item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
@@ -249,15 +249,15 @@ def wrong_answers(
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
     wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
-    shown = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
-    known = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
-    for n, answer in enumerate(shown):
-        item, _ = known[answer.interview.name].find(answer.asked)
+    first_wrong = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
+    asked_items = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
+    for n, answer in enumerate(first_wrong):
+        item, _ = asked_items[answer.interview.name].find(answer.asked)
         if item is not None:
-            shown[n] = replace(answer, question=asked_text(item), expected=expected_answer(item))
-    expected = all(answer.chance is not None for answer in shown)
-    which = f"the {len(shown)} least expected" if expected else f"the first {len(shown)}"
-    return shown, f"{which} of {len(wrong)}" if len(wrong) > len(shown) else ""
+            first_wrong[n] = replace(answer, question=asked_text(item), expected=expected_answer(item))
+    expected = all(answer.chance is not None for answer in first_wrong)
+    which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"
+    return first_wrong, f"{which} of {len(wrong)}" if len(wrong) > len(first_wrong) else ""
 
 
 def _wrong_of(interview: EvaluationRecord) -> Iterator[WrongAnswer]:

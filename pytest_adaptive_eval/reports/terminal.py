@@ -98,13 +98,13 @@ def _wrong(interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[st
     for answer in answers:
         evaluation = f" of {answer.interview.name}" if len(interviews) > 1 else ""
         lines += _styled([f"  {clean_terminal(words.asked_item(answer.asked) + evaluation, width - 2)}"])
-        given = answer.asked.text.strip() or "nothing"
-        parts = {"asked": answer.question, "answered": given, "expected": answer.expected}
-        for name, said in parts.items():
-            if said:
-                line = clean_terminal(" ".join(said.split()), 3 * width)
-                shown = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
-                lines += _styled([*shown[:WRONG_LINES], *([f"{'':14}…"] if len(shown) > WRONG_LINES else [])])
+        answer_text = answer.asked.text.strip() or "nothing"
+        parts = {"asked": answer.question, "answered": answer_text, "expected": answer.expected}
+        for name, part in parts.items():
+            if part:
+                line = clean_terminal(" ".join(part.split()), 3 * width)
+                wrapped = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
+                lines += _styled([*wrapped[:WRONG_LINES], *([f"{'':14}…"] if len(wrapped) > WRONG_LINES else [])])
         if answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
             nodeid = "::".join(map(clean_terminal, answer.nodeid.split("::")))
             lines += _styled([f"    node id:  {nodeid}"])
@@ -134,8 +134,8 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
         outcome = gate.outcome
         named = ambiguous and gate.interview not in ("", gate.name)
         of = f" ({clean_terminal(gate.interview, _NAME)})" if named else ""
-        said = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
-        claim = clean_terminal("; ".join(said), _SENTENCE)
+        sentences = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
+        claim = clean_terminal("; ".join(sentences), _SENTENCE)
         text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {claim}"
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
         lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]
@@ -243,26 +243,26 @@ def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: 
     if asked and verdict.unit != "items":
         asked += f" {verdict.unit}"
     reason = _reason(gate, standing)
-    start, indent, room = outcome.value.ljust(head), " " * head, width - head
-    name = clean_terminal(gate.name, max(room, NAME), keep_end=True)
+    start, indent, columns_left = outcome.value.ljust(head), " " * head, width - head
+    name = clean_terminal(gate.name, max(columns_left, NAME), keep_end=True)
     full_name = name + (_interview_of(gate) if several else "")
     metric = verdict.metric
     short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
     asked_briefly = asked.replace(" of ", "/")
-    texts = [f"{said}{tail}" for said in (claim, short_claim) for tail in (asked, asked_briefly)]
-    lines = [f"{title}: {said}" for title in (full_name, name) for said in (*texts, claim, short_claim)]
-    fitting = _first_within(lines, room)
+    texts = [f"{line}{tail}" for line in (claim, short_claim) for tail in (asked, asked_briefly)]
+    lines = [f"{title}: {line}" for title in (full_name, name) for line in (*texts, claim, short_claim)]
+    fitting = _first_within(lines, columns_left)
     if fitting:
         return [f"{start}{fitting}", *_cut([reason], width, indent)]
-    title = _first_within([full_name], room) or clean_terminal(name, room, keep_end=True)
+    title = _first_within([full_name], columns_left) or clean_terminal(name, columns_left, keep_end=True)
     whole = f"{claim}{asked}"
-    said = _first_within([whole, f"{claim}{asked_briefly}", claim], room) or whole
-    return [f"{start}{title}", *_cut([said, reason], width, indent)]
+    line = _first_within([whole, f"{claim}{asked_briefly}", claim], columns_left) or whole
+    return [f"{start}{title}", *_cut([line, reason], width, indent)]
 
 
-def _first_within(texts: Sequence[str], room: int) -> str:
+def _first_within(texts: Sequence[str], most_columns: int) -> str:
     """Return the first text that fits into so many columns, else an empty one."""
-    return next((text for text in texts if columns(text) <= room), "")
+    return next((text for text in texts if columns(text) <= most_columns), "")
 
 
 def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
@@ -276,8 +276,8 @@ def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
 
 def _interview_of(gate: GateRecord) -> str:
     """Return the name of a gate's interview in brackets, unless the gate's name, as of TOML files, has it."""
-    known = gate.interview in ("", gate.name) or gate.name.startswith(f"{gate.interview}-")
-    return "" if known else f" ({clean_terminal(gate.interview, NAME)})"
+    name_says_it = gate.interview in ("", gate.name) or gate.name.startswith(f"{gate.interview}-")
+    return "" if name_says_it else f" ({clean_terminal(gate.interview, NAME)})"
 
 
 def _claim(gate: GateRecord, outcome: Outcome) -> str:

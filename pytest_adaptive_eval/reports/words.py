@@ -153,8 +153,8 @@ def statuses(interview: EvaluationRecord) -> str:
         for name, n in interview.statuses.items()
         if n and (name not in _STATUSES or Status(name).infrastructure)  # a record may hold foreign ones
     ]
-    given = unanswered_sentence(interview.statuses)
-    return "; ".join(filter(None, [given, f"no score: {', '.join(missing)}" if missing else ""]))
+    sentence = unanswered_sentence(interview.statuses)
+    return "; ".join(filter(None, [sentence, f"no score: {', '.join(missing)}" if missing else ""]))
 
 
 def category_accuracy(row: CategoryResult) -> Interval | None:
@@ -348,10 +348,10 @@ def _spent(usage: Usage | None, price: Price | None = None) -> str:
 
 def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
-    known = [(i.name, text) for i in interviews if (text := usage(i.costs))]
-    if len(known) < 2:
-        return "".join(text for _, text in known)
-    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_total(interviews)}"])
+    texts_by_name = [(i.name, text) for i in interviews if (text := usage(i.costs))]
+    if len(texts_by_name) < 2:
+        return "".join(text for _, text in texts_by_name)
+    return "; ".join([*(f"{name}: {text}" for name, text in texts_by_name), f"total: {_total(interviews)}"])
 
 
 def _total(interviews: Iterable[EvaluationRecord]) -> str:

@@ -131,10 +131,10 @@ def _missing_tokens(
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
     hidden = set(chain.from_iterable(lines_of_untold))
-    told = _tokens(lines, [i for i in range(1, len(lines)) if i not in hidden])
-    needed = rng.choice(_among(told, NEEDED))
-    others = [token for token in told if token[0] != needed[0]]
-    count = max(1, len(told) * level // 10) - 1
+    shown_tokens = _tokens(lines, [i for i in range(1, len(lines)) if i not in hidden])
+    needed = rng.choice(_among(shown_tokens, NEEDED))
+    others = [token for token in shown_tokens if token[0] != needed[0]]
+    count = max(1, len(shown_tokens) * level // 10) - 1
     missing = [needed, *rng.sample(others, min(count, len(others)))]
     missing += [rng.choice(_among(_tokens(lines, numbers), RECOVERABLE)) for numbers in lines_of_untold]
     return missing

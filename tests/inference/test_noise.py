@@ -235,7 +235,8 @@ def test_results_travel_with_their_noise() -> None:
 
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("name", "nodeid", "stop", "stop_sentence"), ""),
-    **{name: {} for name in ("subject", "bank", "policy", "statuses")},
+    **{name: {} for name in ("bank", "policy", "statuses")},
+    "subject": {"name": ""},
     **dict.fromkeys(("asked", "scored", "size"), 0),
     **dict.fromkeys(("theta", "standard_error", "accuracy", "accuracy_model"), None),
 }

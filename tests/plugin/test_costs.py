@@ -103,7 +103,6 @@ def test_mistakes(paid: Any, keys: str, error: str) -> None:
     assert error in result.stderr.str() + result.stdout.str()
 
 
-@pytest.mark.slow
 def test_hours_cost_too() -> None:
     spending = Spending(PriceTable(hour=2.0, currency="EUR"))
     assert spending.cost(Usage(1, seconds=1800.0)) == pytest.approx(1.0)

@@ -221,9 +221,9 @@ class _State:
         #: Rows and columns of the upper triangle of a symmetric matrix, and the place there of each of its elements.
         rows, columns = np.triu_indices(D + 1)
         self.upper = rows.tolist(), columns.tolist()
-        place = np.zeros((D + 1, D + 1), dtype=np.int64)
-        place[rows, columns] = place[columns, rows] = np.arange(len(rows))
-        self.place = place
+        entries = np.zeros((D + 1, D + 1), dtype=np.int64)
+        entries[rows, columns] = entries[columns, rows] = np.arange(len(rows))
+        self.place = entries
         self.twice = make(np.where(rows == columns, 1.0, 2.0)[:, None])
         #: (A, d) of the items, shape (D + 1, n), with their covariance (D + 1, D + 1, n); abilities (D, S), theirs V.
         self.B, self.C, self.theta = make(B), make(C), make(_starting_abilities(scores, D, weights).T)

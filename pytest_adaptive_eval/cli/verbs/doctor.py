@@ -96,19 +96,19 @@ def _collection() -> Finding:
     import pytest
 
     command = [sys.executable, "-m", "pytest", "-q", "--adaptive-eval", "--collect-only", "-p", "no:cacheprovider"]
-    found = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    lines = [line for line in (found.stdout + found.stderr).splitlines() if line.strip()]
-    if found.returncode == 0:
+    process = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()]
+    if process.returncode == 0:
         tests = [line for line in lines if "::" in line]
         return Finding("ok", "pytest --adaptive-eval", f"collects {', '.join(tests[:6])}{', ...' * (len(tests) > 6)}")
     if (
         any("no evaluation was found" in line for line in lines)
-        or found.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+        or process.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
     ):
         text = "no evaluation in this folder: adaptive-eval init writes a first one"
         return Finding("absent", "pytest --adaptive-eval", text)
     errors = [line for line in lines if "ERROR" in line or "adaptive-eval:" in line] or lines[-1:]
-    return Finding("fault", "pytest --adaptive-eval", errors[-1] if errors else f"exit code {found.returncode}")
+    return Finding("fault", "pytest --adaptive-eval", errors[-1] if errors else f"exit code {process.returncode}")
 
 
 REGISTERED = (

@@ -116,8 +116,8 @@ def _words(name: str, text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        shown = " ".join(shown_command(text.split(" ")))
-        raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; fix its quotes") from None
+        command = " ".join(shown_command(text.split(" ")))
+        raise ConfigError(f"{name} {command!r} cannot be split into words: {error}; fix its quotes") from None
 
 
 class ServedModel(EndpointModel):

@@ -73,16 +73,16 @@ class Cell:
             record = read_run(path)
         except AdaptiveEvalError:
             return None
-        made = path.stat().st_mtime
-        newer = any(file.stat().st_mtime > made for file in self._inputs(record) if file.is_file())
+        modified = path.stat().st_mtime
+        newer = any(file.stat().st_mtime > modified for file in self._inputs(record) if file.is_file())
         return None if newer or record.exit_status not in (0, 1) else record
 
     def _inputs(self, record: RunRecord) -> Iterator[Path]:
         """Yield the files of the checkpoint, the evaluations and the banks."""
         banks = [interview.bank.path for interview in record.interviews if interview.bank.path]
-        places = [self.model.removeprefix(_REPLAY).partition("#")[0], self.evaluation.partition("::")[0], *banks]
-        for place in filter(None, places):
-            path = self.base / place
+        specs = [self.model.removeprefix(_REPLAY).partition("#")[0], self.evaluation.partition("::")[0], *banks]
+        for spec in filter(None, specs):
+            path = self.base / spec
             yield path
             yield from path.rglob("*")
 
@@ -120,10 +120,10 @@ def _models(text: str, base: Path) -> list[str]:
 def _files(text: str, base: Path, key: str) -> list[str]:
     pattern, colons, test = text.partition("::")
     anchor = Path(pattern).anchor
-    found = [*Path(anchor).glob(pattern.removeprefix(anchor))] if anchor else [*base.glob(pattern)]
-    if not found:
+    paths = [*Path(anchor).glob(pattern.removeprefix(anchor))] if anchor else [*base.glob(pattern)]
+    if not paths:
         raise ConfigError(f"{key} {shown_address(text)!r}: nothing matches it in {base}; correct the pattern")
-    ordered = sorted(map(str, found), key=lambda path: [int(x) if x.isdigit() else x for x in _NUMBER.split(path)])
+    ordered = sorted(map(str, paths), key=lambda path: [int(x) if x.isdigit() else x for x in _NUMBER.split(path)])
     return [f"{os.path.relpath(path, base) if not anchor else path}{colons}{test}" for path in ordered]
 
 

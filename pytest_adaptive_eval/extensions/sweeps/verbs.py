@@ -62,17 +62,17 @@ def _here(cells: Sequence[Cell], gpus: int, jobs: int) -> Iterator[tuple[Cell, i
     """Run cells on this machine, and yield each with its exit status when it has ended."""
     from pytest_adaptive_eval.extensions.sweeps.cells import run_cell
 
-    places: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for place in range(jobs):
-        places.put(place)
+    slots: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for slot in range(jobs):
+        slots.put(slot)
 
     def run(cell: Cell) -> int:
-        place = places.get()
-        devices = ",".join(str(place * gpus + number) for number in range(gpus))
+        slot = slots.get()
+        devices = ",".join(str(slot * gpus + number) for number in range(gpus))
         try:
             return run_cell(cell, {"CUDA_VISIBLE_DEVICES": devices} if gpus else {})
         finally:
-            places.put(place)
+            slots.put(slot)
 
     with ThreadPoolExecutor(jobs) as pool:
         futures = {pool.submit(run, cell): cell for cell in cells}

@@ -126,8 +126,8 @@ def reference_threshold(condition: Condition, bank: ItemBank) -> ReferenceThresh
 
 def _rank_requirement(threshold: ReferenceThreshold, condition: Condition, bank: ItemBank) -> str:
     """Return a requirement such as ``>= .612 (m38, place 38 of 60)``."""
-    place = "" if condition.kind == "above" else f", place {int(condition.value)} of {len(bank.accuracies)}"
-    return f"{threshold.requirement} ({threshold.subject}{place})"
+    rank = "" if condition.kind == "above" else f", place {int(condition.value)} of {len(bank.accuracies)}"
+    return f"{threshold.requirement} ({threshold.subject}{rank})"
 
 
 def _rank_notes(result: SessionResult, condition: Condition) -> list[str]:
@@ -141,13 +141,13 @@ def _rank_notes(result: SessionResult, condition: Condition) -> list[str]:
     accuracies = result.bank.accuracies
     ranks = rank_distribution(predictive, accuracies)
     best, worst = ranks.interval(condition.confidence)
-    what, others, k = condition.requirement, accuracies, int(condition.value)
+    requirement, others, k = condition.requirement, accuracies, int(condition.value)
     if condition.kind == "above":
         others, k = (accuracies[result.bank.subjects.index(condition.name)],), 1
     probability = number(rank_probability(predictive, others, k))
     return [
         f"by the bank's model alone, which decides nothing: rank {ranks.mean:.1f} [{best}, {worst}] of "
-        f"{len(accuracies)}, {what} with probability {probability}"
+        f"{len(accuracies)}, {requirement} with probability {probability}"
     ]
 
 

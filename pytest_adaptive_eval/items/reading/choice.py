@@ -145,9 +145,9 @@ class _Choices:
         #: Truth values of the choices, if each is another one.
         self.truths = _distinct_truths(self.raw)
         #: Forms of a text, with what it equals for each choice, if any choice has that form.
-        known: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
-        known += [(_without_article, self.texts), (truth_of, self.truths)]
-        self._forms = [(form, values) for form, values in known if any(values)]
+        forms: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        forms += [(_without_article, self.texts), (truth_of, self.truths)]
+        self._forms = [(form, values) for form, values in forms if any(values)]
         self.count = len(texts) or 26
         #: Choices that are single letters.
         self._letters = _single_letters([_words(text) for text in self.raw])
@@ -221,8 +221,8 @@ class _Choices:
             if chosen is not None:
                 return [chosen]
         body = without_notes(self.symbols(bare))
-        found = read_statements(body, self.whole, wrong=wrong, negative=negative, mentions=_SHORT)
-        return found or self._unstated(bare)
+        affirmations = read_statements(body, self.whole, wrong=wrong, negative=negative, mentions=_SHORT)
+        return affirmations or self._unstated(bare)
 
     def _unstated(self, bare: str) -> list[Chosen]:
         """Return the choices that a bare text gives without affirming one: truth values, none, or its last line."""

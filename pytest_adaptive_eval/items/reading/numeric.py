@@ -161,10 +161,10 @@ def _fresh(numbers: list[Number], asked: frozenset[Fraction]) -> list[Number]:
 
 def _after_verb(numbers: list[Number], text: str) -> list[Number]:
     """Return the number that a sentence states after "is", or the result of the expression there."""
-    told = [group for group in _groups(numbers, text) if _TOLD.search(text[: group[0].start][-_BEFORE:])]
-    if not told or _CORRECTED.search(text[told[-1][-1].end :]):
+    announced = [group for group in _groups(numbers, text) if _TOLD.search(text[: group[0].start][-_BEFORE:])]
+    if not announced or _CORRECTED.search(text[announced[-1][-1].end :]):
         return []
-    return told[-1] if any(number.values for number in told[-1]) else _first(text)
+    return announced[-1] if any(number.values for number in announced[-1]) else _first(text)
 
 
 @read_once

@@ -64,12 +64,12 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
 
 def _read(text: str) -> list[Chosen]:
     lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
-    left = [line for number, line in enumerate(lines) if not _in_list(lines, number)]
-    return read_statements(_LISTED.sub(" ", "\n".join(left)), mentions=len(text))
+    outside_lists = [line for number, line in enumerate(lines) if not _in_list(lines, number)]
+    return read_statements(_LISTED.sub(" ", "\n".join(outside_lists)), mentions=len(text))
 
 
 def _in_list(lines: list[str], number: int) -> bool:
     """Return whether a line is one of several that have a few words each."""
-    beside = lines[max(0, number - 1) : number] + lines[number + 1 : number + 2]
+    neighbours = lines[max(0, number - 1) : number] + lines[number + 1 : number + 2]
     item = _NAMED.fullmatch(lines[number])
-    return item is not None and any(_ITEM.fullmatch(line) for line in beside)
+    return item is not None and any(_ITEM.fullmatch(line) for line in neighbours)

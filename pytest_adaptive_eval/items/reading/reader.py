@@ -142,8 +142,8 @@ def _last_line(text: str) -> list[str]:
     """Return what the last line of a text says after its verb, if it is sure of it, and the line."""
     lines = [line for line in text.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
     last = lines[-1] if lines else ""
-    said = _SAID.fullmatch(last.strip())
-    return [said["answer"], last] if said and not _UNSURE.search(said["before"]) else [last]
+    statement = _SAID.fullmatch(last.strip())
+    return [statement["answer"], last] if statement and not _UNSURE.search(statement["before"]) else [last]
 
 
 def stated_texts(text: str, *, loose: bool = True) -> list[str]:
@@ -154,12 +154,12 @@ def stated_texts(text: str, *, loose: bool = True) -> list[str]:
     """
     text = answer_part(text)
     head = before_next_question(text)
-    found = [text] if len(text) <= _CHARACTERS else []
+    texts = [text] if len(text) <= _CHARACTERS else []
     for body in (*tag_parts(head)[:_PARTS], head):
         part = next(_stated_parts(body), body if body != text else "").strip()
         if part:
-            found += [part, _SENTENCE.split(part, maxsplit=1)[0]]
+            texts += [part, _SENTENCE.split(part, maxsplit=1)[0]]
             break
     else:
-        found += _last_line(head) if loose else []
-    return list(dict.fromkeys(form for each in found for form in unwrapped(each[:_CHARACTERS])))
+        texts += _last_line(head) if loose else []
+    return list(dict.fromkeys(form for each in texts for form in unwrapped(each[:_CHARACTERS])))

@@ -210,9 +210,9 @@ def read_statements(
         negative: Whether the text answers a question for what is not so: "A is not round" then does not deny A.
         mentions: Characters of a text up to which an option that is only mentioned is its answer.
     """
-    found = _Statements(text, equal, wrong, negative, mentions).affirmations()
-    strength = max((each.strength for each in found), default=Strength.MENTIONED)
-    strongest = [each for each in found if each.strength == strength]
+    affirmations = _Statements(text, equal, wrong, negative, mentions).affirmations()
+    strength = max((each.strength for each in affirmations), default=Strength.MENTIONED)
+    strongest = [each for each in affirmations if each.strength == strength]
     if strength is Strength.ANNOUNCED:
         strongest = strongest[-1:]
     values = list(dict.fromkeys(value for each in strongest for value in each.values))
@@ -231,10 +231,10 @@ class _Statements:
         self.equal, self.short = equal, len(text) <= mentions
         self.first = len(text) - len(text.lstrip())
         self.text = text = _with_verdicts(text)
-        left = _ALL_BUT.sub(_spaces, text)
+        remaining = _ALL_BUT.sub(_spaces, text)
         for pattern, counts in ((_DENIED_LIST, True), (_REJECTED, not wrong), (_IS_NOT, not wrong and not negative)):
-            left = pattern.sub(_spaces, left) if counts else left
-        self.affirmed = without_denied(left, subjects=not wrong)
+            remaining = pattern.sub(_spaces, remaining) if counts else remaining
+        self.affirmed = without_denied(remaining, subjects=not wrong)
         self.announced = dict(self._announced())
         self.announced.update({match.end(): ((option_of(text[match.end()]),),) for match in _ALL_BUT.finditer(text)})
 
@@ -285,24 +285,24 @@ class _Statements:
         shared = self._shares()
         if shared:
             return shared
-        found: list[Affirmation] = []
+        affirmations: list[Affirmation] = []
         taken, keeps, supposed = 0, True, False
         for start, end in self._spans():
             statement = self.text[start:end]
             supposed = bool(_SUPPOSED.search(statement)) or (supposed and not self._ends_sentence(start))
             corrects = bool(_CORRECTION.search(statement))
             if corrects:
-                found = _without_taken(found, taken, keeps)
-                taken, keeps = len(found), self._names_or_confirms(start)
+                affirmations = _without_taken(affirmations, taken, keeps)
+                taken, keeps = len(affirmations), self._names_or_confirms(start)
             if supposed or self._is_aside(start, end):
                 continue
             stated = self._stated(start, end)
-            if found and _OR.match(statement):
-                stated = [_or_else(found[-1], each) for each in stated]
+            if affirmations and _OR.match(statement):
+                stated = [_or_else(affirmations[-1], each) for each in stated]
             elif corrects and len(stated) == 1:
                 stated = [replace(stated[0], strength=max(stated[0].strength, Strength.BEGINS))]
-            found += stated
-        return _without_taken(found, taken, keeps)
+            affirmations += stated
+        return _without_taken(affirmations, taken, keeps)
 
     def _names_or_confirms(self, start: int) -> bool:
         """Return whether the line of a correction names an option, or confirms what was said."""
@@ -352,8 +352,8 @@ class _Statements:
         return []
 
     def _by_announcement(self, start: int, end: int) -> _Stated:
-        places = [place for place in self.announced if start <= place < end]
-        return Strength.ANNOUNCED, [self.announced[place] for place in places]
+        starts = [place for place in self.announced if start <= place < end]
+        return Strength.ANNOUNCED, [self.announced[place] for place in starts]
 
     def _by_comparison(self, start: int, end: int) -> _Stated:
         better = _BETTER.search(self.text, start, end)
@@ -427,7 +427,7 @@ def _line_end(text: str, place: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _without_taken(found: list[Affirmation], taken: int, keeps: bool) -> list[Affirmation]:
+def _without_taken(affirmations: list[Affirmation], taken: int, keeps: bool) -> list[Affirmation]:
     """Return affirmations without the first ones if a correction affirms others, or takes them back."""
-    replaced = any(each.strength > Strength.MENTIONED for each in found[taken:])
-    return found[taken:] if replaced or not keeps else found
+    replaced = any(each.strength > Strength.MENTIONED for each in affirmations[taken:])
+    return affirmations[taken:] if replaced or not keeps else affirmations

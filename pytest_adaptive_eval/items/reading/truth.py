@@ -140,10 +140,10 @@ def _words(text: str) -> set[str]:
 
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
-    found = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
-    if not found and abstains(text):
+    affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
+    if not affirmations and abstains(text):
         return ["unknown"]
-    return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in found for index in chosen[:1]]
+    return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in affirmations for index in chosen[:1]]
 
 
 def _whole(text: str) -> Chosen | None:

@@ -132,8 +132,8 @@ class TransformersModel(Model):
             size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)
         identity = generator.identity(decoding, {"batch_size": size})
         # a batch that is rated has rows of its prompts and of several texts each
-        found = batch_size is None and size != ON_PROCESSOR
-        rated = max(1, size // (1 + TEXT_ROWS)) if found else size
+        measured = batch_size is None and size != ON_PROCESSOR
+        rated = max(1, size // (1 + TEXT_ROWS)) if measured else size
         return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 
     def prepare(self, items: Sequence[Item]) -> None:
@@ -143,10 +143,10 @@ class TransformersModel(Model):
             ConfigError: There is such an item.
         """
         talks = (item for item in items_naming(items, "turns") if item.turns)
-        if self._prompter.template is None and (talk := next(talks, None)):
+        if self._prompter.template is None and (dialogue := next(talks, None)):
             raise ConfigError(
-                f"item {talk.id!r} has turns, and {self.identity.name} no chat template to write them with: leave such "
-                "items out, or name a checkpoint with a chat template"
+                f"item {dialogue.id!r} has turns, and {self.identity.name} no chat template to write them with: leave "
+                "such items out, or name a checkpoint with a chat template"
             )
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
@@ -416,10 +416,10 @@ def find_batch_size(model: Any, devices: Sequence[str], answer_tokens: int) -> i
         answer_tokens: Cap on the tokens of an answer.
     """
     free = [free_bytes(device) if device.startswith("cuda") else None for device in devices]
-    known = [count for count in free if count is not None]
-    if len(known) < len(devices):
+    counts = [count for count in free if count is not None]
+    if len(counts) < len(devices):
         return ON_PROCESSOR
-    available = SHARE * len(known) * min(known)
+    available = SHARE * len(counts) * min(counts)
     return max(1, min(MOST, int(available / _question_bytes(model, answer_tokens))))
 
 

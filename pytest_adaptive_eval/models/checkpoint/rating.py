@@ -133,9 +133,9 @@ class Rater:
                 past = self._prefix.rows(len(batch))
             if not shared or past is not None:
                 firsts, mask, cache = self._read_heads(batch, shared, past)
-                if width < (room := _room(cache)):
+                if width < (free_tokens := _room(cache)):
                     return self._read_texts(batch, firsts, mask, cache)
-                self._room = room
+                self._room = free_tokens
             else:
                 self._room = self._prefix.room
         return self._read_whole(batch)
@@ -270,5 +270,5 @@ def _room(cache: Any) -> float:
 
 def _can_shrink(cache: Any) -> bool:
     """Return whether tokens can be removed from a cache, which has lost none."""
-    room = _room(cache)
-    return room > 0 and cache.get_seq_length() < room
+    free_bytes = _room(cache)
+    return free_bytes > 0 and cache.get_seq_length() < free_bytes

@@ -75,9 +75,9 @@ def other_layout(folder: Path) -> str:
             "tokenizer beside it, and pass that folder"
         )
     for pattern, layout in _LAYOUTS.items():
-        found = [name for name in names if pattern.fullmatch(name)]
-        if found:
-            return layout.format(file=folder / found[0])
+        matching = [name for name in names if pattern.fullmatch(name)]
+        if matching:
+            return layout.format(file=folder / matching[0])
     return ""
 
 

@@ -186,17 +186,17 @@ class EndpointModel(Model):
         tables = list(map(first_token, deliveries))
         usage = sum((reply.cost for reply in replies), Usage())
         self._count(usage)
-        known = [table for table in tables if table is not None]
-        if len(known) < len(tables):
+        tables_known = [table for table in tables if table is not None]
+        if len(tables_known) < len(tables):
             fault = next((reply for reply in replies if reply.status.infrastructure), None)
             if fault is None:
                 return Preference(unknown, Status.ERROR, "no likelihoods came", usage)
             return Preference(unknown, fault.status, fault.detail, usage)
-        scores = tuple(table[label] for table in known if label in table)
-        missing = len(known) - len(scores)
+        scores = tuple(table[label] for table in tables_known if label in table)
+        missing = len(tables_known) - len(scores)
         if missing:
             detail = (
-                f"{label!r} is not among the {self._top} likeliest first tokens after {missing} of {len(known)} "
+                f"{label!r} is not among the {self._top} likeliest first tokens after {missing} of {len(tables_known)} "
                 "candidates"
             )
             return Preference(unknown, Status.ERROR, detail, usage)

@@ -279,8 +279,8 @@ def _base(url: str, model: str) -> str:
             "the address of the model holds a user name or a password, which would be recorded; expected "
             "http://HOST:PORT/v1#MODEL, with the key in an environment variable that key_env names"
         )
-    shown = shown_address(url)  # the query may hold a secret, and so may an address that cannot be read
-    check_faults(_address_faults(url, model), f"model {shown!r}")
+    address = shown_address(url)  # the query may hold a secret, and so may an address that cannot be read
+    check_faults(_address_faults(url, model), f"model {address!r}")
     return url.rstrip("/")
 
 
@@ -478,10 +478,10 @@ def find_accepted_fields(
 
 def least_tokens(detail: str) -> int | None:
     """Return the least cap that a refusal names, as in ``Expected a value >= 16``; None if it names none."""
-    found = re.search(
+    limit = re.search(
         r"(?:>=|at least|minimum(?: value)?(?: is| of)?:?|greater than or equal to)\s*(\d{1,6})\b", detail
     )
-    return int(found[1]) if found else None
+    return int(limit[1]) if limit else None
 
 
 def _one_by_one(

@@ -124,8 +124,8 @@ class EndpointSettings:
     @property
     def fields(self) -> Mapping[str, Any]:
         """Further fields of each request, as the user set them."""
-        own = {} if self.top_p is None else {"top_p": float(self.top_p)}
-        return {**own, **(self.extra or {}), **dict.fromkeys(self.omit)}
+        fields = {} if self.top_p is None else {"top_p": float(self.top_p)}
+        return {**fields, **(self.extra or {}), **dict.fromkeys(self.omit)}
 
 
 def is_server(url: str) -> bool:

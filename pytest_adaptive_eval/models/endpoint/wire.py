@@ -389,8 +389,8 @@ class Wire:
                     names = {name.decode("latin-1").lower() for name, _ in response.headers}
                     if data.get("error") and not data.get("choices"):
                         return self._error_in_success(data, response)
-                    own = {x: without_keys(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
-                    return Try(Delivery(Status.OK, data, code=code, headers=own))
+                    limits = {x: without_keys(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
+                    return Try(Delivery(Status.OK, data, code=code, headers=limits))
                 return await self._fault(response)
         except Stale:
             raise

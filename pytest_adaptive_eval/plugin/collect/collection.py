@@ -330,8 +330,8 @@ class Collection:
         for node in self.state.evaluations:
             if isinstance(node.evaluation, Evaluation):
                 plan, sources = node.gate_plan, node.gate_plan.sources.items()
-                known = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
-                plan.evaluation = node.evaluation = node.evaluation.for_gates(plan.conditions, known)
+                baselines = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
+                plan.evaluation = node.evaluation = node.evaluation.for_gates(plan.conditions, baselines)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state
@@ -380,10 +380,10 @@ class Collection:
         planned = [item for item in items if item in self.state.evaluations]  # without those that have a mistake
         lines = [line for item in planned if isinstance(item, EvaluationTest) for line in _outlook(item)]
         quiet = self.config.get_verbosity() < 0
-        told = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
+        shown_lines = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
         if not items and (keyword := self.config.option.keyword):
-            told += [guard(f"adaptive-eval: {_unselected(keyword, node)}") for node in self.state.evaluations]
-        return [part for line in told for part in told_lines(self.config, line)]
+            shown_lines += [guard(f"adaptive-eval: {_unselected(keyword, node)}") for node in self.state.evaluations]
+        return [part for line in shown_lines for part in told_lines(self.config, line)]
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse a marker that would have no effect, and an interview whose outcome another marker changes."""
@@ -422,8 +422,8 @@ def _unselected(keyword: str, node: EvaluationNode) -> str:
     if not isinstance(evaluation, Evaluation):
         return sentence
     placeholder = next(part for part in node.ids if part.startswith(PARAMETER))
-    one = node.nodeid.replace(placeholder, str(evaluation.bank.ids[0]))
-    return f"{sentence}, and a question is asked by its id, as '{one}'; the ids are {evaluation.bank.shown_ids}"
+    example = node.nodeid.replace(placeholder, str(evaluation.bank.ids[0]))
+    return f"{sentence}, and a question is asked by its id, as '{example}'; the ids are {evaluation.bank.shown_ids}"
 
 
 def _outlook(node: EvaluationTest) -> Iterator[str]:

@@ -80,10 +80,15 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]
     subjects: dict[tuple[str, Path, str], _Named] = {}
     for interview in (node for node in evaluations if node.is_interview):
         if (own := interview.own_model) is not None:
-            subjects[_key(own.spec, own.base, own.options)] = own.spec, own.base, own.options, own.located
+            subjects[_key(own.spec, own.base, own.options)] = (
+                own.spec,
+                own.base,
+                own.options,
+                own.located,
+            )
             continue
-        found = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]
-        if settings.model is not None and any(definition.func is model_function for definition in found):
+        definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]
+        if settings.model is not None and any(definition.func is model_function for definition in definitions):
             named = settings.model, config.rootpath, settings.model_options
             subjects[_key(*named)] = *named, contextlib.nullcontext
     return subjects.values()

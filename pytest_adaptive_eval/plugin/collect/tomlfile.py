@@ -135,10 +135,10 @@ class EvalFile(pytest.Module):
         spec = evaluation.spec
         self.names.add(spec.name)
         self._claim(spec.name, evaluation.line)
-        own = self._own_model(evaluation) if spec.is_interview else None
-        body = (_ask if own is None else _ask_own) if spec.is_interview else _hold
+        own_model = self._own_model(evaluation) if spec.is_interview else None
+        body = (_ask if own_model is None else _ask_own) if spec.is_interview else _hold
         test: TomlEvaluation = TomlEvaluation.make(self, spec.name, spec.parameter_id, body, evaluation.line)
-        test.own_model, test.asks_items = own, spec.is_interview
+        test.own_model, test.asks_items = own_model, spec.is_interview
         if spec.is_interview:
             test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
         yield test

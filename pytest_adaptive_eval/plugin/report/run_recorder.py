@@ -336,8 +336,8 @@ class RunRecorder:
         status = run.exit_status or 0
         self._files.write(passed=passed)
         if self._lacks_baseline:
-            kept = "new baseline" in self._files.paths
-            self._complaints.append(f"{_NOTHING_TO_COMPARE}: {_KEPT if kept else _TO_KEEP}")
+            wrote_baseline = "new baseline" in self._files.paths
+            self._complaints.append(f"{_NOTHING_TO_COMPARE}: {_KEPT if wrote_baseline else _TO_KEEP}")
         hook = self.config.hook.pytest_adaptive_eval_report
         if hook.get_hookimpls():  # the record as JSON is a copy of every answer
             try:

@@ -129,9 +129,9 @@ class VerdictLog:
         first = next(verdict for verdict in verdicts if verdict)
         note = "one of several verdicts suffices; not held: " + "; ".join(verdict.sentence for verdict in failed)
         failed_ids = {id(verdict) for verdict in failed}
-        kept = [entry for entry in self._entries.get(gate.nodeid, ()) if id(entry.verdict) not in failed_ids]
+        entries = [entry for entry in self._entries.get(gate.nodeid, ()) if id(entry.verdict) not in failed_ids]
         self._entries[gate.nodeid] = [
-            e._replace(verdict=replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in kept
+            e._replace(verdict=replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in entries
         ]
 
     @pytest.hookimpl(tryfirst=True)

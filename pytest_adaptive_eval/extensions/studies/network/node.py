@@ -212,8 +212,8 @@ class NodeInterview:
             before = answers_by_cycle[-1]
             prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
             after = yield self._calls(position, cycle, prompts_)
-            kept = [_last_readable(items, *pair) for pair in zip(before, after, strict=True)]
-            answers_by_cycle.append(kept)
+            drafts_kept = [_last_readable(items, *pair) for pair in zip(before, after, strict=True)]
+            answers_by_cycle.append(drafts_kept)
         final = answers_by_cycle[-1][0]
         responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
         scores = [response.score for response in responses]

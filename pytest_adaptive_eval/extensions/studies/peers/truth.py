@@ -59,13 +59,13 @@ def _truth(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> l
 def _of_members(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> list[EvaluationRecord]:
     """Return the interviews of members, named by bank, since each member may have its own evaluation."""
     names = {member.checkpoint: member.name for member in study.members if member.checkpoint}
-    found = []
+    renamed = []
     for interview in interviews:
         name = names.get(interview.subject.checkpoint)
         if name is not None and not interview.error:
             subject = dataclasses.replace(interview.subject, name=name)
-            found.append(replace(interview, name=interview.bank.name or interview.name, subject=subject))
-    return found
+            renamed.append(replace(interview, name=interview.bank.name or interview.name, subject=subject))
+    return renamed
 
 
 def _agreement(

@@ -286,8 +286,8 @@ def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened
     texts = []
     for n, line in enumerate(lines):
         clean = " ".join(clean_html(line).split())
-        shown = clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"
+        cut_line = clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"
         style = {"font_size": 11, "font_weight": None} if n else {"font_size": 13, "font_weight": "bold"}
-        place = {"x": x + 8.0, "y": y + 18 + 17 * n}
-        texts.append(tag("text", shown, tag("title", line), **place, **style, fill="currentColor"))
+        position = {"x": x + 8.0, "y": y + 18 + 17 * n}
+        texts.append(tag("text", cut_line, tag("title", line), **position, **style, fill="currentColor"))
     return tag("g", frame, *texts, class_=class_)
