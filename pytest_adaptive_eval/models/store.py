@@ -84,7 +84,8 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         self.path = Path(":memory:") if path is None else path
         self.shared, self.fault = shared, ""
         self._exclusive = exclusive
-        self._stored: set[str] = set()
+        self._keys: set[str] = set()  #: Keys in an exclusive file: most requests are new, and need no search then.
+        self._earlier: set[str] = set()
         self._synced = -SYNC_EVERY
         self._lock = threading.Lock()
         with self._reporting():
@@ -112,10 +113,11 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
             JournalError: The exclusive file is damaged.
             ConfigError: The shared file is damaged.
         """
-        with self._lock, self._reporting():
-            row = self._execute("SELECT item, reply, checksum FROM completions WHERE key = ?", key).fetchone()
-        if row is not None:
-            return self._decoded(*row)
+        if not self._exclusive or key in self._keys:
+            with self._lock, self._reporting():
+                row = self._execute("SELECT item, reply, checksum FROM completions WHERE key = ?", key).fetchone()
+            if row is not None:
+                return self._decoded(*row)
         if self.shared is None or not shared_key:
             return None
         completion = self.shared.lookup(shared_key)
@@ -146,8 +148,8 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
             self.shared.store(shared_key, completion, item)
 
     def is_earlier(self, key: str) -> bool:
-        """Return whether a completion was there when the file was opened."""
-        return key not in self._stored
+        """Return whether a completion was there when the exclusive file was opened."""
+        return key in self._earlier
 
     def share_seed(self, seed: str) -> str:
         """Return the seed of the random states of the run that began the file, `seed` for the first one."""
@@ -196,6 +198,9 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
             if fresh:
                 self._execute("DELETE FROM completions")
                 self._execute("DELETE FROM runs")
+            if self._exclusive:
+                self._keys = {key for (key,) in self._execute("SELECT key FROM completions")}
+            self._earlier = set(self._keys)
             closing.pop_all()  # it stays open
         weakref.finalize(self, self._connection.close).atexit = False
 
@@ -222,7 +227,8 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
                 self._execute("PRAGMA synchronous = FULL")
             row = key, item, reply, zlib.crc32(reply.encode())
             self._execute("INSERT OR REPLACE INTO completions VALUES (?, ?, ?, ?)", *row)
-            self._stored.add(key)
+            self._keys.add(key)
+            self._earlier.discard(key)
             if syncs:
                 self._execute("PRAGMA synchronous = NORMAL")
                 self._synced = clock.elapsed()
