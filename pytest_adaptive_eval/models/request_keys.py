@@ -17,6 +17,8 @@ from pytest_adaptive_eval.models.base import Message, Model, SubjectIdentity
 #: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.
 _UNASKED = ("id", "answer", "grader", "category", "formats", "images", "likelihood")
 
+_encode = json.JSONEncoder(sort_keys=True).encode  # `json.dumps` would make an encoder for each call
+
 
 class Request(NamedTuple):
     """A request for an item, with its key within its interview, and its key among runs, see `CompletionStore`."""
@@ -37,7 +39,7 @@ def identity_key(model: object, identity: SubjectIdentity) -> list[str]:
 
 def request_key(*parts: Any) -> str:
     """Return the hash of a request: the model's identity, the prompt, and the position among equal ones, as JSON."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_encode(parts).encode()).hexdigest()
 
 
 def draw_number(*position: Any) -> int:

@@ -218,7 +218,7 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
 
     def _write(self, key: str, completion: Completion, item: str) -> None:
         """Write a completion, or set the fault."""
-        if completion.likelihood:  # from which it follows
+        if completion.likelihood:  # the score follows from it
             completion = replace(completion, score=None)
         syncs = self._exclusive and clock.elapsed() - self._synced >= SYNC_EVERY
         try:
