@@ -215,7 +215,7 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     command = ["import", str(data), "--labels", str(labels)]
     assert main(command) == 4
     said = " ".join(capsys.readouterr().out.split())
-    assert "which no grader compares; give --set answer=$label.KEY, or --set grader=judge" in said
+    assert "or --set answer=$label.KEY, or --set grader=judge" in said
     assert "questions may need 'function'" in said
     assert main([*command, "--grader", "judge", "--set", "context=function", "--question", "question"]) == 0
     shown = capsys.readouterr().out

@@ -255,7 +255,7 @@ REFUSED_WHOLE = {
     "letters without choices": (asking(answer=letter), "the question lists no such choice; give --set choices=FIELD"),
     "objects": (
         asking(answer=lambda n: {"x": n, "y": 2}),
-        "its answer is an object, .'x': 0, 'y': 2., which no grader",
+        "its answer is an object, .'x': 0, 'y': 2..*--set answer=answer.KEY",
     ),
     "lists of texts": (
         asking(answer=lambda n: [f"{WORDS[n % 11]} {n}", f"{n}"]),
@@ -536,7 +536,7 @@ def test_a_blank_line_of_labels_is_a_missing_answer_and_shifts_none(tmp_path):
     }
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"id": 1, "answer": "A"}\n{"id": 1, "answer": "B"}\n')
-    with pytest.raises(DatasetError, match="name id '1' more than once"):
+    with pytest.raises(DatasetError, match="have a value of id more than once"):
         imported(tmp_path, choosing(), labels=labels)
 
 

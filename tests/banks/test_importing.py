@@ -583,7 +583,7 @@ def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_pa
     assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "d.bank"), *given]) == 0
     assert "2 examples of the split train" in capsys.readouterr().out
     assert main(["import", str(tmp_path), "--set", "split=dev", "-o", str(tmp_path / "c.bank")]) == 4
-    assert "no file of the split 'dev'; the names of its files have test, train" in capsys.readouterr().err
+    assert "no data file of the split 'dev'; the names of its files have test, train" in capsys.readouterr().err
 
 
 def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that_the_prompt_asks_for(tmp_path, capsys):

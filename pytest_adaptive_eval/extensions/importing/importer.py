@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.items import build_items, file_of
+from pytest_adaptive_eval.extensions.importing.items import build_items
 from pytest_adaptive_eval.extensions.importing.proposal import (
     SAMPLE,
     Unused,
@@ -35,20 +35,17 @@ from pytest_adaptive_eval.typed_tables import find_named
 
 #: Presets and loaders of tools by name.
 IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importers", Importer)
-
-
+#: Files and folders of any other data set.
+_GENERAL = Importer(
+    "general",
+    "any data set",
+    lambda source, settings: [open_source(source, settings, first=False).dataset(ItemMapping())],
+    proposes=True,
+)
 #: Characters of all questions of a data set, which are kept in memory, and of the records that are looked at.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
 #: Places of refused records that are listed for each reason.
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetPart:
-    """The records that one mapping read; `files` is empty if it read all."""
-
-    files: tuple[str, ...]
-    mapping: ItemMapping
 
 
 @dataclass(slots=True)
@@ -56,18 +53,19 @@ class Imported:
     """Result of an import; use it as a context, which removes the copies of images at its end.
 
     Args:
+        parts: Names of the files that each mapping read (none where it read all), with the mapping.
         facts: Source, licence, hashes of the files and the mapping, for the bank's report.
         proposed: Whether the mapping follows from names, and a person has to confirm it.
         unused: Fields that no question uses; first the ones that questions may need.
     """
 
-    items: list[Item]
-    refused: list[tuple[str, str]]
-    notes: list[str]
-    parts: list[DatasetPart]
-    facts: dict[str, Any]
     folder: Path
-    proposed: bool = False
+    proposed: bool
+    facts: dict[str, Any]
+    items: list[Item] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    parts: list[tuple[tuple[str, ...], ItemMapping]] = field(default_factory=list)
     unused: list[Unused] = field(default_factory=list)
 
     @property
@@ -82,10 +80,9 @@ class Imported:
             kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
         rows = []
         for entries in sorted(kinds.values(), key=len, reverse=True):
-            first, *others = (where for where, _ in entries[:_SHOWN])
-            shown = "".join([first, *(where.removeprefix(file_of(first)) for where in others)])
+            places = ", ".join(where for where, _ in entries[:_SHOWN])
             more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-            rows.append((len(entries), entries[0][1], shown + more))
+            rows.append((len(entries), entries[0][1], places + more))
         return rows
 
     def __enter__(self) -> Self:
@@ -110,23 +107,25 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
         DatasetError: The data set cannot be read; the message names the option to give.
     """
     settings = settings or ImportSettings()
-    prefix, mark, rest = source.partition(":")
-    proposed = False
+    tool, mark, rest = source.partition(":")
+    reader = IMPORTERS.get(tool, _GENERAL)
     if importer:
-        datasets = _preset(importer).open(source, settings)
-    elif mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
-        datasets = IMPORTERS[prefix].open(rest, settings)
-        proposed = IMPORTERS[prefix].proposes and not is_complete(settings.mapping)
+        reader = _preset(importer)
+    elif mark and reader.by_source:
+        source = rest
     else:
-        datasets = [open_source(source, settings, first=False).dataset(ItemMapping())]
-        proposed = not is_complete(settings.mapping)
-    folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-import-"))
+        reader = _GENERAL
+    datasets = reader.open(source, settings)
+    facts = {**datasets[0].facts, "importer": importer or "general"}
+    proposed = reader.proposes and not is_complete(settings.mapping)
+    imported = Imported(Path(tempfile.mkdtemp(prefix="adaptive-eval-import-")), proposed, facts)
     try:
-        imported = _imported(datasets, folder, settings, proposed=proposed)
+        for dataset in datasets:
+            imported.notes += dataset.notes
+        _read(imported, datasets, settings)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(imported.folder, ignore_errors=True)
         raise
-    imported.facts |= {"importer": importer or "general", "mappings": [part.mapping.given() for part in imported.parts]}
     return imported
 
 
@@ -138,45 +137,42 @@ def _preset(name: str) -> Importer:
     return read_preset(Path(name))
 
 
-def _imported(datasets: Sequence[Dataset], folder: Path, settings: ImportSettings, *, proposed: bool) -> Imported:
-    """Import the records of each mapping."""
-    notes = [note for dataset in datasets for note in dataset.notes]
-    parts: list[DatasetPart] = []
-    groups: list[tuple[list[Draft], ItemMapping]] = []
-    refused: list[tuple[str, str]] = []
-    unused: list[Unused] = []
+def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSettings) -> None:
+    """Read the records of each mapping, and build the items of all."""
+    folder = imported.folder
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
+    groups: list[tuple[list[Draft], ItemMapping]] = []
     for dataset in datasets:
-        if proposed:
-            dataset, mapping, left_out = _proposed(dataset, settings)
-            unused += left_out
+        sample = _sample(dataset)
+        if imported.proposed:
+            dataset, sample = _nested(dataset, sample)
+            labelled = dataset.labels is not None and not dataset.labels_by
+            mapping = propose(sample, dataset.mapping, labelled=labelled)
+            imported.unused += unused_fields(sample, mapping, settings.ignore)
         else:
-            mapping = named_apart(_sample(dataset), dataset.mapping)
-        number = sum(len(drafts) for drafts, _ in groups) + len(refused)
-        drafts, without = _drafts(dataset, mapping, number, store)
-        parts.append(DatasetPart(dataset.files, mapping))
-        groups.append((drafts, mapping))
-        refused += without
+            mapping = named_apart(sample, dataset.mapping)
+        imported.parts.append((dataset.files, mapping))
+        number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
+        groups.append((_drafts(dataset, mapping, number, store, imported.refused), mapping))
     built = build_items(groups, str(folder), datasets[0].name)
+    imported.items = built.items
+    imported.notes += built.notes
     # line 2 comes before line 10
-    refused = sorted(
-        refused + built.refused,
+    imported.refused = sorted(
+        imported.refused + built.refused,
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
     )
-    notes += built.notes
-    return Imported(built.items, refused, notes, parts, dict(datasets[0].facts), folder, proposed, unused)
+    imported.facts["mappings"] = [mapping.given() for _, mapping in imported.parts]
 
 
-def _proposed(dataset: Dataset, settings: ImportSettings) -> tuple[Dataset, ItemMapping, list[Unused]]:
-    """Return a data set at the records that have questions, its whole mapping, and fields that no question uses."""
-    given, sample = dataset.mapping, _sample(dataset)
+def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[Dataset, list[TableRecord]]:
+    """Return a data set at the records that have questions, and its first ones."""
+    given = dataset.mapping
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
-    if rows:
-        dataset = dataset.at_rows(rows)
-        sample = _sample(dataset)
-    labelled = dataset.labels is not None and not dataset.labels_by
-    mapping = propose(sample, dataset.mapping, labelled=labelled)
-    return dataset, mapping, unused_fields(sample, mapping, settings.ignore)
+    if not rows:
+        return dataset, sample
+    dataset = dataset.at_rows(rows)
+    return dataset, _sample(dataset)
 
 
 def _sample(dataset: Dataset) -> list[TableRecord]:
@@ -185,25 +181,13 @@ def _sample(dataset: Dataset) -> list[TableRecord]:
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)
-        size += _size_of(record.data)
+        size += len(repr(record.data))
         if size > _SAMPLE_LIMIT:
             break
     if not sample:
-        raise DatasetError(
-            f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
-        )
+        source = dataset.facts.get("source", dataset.name)
+        raise DatasetError(f"{source}: no records; expected one record for each question")
     return sample
-
-
-def _size_of(value: Any, depth: int = 4) -> int:
-    """Return the number of characters and bytes in a value."""
-    if isinstance(value, str | bytes):
-        return len(value)
-    if depth and isinstance(value, Mapping):
-        return sum(_size_of(entry, depth - 1) for entry in value.values())
-    if depth and isinstance(value, list | tuple):
-        return sum(_size_of(entry, depth - 1) for entry in value)
-    return 8
 
 
 def check_refused(imported: Imported, source: str) -> None:
@@ -222,29 +206,27 @@ def check_refused(imported: Imported, source: str) -> None:
 
 
 def _drafts(
-    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
-) -> tuple[list[Draft], list[tuple[str, str]]]:
-    """Return the drafts of all records, with stored images, and place and reason for records without one."""
+    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, refused: list[tuple[str, str]]
+) -> list[Draft]:
+    """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
     reader = RecordReader(mapping, labels, dataset.labels_by)
     drafts: list[Draft] = []
-    refused: list[tuple[str, str]] = []
     count = size = 0
-    for record in dataset.records(None):
-        count += 1
+    for count, record in enumerate(dataset.records(None), 1):
         try:
             draft = reader.read(record, count - 1)
-            if draft is not None:
-                draft.images = [store.add(image) for image in draft.images]
+            if draft is None:
+                continue
+            draft.images = [store.add(image) for image in draft.images]
         except (BankError, DatasetError) as error:
             refused.append((record.where, str(error)))
             continue
-        if draft is not None:
-            draft.number += start
-            drafts.append(draft)
-            size += _size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
-            if size > _TEXT_LIMIT:
-                raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
-    if dataset.labels is not None and not isinstance(labels, Mapping) and len(labels) != count:
+        draft.number += start
+        drafts.append(draft)
+        size += len(draft.text) + sum(map(len, draft.choices.texts)) + len(repr((draft.answer, draft.meta)))
+        if size > _TEXT_LIMIT:
+            raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
+    if not isinstance(labels, Mapping) and labels and len(labels) != count:
         raise DatasetError(f"{dataset.labels}: {len(labels)} labels for {count} records; expected one each")
-    return drafts, refused
+    return drafts

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
 from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
-from pytest_adaptive_eval.extensions.importing.values import Choices, as_text, is_missing, literal, read_choices
+from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing, literal
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -210,7 +210,7 @@ def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer, with another one where records lack it; or the last message of a chat."""
-    if mapping.accepted or _are_marked(fields, mapping):
+    if mapping.accepted:
         return ""
     first = fields.first("answer")
     if not first:
@@ -236,14 +236,6 @@ def _last_message(fields: _Fields, mapping: ItemMapping) -> str:
 
 def _is_reply(message: Any) -> bool:
     return isinstance(message, Mapping) and str(message.get("role", message.get("from"))) in ("assistant", "gpt")
-
-
-def _are_marked(fields: _Fields, mapping: ItemMapping) -> bool:
-    """Return whether the choices themselves say which is right."""
-    if len(mapping.choices) != 1:
-        return False
-    read: list[Choices] = [read_choices(value) for value in fields.values(mapping.choices[0])]
-    return any(choices.right for choices in read)
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace) -> int:
         held_out = _hold_out(imported) if options.examples is not None and not shots else []
         _write(imported, options)
     if shots:
-        mapping = settings.mapping if options.preset else imported.parts[0].mapping
+        mapping = settings.mapping if options.preset else imported.parts[0][1]
         settings = replace(settings, mapping=mapping, split=shots, files="", labels=None)
         _write_examples(options, settings, imported.items)
     elif options.examples is not None:
@@ -148,7 +148,7 @@ def _confirm(imported: Imported, options: argparse.Namespace) -> None:
 
 def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
     """Yield what a person has to decide before a proposed mapping can be accepted."""
-    mapping = imported.parts[0].mapping
+    mapping = imported.parts[0][1]
     if not (mapping.question or mapping.messages):
         yield "no field has the name of a question: give --set question=FIELD"
     for field in imported.unused:
@@ -187,7 +187,7 @@ def _says_what_is_asked(imported: Imported) -> bool:
     """Return whether plain texts with yes, no or numbers as answers ask something."""
     from pytest_adaptive_eval.extensions.importing.names import PLAIN, normal
 
-    mapping, items = imported.parts[0].mapping, imported.items
+    mapping, items = imported.parts[0][1], imported.items
     asked = mapping.context or mapping.instruction or normal(mapping.question.partition("}")[0]) not in PLAIN
     return bool(asked) or 2 * sum(
         "?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items
@@ -286,9 +286,9 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     from pytest_adaptive_eval.text import clean_terminal, wrap
 
     kind = "proposed mapping" if imported.proposed else "mapping"
-    for part in imported.parts:
-        yield f"{kind} of {', '.join(part.files) or source}, as in a file of --config:"
-        for name, value in part.mapping.given().items():
+    for files, mapping in imported.parts:
+        yield f"{kind} of {', '.join(files) or source}, as in a file of --config:"
+        for name, value in mapping.given().items():
             yield f"  {name} = {clean_terminal(_toml(value))}"
     if imported.unused:
         yield "fields that no question uses:"
