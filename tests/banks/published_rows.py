@@ -852,17 +852,6 @@ PUBLISHED: dict[str, Published] = {
         "choice",
         4,
     ),
-    "xnli": Published(
-        "xnli.test.tsv",
-        "language\tgold_label\tsentence1\tsentence2\n"
-        + "\n".join(
-            f"en\t{['neutral', 'contradiction', 'entailment'][n % 3]}\tHe said {n}.\tHe was silent." for n in range(18)
-        ),
-        "He said 0",
-        ("neutral",),
-        "yesno",
-        3,
-    ),
     "helm_like": Published(
         "instances.jsonl",
         [{"query": f"What is the capital of {n}?", "gold": n % 4, "choices": FOUR} for n in range(4)],

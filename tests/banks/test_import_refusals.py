@@ -162,7 +162,7 @@ REFUSED_ONE_BY_ONE = {
     "a free answer in an object that is null": (
         asking(answer=lambda n: {"value": None if third(n) else f"{WORDS[n % 11]} tree {n}"}),
         third,
-        "its answer is an object, {'value': None}",
+        "no answer",
     ),
     "a free answer NA": (
         table("question,answer", lambda n: [f"What is {n}?", "NA" if third(n) else f"{WORDS[n % 11]} tree {n}"]),
@@ -313,7 +313,7 @@ REFUSED_WHOLE = {
     ),
     "truth values of a pair of texts": (
         [{"sentence1": f"The bank {n} shut.", "sentence2": "A bank.", "label": bool(n % 2)} for n in range(COUNT)],
-        "asks nothing by itself, and no field says what is asked",
+        "no field has the name of a question: give --set question=FIELD",
     ),
     "truth values of a text": (
         table("index,answer,text", lambda n: [n, "Yes" if n % 2 else "No", f"The clause {n} binds."]),

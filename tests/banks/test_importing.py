@@ -361,7 +361,7 @@ def test_a_question_under_an_unusual_name_is_shown_as_unused_and_never_dropped(n
         (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
         (["import", "{data}", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
         (["import", "nothing.jsonl"], "nothing at"),
-        (["import", "{data}", "--set", "question=a.["], "expression 'a.["),
+        (["import", "{data}", "--set", "question=a.["], "question 'a.[': not understood"),
         (
             ["import", "{data}", "--set", "question=missing", "--set", "answer=answer"],
             "no question at 'missing'",

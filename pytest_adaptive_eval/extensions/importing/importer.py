@@ -18,10 +18,11 @@ from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.items import build_items
 from pytest_adaptive_eval.extensions.importing.proposal import (
+    APART,
     SAMPLE,
+    UNLABELLED,
     Unused,
     is_complete,
-    named_apart,
     nested_rows,
     propose,
     unused_fields,
@@ -147,10 +148,10 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
         if imported.proposed:
             dataset, sample = _nested(dataset, sample)
             labelled = dataset.labels is not None and not dataset.labels_by
-            mapping = propose(sample, dataset.mapping, labelled=labelled)
+            mapping = propose(sample, dataset.mapping, UNLABELLED if labelled else ())
             imported.unused += unused_fields(sample, mapping, settings.ignore)
         else:
-            mapping = named_apart(sample, dataset.mapping)
+            mapping = propose(sample, dataset.mapping, APART)
         imported.parts.append((dataset.files, mapping))
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
         groups.append((_drafts(dataset, mapping, number, store, imported.refused), mapping))

@@ -80,15 +80,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         """
     ),
 }
-#: Pairs of texts that are one question.
-PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"), ("text1", "text2"))
 #: Wrong alternatives, and columns of one alternative each.
 DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
 COLUMNS = re.compile(
     r"(?i)(|(?:mc[ _]?)?(?:choices?|options?|opt?|answers?|ans|endings?|sol|solution|alternatives?|candidates?))[ _.-]?"
     r"\(?(\d{1,2}|[A-Ja-j])[).:]?"
 )
-NUMBERED_IMAGE = re.compile(r"(?i)(?:image|img)(?:path)?[ _]?(\d{1,2})")
 #: Names of questions in a list within a record.
 ASKED = frozenset(_words("question questiontext problem prompt query stem"))
 #: Names of answers that say which of several choices is right.
@@ -110,7 +107,7 @@ _NEEDED = frozenset(
     document documents premise hypothesis background scenario situation dialogue dialog conversation history excerpt
     table figure image images diagram picture option options choices schema constraint constraints input inputs
     sentence sentences text statement statements equation rule rules fact facts evidence instruction instructions
-    definition task description file filename attachment attachments unit units
+    definition task description file filename attachment attachments unit units video audio sound
     """)
 )
 #: Words of fields that belong to an answer, or say something about the question.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.checks import check_faults
-from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.choices import Choices, Entry, choices_of, read_choices
 from pytest_adaptive_eval.extensions.importing.values import (
     as_list,
@@ -124,6 +125,14 @@ class RecordReader:
             messages=messages,
             turns=turns,
         )
+
+    def values(self, record: TableRecord) -> list[Any]:
+        """Return the values of all expressions in a record, up to one that refuses it."""
+        expressions = [each for several in self._expressions.values() for each in several]
+        expressions += [expression for _, expression, _ in self._meta]
+        with contextlib.suppress(BankError):
+            return [expression(record.data, record.names) for expression in expressions]
+        return []
 
     def _each(self, name: str, record: TableRecord) -> list[Any]:
         return [expression(record.data, record.names) for expression in self._expressions[name]]
