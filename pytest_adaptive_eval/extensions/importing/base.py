@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pytest_adaptive_eval.banks.rows import TableRecord, within
+from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.typed_tables import replaced
+from pytest_adaptive_eval.typed_tables import described, replaced
 
 
-@dataclass(frozen=True, slots=True)
-class ImportSettings:
-    """Choices of the user.
+class ImportSettings(ItemMapping, frozen=True):
+    """Settings of ``import``: the mapping of fields, and what is read."""
 
-    Args:
-        mapping: Fields that the user named; the others are an importer's own, or proposed.
-        labels_by: Expression of the id in the second file; that of the item when empty.
-        ignore: Fields that the questions do not need.
-        paths: Further files, read with the first one.
-    """
-
-    mapping: ItemMapping = field(default_factory=ItemMapping)
-    files: str = ""
-    labels: Path | None = None
-    labels_by: str = ""
-    image_root: Path | None = None
-    split: str = ""
-    ignore: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    ignore: Annotated[tuple[str, ...], described("fields that the questions do not need")] = ()
+    files: Annotated[str, described("files of a folder that count, such as '*_test.csv'")] = ""
+    paths: Annotated[tuple[str, ...], described("further files of the data set, or folders")] = ()
+    split: Annotated[
+        str, described("split that counts (of a preset, the first of test, validation, dev and train)")
+    ] = ""
+    labels: Annotated[str, described("second file with the answers, or $label: a line each, or by id")] = ""
+    labels_by: Annotated[str, described("id in the second file, such as rule_id (the id of the item)")] = ""
+    image_root: Annotated[str, described("folder that image paths are relative to")] = ""
+    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
+    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,7 @@ class Dataset:
         name: Begin of ids of records without one.
         records: Return a new iterator over the records, or over the first ones of each file.
         bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
+        labels: Second file with the answers; empty if there is none.
         facts: Source, licence and hashes of the files, as JSON data.
         files: Names of the files, where a data set has several mappings.
     """
@@ -50,7 +49,7 @@ class Dataset:
     records: Callable[[int | None], Iterator[TableRecord]]
     mapping: ItemMapping
     bases: tuple[Path, ...] = ()
-    labels: Path | None = None
+    labels: str = ""
     labels_by: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -85,3 +84,65 @@ class Importer:
     few_shot: str = ""
     by_source: bool = False
     proposes: bool = False
+
+
+def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
+    """Return a mapping with the user's fields in place of its own."""
+    return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
+
+
+def tool_package(name: str, source: str, install: str = "") -> Any:
+    """Import the package of a tool.
+
+    Raises:
+        DatasetError: It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        package = install or name.partition(".")[0].replace("_", "-")
+        raise DatasetError(f"{source}: the package {package} is needed; pip install {package}") from None
+
+
+@contextmanager
+def foreign_code(problem: str, advice: str = "") -> Iterator[None]:
+    """Turn any error of a tool, its network or a user's code in a block into a refusal."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except Exception as error:  # of code that is not this project's
+        first_line = (str(error).splitlines() or [""])[0]
+        raise DatasetError(f"{problem} ({type(error).__name__}: {first_line:.200}){advice}") from None
+
+
+def tool_dataset(
+    source: str,
+    name: str,
+    entries: Iterable[Any],
+    read: Callable[[Any], Mapping[str, Any]],
+    mapping: ItemMapping,
+    settings: ImportSettings,
+    **facts: Any,
+) -> list[Dataset]:
+    """Return the data set of a tool.
+
+    Args:
+        entries: Its rows, which are read again for each pass.
+        read: Return the fields of an entry. Raises `DatasetError` for one that is left out.
+    """
+
+    def records(limit: int | None = None) -> Iterator[TableRecord]:
+        for number, entry in enumerate(islice(entries, limit), 1):
+            names: dict[str, Any] = {"line": number, "key": "", "file": name, "set": name}
+            data: Mapping[str, Any] = {}
+            try:
+                data = read(entry)
+            except DatasetError as error:
+                names["refused"] = str(error)
+            yield TableRecord(f"{source}, row {number}", data, names)
+
+    about = {"source": source, "licence": "", "files": {}, **facts}
+    whole = merged(mapping, settings)
+    bases = (Path(settings.image_root),) if settings.image_root else ()
+    return [Dataset(name, records, whole, bases, settings.labels, settings.labels_by, about)]

@@ -118,7 +118,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
         reader = _GENERAL
     datasets = reader.open(source, settings)
     facts = {**datasets[0].facts, "importer": importer or "general"}
-    proposed = reader.proposes and not is_complete(settings.mapping)
+    proposed = reader.proposes and not is_complete(settings)
     imported = Imported(Path(tempfile.mkdtemp(prefix="adaptive-eval-import-")), proposed, facts)
     try:
         for dataset in datasets:
@@ -147,7 +147,7 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
         sample = _sample(dataset)
         if imported.proposed:
             dataset, sample = _nested(dataset, sample)
-            labelled = dataset.labels is not None and not dataset.labels_by
+            labelled = dataset.labels and not dataset.labels_by
             mapping = propose(sample, dataset.mapping, UNLABELLED if labelled else ())
             imported.unused += unused_fields(sample, mapping, settings.ignore)
         else:
@@ -210,7 +210,7 @@ def _drafts(
     dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, refused: list[tuple[str, str]]
 ) -> list[Draft]:
     """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
-    labels = read_labels(dataset.labels) if dataset.labels is not None else ()
+    labels = read_labels(Path(dataset.labels)) if dataset.labels else ()
     reader = RecordReader(mapping, labels, dataset.labels_by)
     drafts: list[Draft] = []
     count = size = 0

@@ -225,9 +225,10 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
     if draft.turns and isinstance(answer, list) and len(answer) == 1 + len(draft.turns):
         # the answer to the last turn, or for a judge to all
         first, *others = map(as_text, answer)
-        answer = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
-        answer = answer if mapping.grader == JUDGE else others[-1]
-    texts = accepted_texts(answer, draft.accepted, mapping)
+        whole = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
+        texts = list(filter(None, [whole if mapping.grader == JUDGE else others[-1]]))
+    else:
+        texts = accepted_texts(answer, draft.accepted, mapping)
     if not (texts or ungraded(mapping.grader)):
         raise DatasetError("no answer")
     entries = as_list(texts[0] if texts and answer is None else answer)

@@ -107,7 +107,7 @@ _NEEDED = frozenset(
     document documents premise hypothesis background scenario situation dialogue dialog conversation history excerpt
     table figure image images diagram picture option options choices schema constraint constraints input inputs
     sentence sentences text statement statements equation rule rules fact facts evidence instruction instructions
-    definition task description file filename attachment attachments unit units video audio sound
+    definition task description file filename attachment attachments unit units
     """)
 )
 #: Words of fields that belong to an answer, or say something about the question.

@@ -33,6 +33,8 @@ _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "ass
 #: Names of system messages that play an example, as in OpenAI evals.
 _PLAYED = {"example_user": "user", "example_assistant": "assistant"}
 _PICTURE = ("image", "image_url", "input_image")
+_MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
+_MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
 
 
 @dataclass(slots=True)
@@ -109,6 +111,9 @@ class RecordReader:
         if not (asked or messages):
             place = self.mapping.question or self.mapping.messages
             raise DatasetError(f"no question at {place!r}; it has {sorted(map(str, record.data))[:12]}")
+        for key, cell in record.data.items():
+            if isinstance(cell, str) and _MEDIA.search(cell[-9:]) and _MEDIA_FIELD.search(key):
+                raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
         images = [part for cell in self._each("images", record) for part in _pictures(cell)]
         accepted = [part for cell in self._each("accepted", record) for part in as_list(cell)]
         return Draft(

@@ -14,12 +14,11 @@ from typing import Any
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings
+from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
@@ -106,16 +105,6 @@ def _of_first_splits(files: Sequence[Path]) -> list[Path]:
     return [path for path, (name, holder) in splits.items() if name in ("", first.get(holder))]
 
 
-def other_split(source: Path, split: str = "") -> str:
-    """Return the first split for examples that the data have beside the one that counts; empty if there is none."""
-    if not source.exists():
-        return ""
-    counting = splits_of(chosen_files(source, "", split)[0])
-    there = splits_of(data_files(source if source.is_dir() else split_of(source)[1]))
-    free = [name for name in ("train", "dev", "validation") if name in there and name not in counting]
-    return free[0] if free and counting else ""
-
-
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     """Return the answers of a second file: a record or line each, or by id.
 
@@ -159,11 +148,6 @@ def _name_within(path: Path, base: Path) -> str:
     return path.relative_to(base).as_posix() if base.is_dir() else path.name
 
 
-def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
-    """Return a mapping with the user's fields in place of its own."""
-    return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """The files of a file or folder that count, and what is known about them."""
@@ -181,14 +165,14 @@ class Source:
             name: Begin of ids; the file's name when omitted.
         """
         settings, path = self.settings, self.path
-        whole = merged(mapping, settings.mapping)
+        whole = merged(mapping, settings)
         folder = path if path.is_dir() else path.absolute().parent
         bases = (folder, *[*folder.absolute().parents][:_ABOVE])
         return Dataset(
             name or (path.name if path.is_dir() else set_of(path)),
             partial(_records, files or self.files, whole),
             whole,
-            bases if settings.image_root is None else (settings.image_root,),
+            (Path(settings.image_root),) if settings.image_root else bases,
             settings.labels,
             settings.labels_by,
             self.facts,
