@@ -101,15 +101,15 @@ def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [int, float, bool])
-def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
+def test_a_list_of_a_mark_for_each_choice_is_not_taken_for_numbers_of_choices(mark, tmp_path):
     marks = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]]
     rows = [
         {"question": f"Which, {n}?", "choices": list("pqrs"), "label": list(map(mark, row))}
         for n, row in enumerate(marks)
     ]
-    assert [item.answer for item in imported(write(tmp_path, "a.jsonl", rows)).items] == ["B", "A", "CD"]
-    two = [{"question": f"Which, {n}?", "choices": ["p", "q"], "label": [n % 2, 1 - n % 2]} for n in range(6)]
-    assert imported(write(tmp_path, "b.jsonl", two)).items == []  # marks, or the numbers of both choices
+    path = write(tmp_path, "a.jsonl", rows)
+    assert "name a choice in 0 of 3 rows only" in reason(imported(path))
+    assert imported(path, answer_kind="all", counted="0").items == []
 
 
 def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_are_the_same(tmp_path):
@@ -612,14 +612,16 @@ def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tm
     ]
 
 
-def test_a_preset_of_ones_own_is_a_toml_file(tmp_path):
+def test_a_preset_of_a_package_uses_its_first_form_that_fits(tmp_path):
+    from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import preset
+
     rows = [{"text": f"Which word is {n}?", "a": "red", "b": "blue", "key": "AB"[n % 2]} for n in range(4)]
-    data, own = write(tmp_path, "quiz.jsonl", rows), tmp_path / "own.toml"
-    own.write_text('forms = [{question = "none"}, {question = "text", choices = ["a", "b"], answer = "key"}]\n')
-    assert [item.answer for item in imported(data, preset=str(own), settings=ImportSettings()).items] == list("ABAB")
-    own.write_text("form = []")
-    with pytest.raises(ConfigError, match=r"own\.toml: no forms; expected forms, a list"):
-        imported(data, preset=str(own), settings=ImportSettings())
+    data = write(tmp_path, "quiz.jsonl", rows)
+    own = preset("own", {"forms": [{"question": "none"}, {"question": "text", "choices": ["a", "b"], "answer": "key"}]})
+    (dataset,) = own.open(str(data), ImportSettings())
+    assert (dataset.mapping.question, dataset.facts["ask"]) == ("text", "generation")
+    with pytest.raises(ConfigError, match="forms"):
+        preset("own", {"summary": "no forms"})
 
 
 def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_grades(tmp_path):

@@ -159,18 +159,17 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     """Return the indexes of the choices that an answer names; empty if it names none.
 
     Args:
-        answer: One answer, a list of answers, letters such as ``ABD``, or a mark for each of three or more choices.
+        answer: One answer, a list of answers, or letters such as ``ABD``.
     """
     whole = _index(as_text(answer), choices, convention)
     if whole is not None:
         return frozenset([whole])
     parts = as_list(answer)
-    if are_marks(parts, len(choices.texts)):
-        return frozenset(n for n, mark in enumerate(parts) if mark)
     if len(parts) == 1 and isinstance(parts[0], str):
         parts = _split(parts[0].strip(), convention)
     indexes = [_index(as_text(part), choices, convention) for part in parts]
-    return frozenset() if None in indexes else frozenset(index for index in indexes if index is not None)
+    found = frozenset(index for index in indexes if index is not None)
+    return found if len(found) == len(parts) else frozenset()
 
 
 def _index(answer: str, choices: Choices, convention: str) -> int | None:
@@ -192,11 +191,6 @@ def _index(answer: str, choices: Choices, convention: str) -> int | None:
 
 def _plain(text: str, around: str = _AROUND) -> str:
     return _PREFIX.sub("", " ".join(text.casefold().split()).strip(around)).removesuffix(".0")
-
-
-def are_marks(parts: Sequence[Any], count: int) -> bool:
-    """Return whether there is a mark for each choice; two marks may also be the numbers of both."""
-    return len(parts) == count > 2 and all(mark in (0, 1) for mark in parts) and any(parts)
 
 
 def _split(text: str, convention: str) -> list[str]:

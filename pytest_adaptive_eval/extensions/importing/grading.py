@@ -67,8 +67,8 @@ _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
 #: Share of the answers that are of one kind; records from which letters, codes, or one answer to all are no answers.
 _KIND, _LETTERS_FROM, _CODES_FROM, _SAME_FROM = 0.9, 3, 5, 10
-#: Signs that may hide an answer, and the share of the answers that are -1 from which it may hide one.
-_DASHES, _HIDDEN_SHARE = ("-", "--", "–", "—", "?", "_"), 0.05
+#: Signs that may hide an answer.
+_DASHES = ("-", "--", "–", "—", "?", "_")
 #: Characters after ``####`` in a text that has nothing before it.
 _END = 60
 #: Words above which no grader compares texts well; labels that a prompt can list, and answers for each; parts in any
@@ -212,8 +212,6 @@ class GraderChoice:
     def __init__(self, keys: Sequence[Key], mapping: ItemMapping) -> None:
         self._mapping, self._name = mapping, mapping.answer or ", ".join(mapping.accepted)
         firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
-        negative = any(text.startswith(("-", "−")) and text != "-1" for text in firsts)
-        self._hides = not negative and firsts.count("-1") > max(2, _HIDDEN_SHARE * len(firsts))
         letters = sum(bool(_LETTER.fullmatch(text)) for text in firsts)
         self._lettered = len(keys) >= _LETTERS_FROM and letters >= _KIND * len(keys)
         words = [text for text in firsts if _is_label(text) and not (self._lettered and _LETTER.fullmatch(text))]
@@ -246,7 +244,6 @@ class GraderChoice:
         yield from filter(None, [self._problem])
         if self._mapping.missing is None and not (ungraded(given) or given == "literal"):
             words = [text for text in key.answers if may_be_missing(text) or text in _DASHES]
-            words += ["-1"] if self._hides and key.answers[0] == "-1" else []
             yield from (f"the answer {word!r} may mean no value: {how_to_say(word)}" for word in words)
         for other in key.answers if given == "numeric" else ():
             if not is_number(other):

@@ -100,7 +100,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-        importer: Name of a preset, or a TOML file with one. Without it, and without a mapping of question and answer,
+        importer: Name of a preset. Without it, and without a mapping of question and answer,
             the mapping is proposed from the names of fields.
 
     Raises:
@@ -111,7 +111,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
     tool, mark, rest = source.partition(":")
     reader = IMPORTERS.get(tool, _GENERAL)
     if importer:
-        reader = _preset(importer)
+        reader = find_named("the preset", importer, IMPORTERS)
     elif mark and reader.by_source:
         source = rest
     else:
@@ -128,14 +128,6 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
         shutil.rmtree(imported.folder, ignore_errors=True)
         raise
     return imported
-
-
-def _preset(name: str) -> Importer:
-    if not name.endswith(".toml"):
-        return find_named("the preset", name, IMPORTERS)
-    from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import read_preset
-
-    return read_preset(Path(name))
 
 
 def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSettings) -> None:
@@ -225,7 +217,7 @@ def _drafts(
             continue
         draft.number += start
         drafts.append(draft)
-        size += len(draft.text) + sum(map(len, draft.choices.texts)) + len(repr((draft.answer, draft.meta)))
+        size += len(draft.question) + sum(map(len, draft.choices.texts)) + len(repr((draft.answer, draft.meta)))
         if size > _TEXT_LIMIT:
             raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
     if not isinstance(labels, Mapping) and labels and len(labels) != count:

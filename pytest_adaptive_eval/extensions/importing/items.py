@@ -6,14 +6,14 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.check import KeyCheck
-from pytest_adaptive_eval.extensions.importing.choices import LETTERS, are_marks, find_convention, named
+from pytest_adaptive_eval.extensions.importing.choices import LETTERS, find_convention, named
 from pytest_adaptive_eval.extensions.importing.grading import (
     Graded,
     GraderChoice,
@@ -23,7 +23,7 @@ from pytest_adaptive_eval.extensions.importing.grading import (
     instruction_for,
     ungraded,
 )
-from pytest_adaptive_eval.extensions.importing.reading import Draft
+from pytest_adaptive_eval.extensions.importing.reading import Draft, paragraphs
 from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, may_be_missing
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
@@ -36,6 +36,7 @@ _ALWAYS_SAME = 10
 _NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
 _ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
 _SENTENCE = 500
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -77,6 +78,19 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, pre
     return built
 
 
+def _kept(
+    entries: Iterable[tuple[Draft, *tuple[Any, ...]]], read: Callable[..., _T], built: Built
+) -> list[tuple[Draft, _T]]:
+    """Return drafts with what a function gives for each; those for which it raises are refused."""
+    kept: list[tuple[Draft, _T]] = []
+    for draft, *more in entries:
+        try:
+            kept.append((draft, read(draft, *more)))
+        except DatasetError as error:
+            built.refused.append((draft.where, str(error)))
+    return kept
+
+
 def file_of(where: str) -> str:
     """Return the file of a place."""
     return re.split(r", (?:line|row|record|key) ", where, maxsplit=1)[0]
@@ -105,12 +119,7 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     if convention == "auto":
         rows = [(draft.answer, draft.choices) for draft in unmarked if not _hides(draft.answer)]
         convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
-    rights: list[tuple[Draft, frozenset[int]]] = []
-    for draft in drafts:
-        try:
-            rights.append((draft, _right_choices(draft, convention, mapping)))
-        except DatasetError as error:
-            built.refused.append((draft.where, str(error)))
+    rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), built)
     places = {right for _, right in rights}
     always_same = len(places) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
@@ -158,8 +167,7 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         word = as_text(answer)
         none = "no answer" if _hides(answer) else f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
-    stated = choices.right is not None or mapping.answer_kind or are_marks(as_list(answer), len(choices.texts))
-    if len(right) > 1 and not stated:
+    if len(right) > 1 and choices.right is None and not mapping.answer_kind:
         raise DatasetError(
             f"the answer {answer!r:.60} names {len(right)} choices; give --set answer_kind=all where these are right "
             "together, or any where each of them is"
@@ -200,21 +208,10 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
 
 def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[tuple[Draft, Graded]]:
     """Return drafts without choices, each with the grader of its own answer."""
-    keys: list[tuple[Draft, Key]] = []
     solved = 2 * sum(has_end(draft.answer) for draft in drafts) > len(drafts) and not mapping.grader
-    for draft in drafts:
-        try:
-            keys.append((draft, _key(draft, mapping, solved=solved)))
-        except DatasetError as error:
-            built.refused.append((draft.where, str(error)))
+    keys = _kept(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved=solved), built)
     choice = GraderChoice([key for _, key in keys], mapping)
-    graded: list[tuple[Draft, Graded]] = []
-    for draft, key in keys:
-        try:
-            graded.append((draft, choice.grade(key)))
-        except DatasetError as error:
-            built.refused.append((draft.where, str(error)))
-    return graded
+    return _kept(keys, lambda _, key: choice.grade(key), built)
 
 
 def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
@@ -232,7 +229,7 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
     if not (texts or ungraded(mapping.grader)):
         raise DatasetError("no answer")
     entries = as_list(texts[0] if texts and answer is None else answer)
-    return Key(draft.text, texts or [""], entries[0] if len(entries) == 1 else answer)
+    return Key(draft.question, texts or [""], entries[0] if len(entries) == 1 else answer)
 
 
 def _data(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, Any]:
@@ -256,20 +253,14 @@ def _data(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, Any
 
 def _asked(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, Any]:
     """Return the prompt or the messages of a question, and its turns."""
-    if len(draft.messages) > 1 or (draft.messages and draft.messages[0]["role"] != "user"):
-        first = [{"role": "system", "content": draft.question}] if draft.question else []
-        return {"messages": [*first, *draft.messages]}
-    text = "\n\n".join(filter(None, (draft.question, *(message["content"] for message in draft.messages))))
+    if draft.messages:
+        return {"messages": draft.messages}
     lines = [f"{letter}. {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False)]
     instruction = question.instruction if mapping.instruction is None else mapping.instruction
     ends = [] if mapping.bare else ["\n".join(lines) if question.listed else "", instruction]
-    if draft.turns:
-        return {"prompt": text, "turns": [*draft.turns[:-1], _paragraphs(draft.turns[-1], *ends)]}
-    return {"prompt": _paragraphs(text, *ends)}
-
-
-def _paragraphs(*texts: str) -> str:
-    return "\n\n".join(filter(None, texts))
+    *first, last = draft.question, *draft.turns
+    asked = [*first, paragraphs(last, *ends)]
+    return {"prompt": asked[0], "turns": asked[1:]}
 
 
 def _plain(meta: dict[str, Any]) -> dict[str, Any]:

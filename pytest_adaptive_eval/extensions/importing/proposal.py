@@ -24,8 +24,9 @@ SAMPLE = 400
 _INNER, _MOST = 12, 400
 #: Words of a text that a question may need, in the middle, and of one that is named like a category.
 _LONG, _LONGER = 3, 6
-#: Share of the questions that contain a field, from which they do not need it.
-_CONTAINED = 0.9
+#: Share of the questions that contain a field, from which they do not need it; share of records with a category, and
+#: of ids that differ.
+_MOSTLY = 0.9
 #: Records with as many texts each, from which these may be choices.
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
@@ -237,10 +238,8 @@ def _categories(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
     """Return at most two fields that sort the records; the file where there are several."""
     found: list[str] = []
     for text in fields.named("category"):
-        values = list(map(as_text, fields.values(text)))
-        kinds = set(values)
-        few = len(found) < len(kinds) <= max(2, len(values) // 2) and max(map(len, kinds)) <= 60
-        if few and len(values) >= 0.9 * len(fields.records):
+        values = fields.values(text)
+        if len(found) < len(set(values)) <= max(2, len(values) // 2) and len(values) >= _MOSTLY * len(fields.records):
             found.append(text)
     several = len({record.names.get("set") for record in fields.records}) > 1
     return tuple(found[:2]) or (("$set",) if several else ())
@@ -252,7 +251,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
         return "$key"
     for text in fields.named("id"):
         values = fields.values(text)
-        if len(values) == len(fields.records) and len(set(values)) * 10 >= len(values) * 9:
+        if len(values) == len(fields.records) and len(set(values)) >= _MOSTLY * len(values):
             return text
     return ""
 
@@ -295,7 +294,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         if not values or not {name, _expression(name)}.isdisjoint(used):
             continue
         contained = sum(not is_missing(cell) and _begin(cell) in text for cell, text in zip(cells, asked, strict=True))
-        needed = contained < _CONTAINED * len(values) and _may_be_needed(name, values)
+        needed = contained < _MOSTLY * len(values) and _may_be_needed(name, values)
         constant = len(values) == len(records) > 1 and len(set(map(_begin, values))) == 1
         found.append(Unused(name, needed, _begin(values[0]), constant))
     return sorted(found, key=lambda field: (not field.needed, not field.constant))

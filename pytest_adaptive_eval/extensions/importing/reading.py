@@ -42,7 +42,9 @@ class Draft:
     """One record, read by a mapping.
 
     Args:
+        question: Its text, or those of its messages.
         answer: As the data set writes it; None if it gives none.
+        messages: Of role and content; empty where one of the user is the whole question.
         turns: Further prompts of the user, each asked after the answer to the one before.
     """
 
@@ -58,11 +60,6 @@ class Draft:
     meta: dict[str, Any]
     messages: list[dict[str, str]]
     turns: list[str]
-
-    @property
-    def text(self) -> str:
-        """The question, or the texts of its messages."""
-        return self.question or "\n".join(message["content"] for message in self.messages)
 
 
 class RecordReader:
@@ -104,13 +101,19 @@ class RecordReader:
         of_label = not (self.mapping.answer or self._expressions["labels_by"])
         answer = self._present(label if of_label else self._one("answer", record))
         question, chat = self._one("question", record), self._one("messages", record)
-        if chat is None and _is_chat(question):
+        if chat is None and isinstance(question, list) and not all(isinstance(part, str) for part in question):
             question, chat = None, question
         messages, pictures, turns = read_chat(chat)
-        asked = _joined([question])
+        asked, before = _joined([question]), _joined(self._each("context", record))
+        if len(messages) == 1 and messages[0]["role"] == "user":
+            asked, messages = paragraphs(asked, messages[0]["content"]), []
         if not (asked or messages):
             place = self.mapping.question or self.mapping.messages
             raise DatasetError(f"no question at {place!r}; it has {sorted(map(str, record.data))[:12]}")
+        asked = paragraphs(before, asked, self._unit(record, asked))
+        if messages:
+            messages = [{"role": "system", "content": asked}] * bool(asked) + messages
+            asked = "\n".join(message["content"] for message in messages)
         for key, cell in record.data.items():
             if isinstance(cell, str) and _MEDIA.search(cell[-9:]) and _MEDIA_FIELD.search(key):
                 raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
@@ -120,7 +123,7 @@ class RecordReader:
             where=record.where,
             number=number,
             name=name,
-            question=_joined([*self._each("context", record), asked, self._unit(record, asked)]),
+            question=asked,
             choices=self._choices(record, answer),
             answer=answer,
             accepted=[part for part in accepted if self._present(part) is not None],
@@ -214,10 +217,15 @@ class RecordReader:
         return choices_of([Entry(right, "", right=True), *(Entry(text, "", right=False) for text in wrong)])
 
 
+def paragraphs(*texts: str) -> str:
+    """Return texts, but for empty ones, with blank lines between them."""
+    return "\n\n".join(filter(None, texts))
+
+
 def _joined(parts: Sequence[Any]) -> str:
     """Return the texts that have a value as paragraphs; a list is lines."""
     texts = ["\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part) for part in parts]
-    return "\n\n".join(text for text in texts if text and not may_be_missing(text))
+    return paragraphs(*(text for text in texts if not may_be_missing(text)))
 
 
 def _pictures(value: Any) -> list[Any]:
@@ -226,15 +234,6 @@ def _pictures(value: Any) -> list[Any]:
         return value
     blank = value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value)))
     return [] if blank else [value]
-
-
-def _is_chat(value: Any) -> bool:
-    """Return whether a value is a chat: messages of role and content, or these in a list of one."""
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]
-    if not isinstance(value, list) or not value:
-        return False
-    return all(isinstance(part, Mapping) and part.keys() & {"content", "value"} for part in value)
 
 
 def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:

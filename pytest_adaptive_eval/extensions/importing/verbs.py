@@ -40,7 +40,7 @@ def _add_arguments(parser: VerbParser) -> None:
     text = "folder NAME.bank to write; without it, mapping and items are shown"
     add("-o", "--output", metavar="BANK", type=Path, help=text)
     add("--yes", action="store_true", help="accept the mapping that is proposed, if nothing about it is open")
-    add("--preset", metavar="NAME", default="", help="a published benchmark, as --presets lists them, or a TOML file")
+    add("--preset", metavar="NAME", default="", help="a published benchmark, as --presets lists them")
     add("--presets", action="store_true", help="list the presets and tools")
     add("--partial", action="store_true", help="go on without the records that are refused")
     add("--replace", action="store_true", help="replace a bank that is in place")

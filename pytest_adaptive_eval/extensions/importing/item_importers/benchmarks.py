@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import parse_expression
-from pytest_adaptive_eval.errors import ConfigError, DatasetError
+from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.sources import open_source
-from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import Table, read_table, replaced
 
@@ -21,7 +20,7 @@ _DECLARED = tomllib.loads((Path(__file__).parent.parent / "presets.toml").read_t
 
 
 class PresetTable(Table, frozen=True):
-    """A published benchmark, in ``presets.toml`` or in a file of one's own.
+    """A published benchmark, in ``presets.toml`` or in a package of one's own.
 
     Args:
         forms: Mappings, or their names, for each form in which it is published; the first that fits a file is used.
@@ -83,22 +82,6 @@ def _fits(dataset: Dataset) -> bool:
     texts = (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted)
     parsed = [parse_expression(text) for text in texts if text and not text.startswith("$label")]
     return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
-
-
-def read_preset(path: Path) -> Importer:
-    """Return the preset of a TOML file, which has the keys of one in ``presets.toml``.
-
-    Raises:
-        ConfigError: It is not TOML, or has no forms.
-    """
-    try:
-        data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        data = {"error": error}
-    if not data.get("forms"):
-        problem = f"not a readable TOML file ({data['error']})" if "error" in data else "no forms"
-        raise ConfigError(f"{path}: {problem}; expected forms, a list of mappings such as {{question = 'field'}}")
-    return preset(path.stem, data, str(path))
 
 
 REGISTERED = tuple(preset(name, about) for name, about in _DECLARED["presets"].items())
