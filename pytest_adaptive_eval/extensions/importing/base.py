@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from pytest_adaptive_eval.banks.rows import TableRecord, within
+from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import described, replaced
@@ -38,30 +38,24 @@ class Dataset:
 
     Args:
         name: Begin of ids of records without one.
-        records: Return a new iterator over the records, or over the first ones of each file.
+        read: Return a new iterator over the records for a mapping, or over the first ones of each file.
         bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
-        labels: Second file with the answers; empty if there is none.
         facts: Source, licence and hashes of the files, as JSON data.
         files: Names of the files, where a data set has several mappings.
     """
 
     name: str
-    records: Callable[[int | None], Iterator[TableRecord]]
+    read: Callable[[ItemMapping, int | None], Iterator[TableRecord]]
     mapping: ItemMapping
+    settings: ImportSettings
     bases: tuple[Path, ...] = ()
-    labels: str = ""
-    labels_by: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
-    def at_rows(self, rows: str) -> Dataset:
-        """Return the data set with the records at a place within each of its records."""
-
-        def records(limit: int | None = None) -> Iterator[TableRecord]:
-            return chain.from_iterable(within(record, rows) for record in self.records(limit))
-
-        return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
+    def records(self, limit: int | None = None) -> Iterator[TableRecord]:
+        """Yield all records, or the first ones of each file."""
+        return self.read(self.mapping, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +126,7 @@ def tool_dataset(
         read: Return the fields of an entry. Raises `DatasetError` for one that is left out.
     """
 
-    def records(limit: int | None = None) -> Iterator[TableRecord]:
+    def records(_: ItemMapping, limit: int | None) -> Iterator[TableRecord]:
         for number, entry in enumerate(islice(entries, limit), 1):
             names: dict[str, Any] = {"line": number, "key": "", "file": name, "set": name}
             data: Mapping[str, Any] = {}
@@ -143,6 +137,5 @@ def tool_dataset(
             yield TableRecord(f"{source}, row {number}", data, names)
 
     about = {"source": source, "licence": "", "files": {}, **facts}
-    whole = merged(mapping, settings)
     bases = (Path(settings.image_root),) if settings.image_root else ()
-    return [Dataset(name, records, whole, bases, settings.labels, settings.labels_by, about)]
+    return [Dataset(name, records, merged(mapping, settings), settings, bases, about)]

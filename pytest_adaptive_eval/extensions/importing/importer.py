@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +33,7 @@ from pytest_adaptive_eval.extensions.importing.sources import open_source, read_
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
-from pytest_adaptive_eval.typed_tables import find_named
+from pytest_adaptive_eval.typed_tables import find_named, replaced
 
 #: Presets and loaders of tools by name.
 IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importers", Importer)
@@ -40,11 +41,13 @@ IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importe
 _GENERAL = Importer(
     "general",
     "any data set",
-    lambda source, settings: [open_source(source, settings, first=False).dataset(ItemMapping())],
+    lambda source, settings: [open_source(source, settings, first=False)],
     proposes=True,
 )
 #: Characters of all questions of a data set, which are kept in memory, and of the records that are looked at.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
+#: Where records are in lines, a list, an object or lists in an object.
+_PLACES = ("", "[*].", "*.", "*.[*].")
 #: Places of refused records that are listed for each reason.
 _SHOWN = 5
 
@@ -136,17 +139,18 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     groups: list[tuple[list[Draft], ItemMapping]] = []
     for dataset in datasets:
-        sample = _sample(dataset)
+        mapping, sample = dataset.mapping, _sample(dataset)
         if imported.proposed:
-            dataset, sample = _nested(dataset, sample)
-            labelled = dataset.labels and not dataset.labels_by
-            mapping = propose(sample, dataset.mapping, UNLABELLED if labelled else ())
+            mapping, sample = _nested(dataset, sample)
+            labelled = settings.labels and not settings.labels_by
+            mapping = propose(sample, mapping, UNLABELLED if labelled else ())
             imported.unused += unused_fields(sample, mapping, settings.ignore)
         else:
-            mapping = propose(sample, dataset.mapping, APART)
-        imported.parts.append((dataset.files, mapping))
+            mapping = propose(sample, mapping, APART)
+        imported.parts.append((dataset.files if len(datasets) > 1 else (), mapping))
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
-        groups.append((_drafts(dataset, mapping, number, store, imported.refused), mapping))
+        drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported.refused)
+        groups.append((drafts, mapping))
     built = build_items(groups, str(folder), datasets[0].name)
     imported.items = built.items
     imported.notes += built.notes
@@ -158,14 +162,15 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
     imported.facts["mappings"] = [mapping.given() for _, mapping in imported.parts]
 
 
-def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[Dataset, list[TableRecord]]:
-    """Return a data set at the records that have questions, and its first ones."""
+def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, list[TableRecord]]:
+    """Return the mapping at the records that have questions, and its first ones."""
     given = dataset.mapping
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
-    if not rows:
-        return dataset, sample
-    dataset = dataset.at_rows(rows)
-    return dataset, _sample(dataset)
+    for place in _PLACES if rows else ():
+        mapping = replaced(given, rows=f"{place}{rows}")
+        with contextlib.suppress(DatasetError):
+            return mapping, _sample(replace(dataset, mapping=mapping))
+    return given, sample
 
 
 def _sample(dataset: Dataset) -> list[TableRecord]:
@@ -198,12 +203,11 @@ def check_refused(imported: Imported, source: str) -> None:
     )
 
 
-def _drafts(
-    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, refused: list[tuple[str, str]]
-) -> list[Draft]:
+def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple[str, str]]) -> list[Draft]:
     """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
-    labels = read_labels(Path(dataset.labels)) if dataset.labels else ()
-    reader = RecordReader(mapping, labels, dataset.labels_by)
+    file = dataset.settings.labels
+    labels = read_labels(Path(file)) if file else ()
+    reader = RecordReader(dataset.mapping, labels, dataset.settings.labels_by)
     drafts: list[Draft] = []
     count = size = 0
     for count, record in enumerate(dataset.records(None), 1):
@@ -221,5 +225,5 @@ def _drafts(
         if size > _TEXT_LIMIT:
             raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
     if not isinstance(labels, Mapping) and labels and len(labels) != count:
-        raise DatasetError(f"{dataset.labels}: {len(labels)} labels for {count} records; expected one each")
+        raise DatasetError(f"{file}: {len(labels)} labels for {count} records; expected one each")
     return drafts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -148,41 +148,8 @@ def _name_within(path: Path, base: Path) -> str:
     return path.relative_to(base).as_posix() if base.is_dir() else path.name
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The files of a file or folder that count, and what is known about them."""
-
-    path: Path
-    files: tuple[Path, ...]
-    facts: Mapping[str, Any]
-    notes: tuple[str, ...]
-    settings: ImportSettings
-
-    def dataset(self, mapping: ItemMapping, files: Sequence[Path] = (), name: str = "") -> Dataset:
-        """Return the records of some of the files, or of all, read by a mapping.
-
-        Args:
-            name: Begin of ids; the file's name when omitted.
-        """
-        settings, path = self.settings, self.path
-        whole = merged(mapping, settings)
-        folder = path if path.is_dir() else path.absolute().parent
-        bases = (folder, *[*folder.absolute().parents][:_ABOVE])
-        return Dataset(
-            name or (path.name if path.is_dir() else set_of(path)),
-            partial(_records, files or self.files, whole),
-            whole,
-            (Path(settings.image_root),) if settings.image_root else bases,
-            settings.labels,
-            settings.labels_by,
-            self.facts,
-            self.notes,
-            tuple(_name_within(file, path) for file in files),
-        )
-
-
-def open_source(source: str, settings: ImportSettings, files: str = "", *, first: bool = True) -> Source:
-    """Open files, or those of a folder that count.
+def open_source(source: str, settings: ImportSettings, files: str = "", *, first: bool = True) -> Dataset:
+    """Open files, or those of a folder that count, with the user's mapping.
 
     Args:
         files: Files that count where the user names none.
@@ -201,10 +168,26 @@ def open_source(source: str, settings: ImportSettings, files: str = "", *, first
         )
     for more in settings.paths:
         chosen += chosen_files(Path(more), settings.files, settings.split)[0]
-    facts = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
+    folder = path if path.is_dir() else path.absolute().parent
+    bases = (folder, *[*folder.absolute().parents][:_ABOVE])
     listed = ", ".join(file.name for file in others[:6])
     left_out = f"skipped {counted(len(others), 'other data file')}: {listed}; --set files=GLOB chooses"
-    return Source(path, tuple(chosen), facts, (left_out,) if others else (), settings)
+    return Dataset(
+        path.name if path.is_dir() else set_of(path),
+        partial(_records, chosen),
+        merged(ItemMapping(), settings),
+        settings,
+        (Path(settings.image_root),) if settings.image_root else bases,
+        {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)},
+        (left_out,) if others else (),
+        tuple(map(str, chosen)),
+    )
+
+
+def of_files(dataset: Dataset, mapping: ItemMapping, files: Sequence[str]) -> Dataset:
+    """Return the part of a data set in some of its files, which another mapping reads."""
+    whole = merged(mapping, dataset.settings)
+    return replace(dataset, read=partial(_records, list(map(Path, files))), mapping=whole, files=tuple(files))
 
 
 def _records(files: Sequence[Path], mapping: ItemMapping, limit: int | None = None) -> Iterator[TableRecord]:

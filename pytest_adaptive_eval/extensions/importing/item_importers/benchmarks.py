@@ -12,7 +12,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.sources import open_source
+from pytest_adaptive_eval.extensions.importing.sources import of_files, open_source
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import Table, read_table, replaced
 
@@ -46,11 +46,11 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
         if about.labels_beside and not (settings.labels or settings.split):
             settings = replaced(settings, labels=_labels_beside(Path(source)))
         opened = open_source(source, settings, about.files)
-        fitting: dict[int, list[Path]] = {}
+        fitting: dict[int, list[str]] = {}
         for file in opened.files:
-            numbers = (n for n, mapping in enumerate(mappings) if _fits(opened.dataset(mapping, [file])))
+            numbers = (n for n, mapping in enumerate(mappings) if _fits(of_files(opened, mapping, [file])))
             fitting.setdefault(next(numbers, -1), []).append(file)
-        others = ", ".join(file.name for file in fitting.pop(-1, []))
+        others = ", ".join(fitting.pop(-1, []))
         if not fitting:
             raise DatasetError(
                 f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
@@ -58,8 +58,8 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
             )
         facts = {**opened.facts, "ask": about.ask, "few_shot": about.few_shot}
         notes = (f"left out: {others:.200}: the fields are none of those of {name}",) if others else ()
-        opened = replace(opened, facts=facts, notes=(*opened.notes, *notes))
-        return [opened.dataset(mappings[number], files, name) for number, files in fitting.items()]
+        opened = replace(opened, name=name, facts=facts, notes=(*opened.notes, *notes))
+        return [of_files(opened, mappings[number], files) for number, files in fitting.items()]
 
     return Importer(name, about.summary or name, opened, about.ask, about.few_shot)
 

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.extensions.importing.base import (
     foreign_code,
     tool_package,
 )
-from pytest_adaptive_eval.extensions.importing.sources import open_source
+from pytest_adaptive_eval.extensions.importing.sources import of_files, open_source
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.mappings import ItemMapping
 
@@ -57,9 +57,9 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
             notes.append(f"left out: {name}: class {kind}, which no grader stands for; a model grades, or code")
         else:
             mapping = ItemMapping(messages="input", accepted=("ideal",), grader=_GRADERS[kind], category=("$folder",))
-            dataset = open_source(str(path), settings).dataset(mapping)
-            files |= dataset.facts["files"]
-            datasets.append(replace(dataset, files=(f"{name} ({samples})",), name="evals"))
+            opened = open_source(str(path), settings)
+            files |= opened.facts["files"]
+            datasets.append(replace(of_files(opened, mapping, opened.files), name="evals"))
     if not datasets:
         listed = "; ".join(notes[:4])
         raise DatasetError(f"{folder}: no yaml names samples in it whose class is {', '.join(_GRADERS)}; {listed}")
