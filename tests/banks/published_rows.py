@@ -107,25 +107,6 @@ PUBLISHED: dict[str, Published] = {
         "choice",
         5,
     ),
-    "mathqa": Published(
-        "test.json",
-        [
-            {
-                "Problem": f"the banker 's gain of {n} is rs . 36 .",
-                "Rationale": "explanation",
-                "options": "a ) 400 , b ) 300 , c ) 500 , d ) 350 , e ) none of these",
-                "correct": letter,
-                "annotated_formula": "divide(1,2)",
-                "linear_formula": "x",
-                "category": "gain",
-            }
-            for n, letter in enumerate("abd")
-        ],
-        "gain of 0",
-        ("A",),
-        "choice",
-        5,
-    ),
     "svamp": Published(
         "SVAMP.json",
         [

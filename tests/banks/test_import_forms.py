@@ -100,16 +100,6 @@ CHOICES: dict[str, tuple[str, str]] = {
             for n in range(COUNT)
         ),
     ),
-    "the answer in one of two fields": (
-        "mixed.jsonl",
-        lines(
-            [
-                {**row, "options": row["options"] if n % 2 else None, "label": letter(n) if n % 2 else None}
-                | {"answer": None if n % 2 else right(n)}
-                for n, row in enumerate(PLAIN)
-            ]
-        ),
-    ),
 }
 
 
@@ -127,6 +117,32 @@ def test_every_item_of_a_form_has_the_right_answer(form: str, tmp_path: Path) ->
             number = int(item.prompt.partition("round ")[2].partition(" ")[0])
             answer = item.choices["ABCD".index(item.answer)] if item.choices else item.answer
             assert answer == right(number)
+
+
+def test_the_answer_is_in_one_of_two_fields_where_the_mapping_says_so(tmp_path: Path) -> None:
+    rows = [
+        {**row, "options": row["options"] if n % 2 else None, "label": letter(n) if n % 2 else None}
+        | {"answer": None if n % 2 else right(n)}
+        for n, row in enumerate(PLAIN)
+    ]
+    (tmp_path / "mixed.jsonl").write_text(lines(rows))
+    found = imported(tmp_path / "mixed.jsonl", answer="label || answer")
+    assert [item.answer for item in found.items] == [letter(n) if n % 2 else right(n) for n in range(COUNT)]
+
+
+def test_options_in_one_text_are_a_list_by_a_line_of_the_mapping(tmp_path: Path) -> None:
+    rows = each(
+        lambda n: (
+            {"question": question(n), "options": "a ) {} , b ) {} , c ) {} , d ) {}".format(*options(n))}
+            | {"correct": letter(n).lower()}
+        )
+    )
+    (tmp_path / "math.jsonl").write_text(lines(rows))
+    assert "cannot be read; give a list, as by --set choices=" in imported(tmp_path / "math.jsonl").refused[0][1]
+    found = imported(tmp_path / "math.jsonl", choices=("split(options, ' , ')",))
+    assert [(item.answer, list(item.choices)) for item in found.items] == [
+        (letter(n), options(n)) for n in range(COUNT)
+    ]
 
 
 def test_a_workbook_is_imported(tmp_path: Path) -> None:

@@ -379,7 +379,7 @@ def test_mistakes_on_the_command_line_are_told_in_a_sentence(arguments, words, t
 def test_presets_name_their_groups_and_are_many():
     presets = [importer for importer in IMPORTERS.values() if not importer.by_source]
     assert len(presets) >= 30
-    assert all(importer.ask in ("generation", "likelihood") and importer.summary for importer in presets)
+    assert all(importer.summary for importer in presets)
 
 
 def test_a_preset_refuses_other_data(tmp_path):

@@ -65,8 +65,6 @@ class Importer:
     Args:
         name: Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
         open: Open a source by the user's settings, as a data set for each mapping. Raises `DatasetError`.
-        ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
-        few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
         by_source: Whether the source names a data set of a tool, instead of a file or folder.
         proposes: Whether its mapping is completed by the names of fields and confirmed by a person.
     """
@@ -74,8 +72,6 @@ class Importer:
     name: str
     summary: str
     open: Callable[[str, ImportSettings], Sequence[Dataset]]
-    ask: str = "generation"
-    few_shot: str = ""
     by_source: bool = False
     proposes: bool = False
 

@@ -17,8 +17,6 @@ _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "scor
 #: Words before the letter or number of a choice.
 _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
-#: The same within a text of several options.
-_INNER_LEAD = re.compile(r"(?:\A|(?<=[\s,;]))[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 #: Signs around a text that do not count, and those around a letter.
 _AROUND, _AROUND_LETTER = " .!,;:\"'`*$", " .!,;:\"'`*$()[]<>"
 _WITH_TEXT = re.compile(r"[(\[]?([A-Z])[)\].:]\s+(\S.*)", re.DOTALL)
@@ -67,8 +65,6 @@ def read_choices(value: Any, missing: Sequence[str] = ()) -> Choices:
     value = literal(value)
     if isinstance(value, Mapping):
         return choices_of(_of_mapping(value), missing)
-    if isinstance(value, str):
-        return choices_of(_of_text(value.strip()), missing)
     if not isinstance(value, list):
         return Choices(())
     if all(isinstance(entry, Mapping) for entry in value):
@@ -139,20 +135,6 @@ def _of_texts(texts: Sequence[str]) -> list[Entry]:
 def _following(first: str, count: int) -> list[str]:
     """Return letters or numbers in order."""
     return [str(int(first) + n) if first.isdigit() else chr(ord(first) + n) for n in range(count)]
-
-
-def _of_text(text: str) -> list[Entry]:
-    """Return the options of one text such as ``A) .. B) ..``, which begins with the first label."""
-    for first in "Aa1":
-        leads: list[re.Match[str]] = []
-        for match in _INNER_LEAD.finditer(text):
-            if [match[1]] == _following(first, len(leads) + 1)[-1:]:
-                leads.append(match)
-        ends = [lead.start() for lead in leads[1:]] + [len(text)]
-        parts = [text[lead.end() : end].strip(" ,;\n\t") for lead, end in zip(leads, ends, strict=False)]
-        if len(parts) > 1 and leads[0].start() == 0 and all(parts):
-            return list(map(Entry, parts, _following(first, len(parts))))
-    return []
 
 
 def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:

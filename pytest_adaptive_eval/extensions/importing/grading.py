@@ -65,8 +65,8 @@ _CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentimen
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
-#: Share of the answers that are of one kind; records from which letters, codes, or one answer to all are no answers.
-_KIND, _LETTERS_FROM, _CODES_FROM, _SAME_FROM = 0.9, 3, 5, 10
+#: Share of the answers that are of one kind; records from which codes, or one answer to all are no answers.
+_KIND, _CODES_FROM, _SAME_FROM = 0.9, 5, 10
 #: Signs that may hide an answer.
 _DASHES = ("-", "--", "–", "—", "?", "_")
 #: Characters after ``####`` in a text that has nothing before it.
@@ -212,9 +212,7 @@ class GraderChoice:
     def __init__(self, keys: Sequence[Key], mapping: ItemMapping) -> None:
         self._mapping, self._name = mapping, mapping.answer or ", ".join(mapping.accepted)
         firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
-        letters = sum(bool(_LETTER.fullmatch(text)) for text in firsts)
-        self._lettered = len(keys) >= _LETTERS_FROM and letters >= _KIND * len(keys)
-        words = [text for text in firsts if _is_label(text) and not (self._lettered and _LETTER.fullmatch(text))]
+        words = [text for text in firsts if _is_label(text)]
         self._labels = _labels_of(words, len(firsts))
         self._truths = any({word.strip(" .").casefold() for word in words} <= pair for pair in _TRUTHS)
         questions = [key.question for key in keys]
@@ -287,7 +285,7 @@ class GraderChoice:
                 f"answer='letter({self._name})' where they count from 0, or 'letter({self._name}, `1`)', or --set "
                 "grader=numeric where a number is asked for"
             )
-        if letter and (listed or self._lettered):
+        if letter and (listed or key.answers[0] not in self._labels):
             yield (
                 f"the answer is the letter {letter}, and the question lists no such choice; give --set "
                 "choices=FIELD,.. or --set grader=exact where a letter is the answer"
@@ -364,7 +362,8 @@ def _labels_of(words: Sequence[str], count: int) -> tuple[str, ...]:
     """Return the labels of a data set whose answers are a small set of texts; none for other answers."""
     kinds = sorted(set(words))
     few = 2 <= len(kinds) <= _LABELS and len(words) >= _EACH_LABEL * len(kinds)
-    return tuple(kinds) if few and len(words) >= _KIND * count else ()
+    lettered = all(map(_LETTER.fullmatch, kinds))
+    return tuple(kinds) if few and not lettered and len(words) >= _KIND * count else ()
 
 
 def _grader_of_texts(answers: Sequence[str]) -> str:

@@ -86,8 +86,7 @@ class _Fields:
 
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
-        parts = [part.strip() for text in expressions for part in text.split("||")]
-        self.used |= {*parts, *(part.partition("[")[0] for part in parts)}
+        self.used |= {part for text in expressions for part in (text, text.partition("[")[0])}
 
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
@@ -183,18 +182,13 @@ def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
-    """Return the field of the answer, with another one where records lack it."""
+    """Return the field of the answer; empty where the answers are hidden beside a model's reply."""
     found = list(fields.named("answer"))
     named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
     hidden = found and normal(found[0]) in names.REPLIES and not named <= set(names.REPLIES)
-    if not found or mapping.accepted or hidden:  # a model's reply is there, and the answers are not
+    if not found or mapping.accepted or hidden:
         return ""
-    first, count = _inner(fields, found[0]), len(fields.records)
-    for other in found[1:] if len(fields.values(found[0])) < count else ():
-        both = f"{as_path(first)} || {as_path(other)}"
-        if len(fields.values(both)) == count:
-            return both
-    return first
+    return _inner(fields, found[0])
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:

@@ -194,7 +194,10 @@ class RecordReader:
             return Choices(())  # all are accepted answers
         texts = choices.texts
         if len(cells) == 1 and not (texts or is_missing(cells[0])):
-            raise DatasetError(f"its choices {as_text(cells[0])!r:.80} cannot be read")
+            raise DatasetError(
+                f"its choices {as_text(cells[0])!r:.80} cannot be read; give a list, as by --set "
+                "choices=\"split(FIELD, '; ')\""
+            )
         if "" in texts:
             raise DatasetError(f"choice {texts.index('') + 1} of {len(texts)} has no value")
         if len(texts) == 1:
@@ -247,7 +250,8 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
     Raises:
         DatasetError: It is of another form.
     """
-    parts, images = as_list(value), []
+    parts = as_list(value)
+    images: list[Any] = []
     if len(parts) == 1 and isinstance(parts[0], list):
         parts = parts[0]
     texts = [part for part in parts if isinstance(part, str)]
@@ -267,14 +271,14 @@ def _message(part: Any, images: list[Any]) -> dict[str, str]:
     role = _ROLES.get(str(fields.get("role", fields.get("from", "user"))).lower())
     content = fields.get("content", fields.get("value"))
     pieces = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    texts = []
+    texts: list[str] = []
     for piece in pieces:
         kind = piece.get("type") if isinstance(piece, Mapping) else None
         if kind in _PICTURE:
             image = piece.get("image", piece.get("image_url"))
             images.append(image.get("url") if isinstance(image, Mapping) else image)
         elif kind == "text" and isinstance(piece.get("text"), str):
-            texts.append(piece["text"])
+            texts.append(str(piece["text"]))
         else:
             role = None
     if role is None:

@@ -25,6 +25,8 @@ class PresetTable(Table, frozen=True):
     Args:
         forms: Mappings, or their names, for each form in which it is published; the first that fits a file is used.
         files: Files of a folder that count.
+        ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
+        few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
         labels_beside: Whether the answers are in ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``.
     """
 
@@ -61,7 +63,7 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
         opened = replace(opened, name=name, facts=facts, notes=(*opened.notes, *notes))
         return [of_files(opened, mappings[number], files) for number, files in fitting.items()]
 
-    return Importer(name, about.summary or name, opened, about.ask, about.few_shot)
+    return Importer(name, about.summary or name, opened)
 
 
 def _labels_beside(source: Path) -> str:
