@@ -107,11 +107,6 @@ REFUSED_ONE_BY_ONE = {
         some,
         "the answer 'AC' names 2 choices; give --set answer_kind=all",
     ),
-    "a letter with the text of another choice": (
-        choosing(answer=lambda n: f"{letter(n)}. {four(n)[(n + some(n)) % 4]}"),
-        some,
-        "names none of its 4 choices",
-    ),
     "a choice between others is null": (
         [
             {**row, "choices": [*four(n)[:2], None, four(n)[3]]} if some(n) else row

@@ -19,7 +19,6 @@ _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 #: Signs around a text that do not count, and those around a letter.
 _AROUND, _AROUND_LETTER = " .!,;:\"'`*$", " .!,;:\"'`*$()[]<>"
-_WITH_TEXT = re.compile(r"[(\[]?([A-Z])[)\].:]\s+(\S.*)", re.DOTALL)
 #: Several letters in a row, and what separates other keys of several choices.
 _SEVERAL, _SEPARATORS = re.compile(r"[A-J]{2,10}"), re.compile(r"[\s,;、/&|]+|and")
 #: How an answer may name a choice, in words.
@@ -91,7 +90,7 @@ def _of_mapping(value: Mapping[str, Any]) -> list[Entry]:
     lists = {key: entry for key, entry in value.items() if isinstance(entry, list)}
     if not lists.keys().isdisjoint(_TEXT_KEYS):
         return _of_objects([dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=False)])
-    lettered = [str(key).upper() for key in value] == _following("A", len(value))
+    lettered = [str(key).upper() for key in value] == following("A", len(value))
     if not lettered and all(isinstance(entry, int | float) for entry in value.values()):
         best = max(value.values(), default=0)
         return [Entry(str(key), "", score == best > 0) for key, score in value.items()]
@@ -124,15 +123,15 @@ def _of_texts(texts: Sequence[str]) -> list[Entry]:
     if len(names) != len(texts) or len(names) < 2:
         return list(map(Entry, texts))
     rest = [text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True)]
-    if names[0] in "Aa10" and names == _following(names[0], len(names)) and all(rest):
+    if names[0] in "Aa10" and names == following(names[0], len(names)) and all(rest):
         return list(map(Entry, rest, names))
-    letters, in_order = "".join(names).upper(), _following("A", len(names))
+    letters, in_order = "".join(names).upper(), following("A", len(names))
     if list(letters) != in_order and set(letters) <= set(in_order):
         raise DatasetError(f"its choices have the letters {letters} of their own, so the right one is not certain")
     return list(map(Entry, texts))
 
 
-def _following(first: str, count: int) -> list[str]:
+def following(first: str, count: int) -> list[str]:
     """Return letters or numbers in order."""
     return [str(int(first) + n) if first.isdigit() else chr(ord(first) + n) for n in range(count)]
 
@@ -166,12 +165,10 @@ def _index(answer: str, choices: Choices, convention: str) -> int | None:
     for forms, form in ((exact, answer), ([_plain(name, around) for name in exact], _plain(answer, around))):
         if form and forms.count(form) == 1:
             return forms.index(form)
-    match = _WITH_TEXT.fullmatch(answer) if convention in ("letter", "text") else None
-    index = LETTERS.index(match[1]) if match else count
-    return index if match and index < count and _plain(match[2]) == _plain(choices.texts[index]) else None
+    return None
 
 
-def _plain(text: str, around: str = _AROUND) -> str:
+def _plain(text: str, around: str) -> str:
     return _PREFIX.sub("", " ".join(text.casefold().split()).strip(around)).removesuffix(".0")
 
 

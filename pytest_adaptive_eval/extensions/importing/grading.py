@@ -212,7 +212,8 @@ class GraderChoice:
     def __init__(self, keys: Sequence[Key], mapping: ItemMapping) -> None:
         self._mapping, self._name = mapping, mapping.answer or ", ".join(mapping.accepted)
         firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
-        words = [text for text in firsts if _is_label(text)]
+        self._lettered = len(list(filter(_LETTER.fullmatch, firsts))) >= _KIND * len(firsts)
+        words = list(filter(_is_label, firsts))
         self._labels = _labels_of(words, len(firsts))
         self._truths = any({word.strip(" .").casefold() for word in words} <= pair for pair in _TRUTHS)
         questions = [key.question for key in keys]
@@ -285,7 +286,7 @@ class GraderChoice:
                 f"answer='letter({self._name})' where they count from 0, or 'letter({self._name}, `1`)', or --set "
                 "grader=numeric where a number is asked for"
             )
-        if letter and (listed or key.answers[0] not in self._labels):
+        if letter and (listed or self._lettered):
             yield (
                 f"the answer is the letter {letter}, and the question lists no such choice; give --set "
                 "choices=FIELD,.. or --set grader=exact where a letter is the answer"
@@ -362,8 +363,7 @@ def _labels_of(words: Sequence[str], count: int) -> tuple[str, ...]:
     """Return the labels of a data set whose answers are a small set of texts; none for other answers."""
     kinds = sorted(set(words))
     few = 2 <= len(kinds) <= _LABELS and len(words) >= _EACH_LABEL * len(kinds)
-    lettered = all(map(_LETTER.fullmatch, kinds))
-    return tuple(kinds) if few and not lettered and len(words) >= _KIND * count else ()
+    return tuple(kinds) if few and len(words) >= _KIND * count else ()
 
 
 def _grader_of_texts(answers: Sequence[str]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
+from pytest_adaptive_eval.extensions.importing.choices import following
 from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
@@ -168,12 +170,8 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
     """Return columns in order from 0, 1 or A, up to the first gap."""
-    label = next((name for name in ("0", "1", "A") if name in members), "")
-    run = []
-    while label in members:
-        run.append(members[label])
-        label = str(int(label) + 1) if label.isdigit() else chr(ord(label) + 1)
-    return tuple(run)
+    first = next((name for name in ("0", "1", "A") if name in members), "A")
+    return tuple(members[name] for name in takewhile(members.__contains__, following(first, len(members))))
 
 
 def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:

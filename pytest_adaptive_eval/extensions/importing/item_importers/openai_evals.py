@@ -51,10 +51,8 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
     files: dict[str, Any] = {}
     for (samples, kind), name in found.items():
         path = folder / samples if (folder / samples).is_file() else folder / f"{samples}.gz"
-        if not path.is_file() or ".." in path.parts:
-            notes.append(f"left out: {name}: its samples {samples} are not here")
-        elif kind not in _GRADERS:
-            notes.append(f"left out: {name}: class {kind}, which no grader stands for; a model grades, or code")
+        if not path.is_file() or ".." in path.parts or kind not in _GRADERS:
+            notes.append(f"left out: {name}: no samples {samples}, or no grader stands for its class {kind}")
         else:
             mapping = ItemMapping(messages="input", accepted=("ideal",), grader=_GRADERS[kind], category=("$folder",))
             opened = open_source(str(path), settings)
