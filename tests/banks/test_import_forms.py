@@ -232,7 +232,8 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     said = " ".join(capsys.readouterr().out.split())
     assert "or --set answer=$label.KEY, or --set grader=judge" in said
     assert "questions may need 'function'" in said
-    assert main([*command, "--grader", "judge", "--set", "context=function", "--question", "question"]) == 0
+    answers = ["--answer", "$label.ground_truth"]
+    assert main([*command, "--grader", "judge", "--set", "context=function", "--question", "question", *answers]) == 0
     shown = capsys.readouterr().out
     assert '| {"name": "area0"}\n' in shown
     assert f"| {question(0)}\n" in shown
@@ -252,7 +253,7 @@ def test_labels_may_be_json_lines_under_any_name(tmp_path: Path) -> None:
     labels, data = tmp_path / "labels.json", tmp_path / "data.jsonl"
     labels.write_text(lines(each(lambda n: {"id": f"q{n}", "label": letter(n)})[::-1]))
     data.write_text(lines(each(lambda n: {"id": f"q{n}", "question": question(n), "options": options(n)})))
-    assert [item.answer for item in imported(data, labels=str(labels)).items] == each(letter)
+    assert [item.answer for item in imported(data, labels=str(labels), answer="$label.label").items] == each(letter)
 
 
 def test_images_are_found_in_a_folder_around_where_their_name_is_unique(tmp_path: Path) -> None:

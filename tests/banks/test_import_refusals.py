@@ -87,7 +87,7 @@ REFUSED_ONE_BY_ONE = {
             for n in range(COUNT)
         ],
         some,
-        "the letter D, and the question lists no such choice",
+        "the answer 'D' may name choices, and the question lists none by this name",
     ),
     "an empty list among lists": (asking(answer=lambda n: [] if third(n) else [n]), third, "no answer"),
     "a third of the labels is -1": (choosing(label=lambda n: -1 if third(n) else n % 4), third, "no answer: '-1'"),
@@ -241,7 +241,10 @@ REFUSED_WHOLE = {
         ],
         "name a choice in 0 of 24 rows only",
     ),
-    "letters without choices": (asking(answer=letter), "the question lists no such choice; give --set choices=FIELD"),
+    "letters without choices": (
+        asking(answer=letter),
+        "the question lists none by this name; give --set choices=FIELD",
+    ),
     "objects": (
         asking(answer=lambda n: {"x": n, "y": 2}),
         "its answer is an object, .'x': 0, 'y': 2..*--set answer=answer.KEY",
@@ -318,7 +321,7 @@ REFUSED_WHOLE = {
     ),
     "several letters of choices that the question lists": (
         asking("Which of {}?\nA. one\nB. two\nC. three", answer=lambda n: ["AB", "C", "ABC"][n % 3]),
-        "the answer 'AB' may be several letters .*give --set answer_kind=letters, or --set grader=exact",
+        "the answer 'AB' may name choices, .*answer_kind=letters, .* or --set grader=exact",
     ),
     "a constant field that may say what is to be done": (
         asking(answer=lambda n: n, handling=lambda _: "Count the vowels of the word."),

@@ -261,13 +261,8 @@ class GraderChoice:
         word = yes_or_no(key.value)
         if word and len(answers) == 1 and (isinstance(key.value, bool) or self._truths):
             return Graded("yesno", (word,), ("yes", "no"))
-        listed = _come_in_order(_MARKED, key.question) or _come_in_order(_LETTERED, key.question)
-        match = _LETTER.fullmatch(first.strip()) or (_WITH_TEXT.fullmatch(first.strip()) if listed else None)
-        letter = match[1].upper() if match else ""
-        names = rf"{_BEFORE}[(\[]?[{letter}{letter.lower()}](?:[)\].:、．：]|\s)"
-        if letter and listed and re.search(names, key.question):
+        if letter := self._letter(key.question, first.strip()):
             return Graded("choice", (letter,))
-        check_faults(self._open(key, letter, listed=listed), error=DatasetError)
         if first in self._labels and len(answers) == 1:
             return Graded(_grader_of_labels(self._labels), answers, self._labels)
         if _COMMA.fullmatch(first):
@@ -277,25 +272,27 @@ class GraderChoice:
             )
         return Graded(_grader_of_texts(answers), answers)
 
-    def _open(self, key: Key, letter: str, *, listed: bool) -> Iterator[str]:
-        """Yield why an answer that may name choices can be read in two ways."""
-        text = key.answers[0].strip()
-        if re.fullmatch(r"\d", text) and _come_in_order(_MARKED, key.question):
-            yield (
-                f"the answer is the number {text}, and the question lists choices by letters; give --set "
-                f"answer='letter({self._name})' where they count from 0, or 'letter({self._name}, `1`)', or --set "
-                "grader=numeric where a number is asked for"
+    def _letter(self, question: str, text: str) -> str:
+        """Return the letter of a choice that a question lists and its answer names; empty for other answers.
+
+        Raises:
+            DatasetError: The answer may name choices, or be a text or a number.
+        """
+        marked = _come_in_order(_MARKED, question)
+        listed = marked or _come_in_order(_LETTERED, question)
+        match = _LETTER.fullmatch(text) or (_WITH_TEXT.fullmatch(text) if listed else None)
+        letter = match[1].upper() if match else ""
+        named = rf"{_BEFORE}[(\[]?[{letter}{letter.lower()}](?:[)\].:、．：]|\s)"
+        if letter and listed and re.search(named, question):
+            return letter
+        several = listed and _LETTERS.fullmatch(text) and list(text) == sorted(set(text))
+        if several or (letter and (listed or self._lettered)) or (marked and re.fullmatch(r"\d", text)):
+            raise DatasetError(
+                f"the answer {text!r:.40} may name choices, and the question lists none by this name; give --set "
+                f"choices=FIELD,.., answer_kind=letters, answer='letter({self._name})' where numbers of choices count "
+                "from 0, or --set grader=exact or numeric where it is a text or a number"
             )
-        if letter and (listed or self._lettered):
-            yield (
-                f"the answer is the letter {letter}, and the question lists no such choice; give --set "
-                "choices=FIELD,.. or --set grader=exact where a letter is the answer"
-            )
-        if listed and _LETTERS.fullmatch(text) and list(text) == sorted(set(text)):
-            yield (
-                f"the answer {text!r} may be several letters of choices that are right together, or a text; give --set "
-                "answer_kind=letters, or --set grader=exact"
-            )
+        return ""
 
 
 def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Iterator[str]:

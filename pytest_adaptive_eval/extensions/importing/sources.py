@@ -106,7 +106,7 @@ def _of_first_splits(files: Sequence[Path]) -> list[Path]:
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a record or line each, or by id.
+    """Return the answers of a second file: a record or line each, or records by id.
 
     Raises:
         DatasetError: The file is of another form, or an id is there twice.
@@ -115,21 +115,15 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     while records and is_missing(records[-1].names["value"]):
         records.pop()  # a blank line between others is an answer that is missing
     rows, keys = [record.names["value"] for record in records], [record.names["key"] for record in records]
-    objects = all(isinstance(row, dict) for row in rows)
-    fields = [name for name in rows[0] if all(name in row for row in rows)] if rows and objects else []
+    fields = [name for name in records[0].data if all(name in record.data for record in records)] if records else []
     name = next(filter(_ID.fullmatch, fields), "")
+    if name and not all(keys):
+        keys = [as_text(row[name]) for row in rows]
     if not all(keys):
-        keys = [as_text(row[name]) for row in rows] if name else []
-        rows = [_only_value(row, name) for row in rows]
+        return rows
     if len(set(keys)) < len(keys):
         raise DatasetError(f"{path}: the labels have a value of {name} more than once; keep one of each")
-    return dict(zip(keys, rows, strict=True)) if keys else rows
-
-
-def _only_value(row: Any, name: str) -> Any:
-    """Return the only value of an object beside its id; other values as they are."""
-    rest = {key: value for key, value in row.items() if key != name} if isinstance(row, dict) else {}
-    return next(iter(rest.values())) if len(rest) == 1 else (rest or row)
+    return dict(zip(keys, rows, strict=True))
 
 
 def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
