@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from types import TracebackType
+from typing import Annotated, Any, Self
 
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import described, replaced
+
+#: Places of refused records that are listed for each reason.
+_SHOWN = 5
 
 
 class ImportSettings(ItemMapping, frozen=True):
@@ -56,6 +63,52 @@ class Dataset:
     def records(self, limit: int | None = None) -> Iterator[TableRecord]:
         """Yield all records, or the first ones of each file."""
         return self.read(self.mapping, limit)
+
+
+@dataclass(slots=True)
+class Imported:
+    """Result of an import; use it as a context, which removes the copies of images at its end.
+
+    Args:
+        parts: Names of the files that each mapping read (none where it read all), with the mapping.
+        facts: Source, licence, hashes of the files and the mapping, for the bank's report.
+        proposed: Whether the mapping follows from names, and a person has to confirm it.
+        unused: Fields that no question uses; first the ones that questions may need.
+    """
+
+    folder: Path
+    proposed: bool
+    facts: dict[str, Any]
+    items: list[Item] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    parts: list[tuple[tuple[str, ...], ItemMapping]] = field(default_factory=list)
+    unused: list[Any] = field(default_factory=list)
+
+    @property
+    def read(self) -> int:
+        """Number of records that were read and not left out by the mapping."""
+        return len(self.items) + len(self.refused)
+
+    def reasons(self) -> list[tuple[int, str, str]]:
+        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
+        kinds: dict[str, list[tuple[str, str]]] = {}
+        for where, reason in self.refused:
+            kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
+        rows = []
+        for entries in sorted(kinds.values(), key=len, reverse=True):
+            places = ", ".join(where for where, _ in entries[:_SHOWN])
+            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
+            rows.append((len(entries), entries[0][1], places + more))
+        return rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

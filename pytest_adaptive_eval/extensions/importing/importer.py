@@ -7,22 +7,19 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.base import Dataset, Imported, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.items import build_items
 from pytest_adaptive_eval.extensions.importing.proposal import (
     APART,
     SAMPLE,
     UNLABELLED,
-    Unused,
     is_complete,
     nested_rows,
     propose,
@@ -30,7 +27,6 @@ from pytest_adaptive_eval.extensions.importing.proposal import (
 )
 from pytest_adaptive_eval.extensions.importing.reading import Draft, RecordReader
 from pytest_adaptive_eval.extensions.importing.sources import open_source, read_labels
-from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
@@ -48,54 +44,6 @@ _GENERAL = Importer(
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
 #: Where records are in lines, a list, an object or lists in an object.
 _PLACES = ("", "[*].", "*.", "*.[*].")
-#: Places of refused records that are listed for each reason.
-_SHOWN = 5
-
-
-@dataclass(slots=True)
-class Imported:
-    """Result of an import; use it as a context, which removes the copies of images at its end.
-
-    Args:
-        parts: Names of the files that each mapping read (none where it read all), with the mapping.
-        facts: Source, licence, hashes of the files and the mapping, for the bank's report.
-        proposed: Whether the mapping follows from names, and a person has to confirm it.
-        unused: Fields that no question uses; first the ones that questions may need.
-    """
-
-    folder: Path
-    proposed: bool
-    facts: dict[str, Any]
-    items: list[Item] = field(default_factory=list)
-    refused: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    parts: list[tuple[tuple[str, ...], ItemMapping]] = field(default_factory=list)
-    unused: list[Unused] = field(default_factory=list)
-
-    @property
-    def read(self) -> int:
-        """Number of records that were read and not left out by the mapping."""
-        return len(self.items) + len(self.refused)
-
-    def reasons(self) -> list[tuple[int, str, str]]:
-        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
-        kinds: dict[str, list[tuple[str, str]]] = {}
-        for where, reason in self.refused:
-            kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
-        rows = []
-        for entries in sorted(kinds.values(), key=len, reverse=True):
-            places = ", ".join(where for where, _ in entries[:_SHOWN])
-            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-            rows.append((len(entries), entries[0][1], places + more))
-        return rows
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def import_items(source: str, settings: ImportSettings | None = None, importer: str = "") -> Imported:
@@ -151,13 +99,10 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
         drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported.refused)
         groups.append((drafts, mapping))
-    built = build_items(groups, str(folder), datasets[0].name)
-    imported.items = built.items
-    imported.notes += built.notes
+    build_items(groups, imported, datasets[0].name)
     # line 2 comes before line 10
-    imported.refused = sorted(
-        imported.refused + built.refused,
-        key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
+    imported.refused.sort(
+        key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
     )
     imported.facts["mappings"] = [mapping.given() for _, mapping in imported.parts]
 

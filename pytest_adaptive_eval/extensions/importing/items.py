@@ -7,11 +7,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
+from pytest_adaptive_eval.extensions.importing.base import Imported
 from pytest_adaptive_eval.extensions.importing.check import KeyCheck
 from pytest_adaptive_eval.extensions.importing.choices import LETTERS, find_convention, named
 from pytest_adaptive_eval.extensions.importing.grading import (
@@ -26,7 +26,6 @@ from pytest_adaptive_eval.extensions.importing.grading import (
 from pytest_adaptive_eval.extensions.importing.reading import Draft, paragraphs
 from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, may_be_missing
 from pytest_adaptive_eval.items.grading import JUDGE
-from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
 from pytest_adaptive_eval.mappings import ItemMapping
 
@@ -39,22 +38,13 @@ _SENTENCE = 500
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class Built:
-    """Items of an import, with place and reason of each refused record."""
-
-    items: list[Item] = field(default_factory=list)
-    refused: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, prefix: str) -> Built:
-    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
+def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Imported, prefix: str) -> None:
+    """Add the items of drafts to an import; `prefix` begins ids that the data set lacks.
 
     The drafts are taken out of their lists, since a million of them take as much memory as their items.
     """
-    built, check = Built(), KeyCheck()
-    graded = sorted(_graded(forms, built), key=lambda entry: -entry[0].number)
+    check = KeyCheck()
+    graded = sorted(_graded(forms, imported), key=lambda entry: -entry[0].number)
     for drafts, _ in forms:
         drafts.clear()
     names, used = Counter(entry[0].name for entry in graded), Counter[str]()
@@ -69,17 +59,16 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, pre
                 name = f"{name}-{digest[:6]}" if name else f"{prefix}-{digest[:10]}"
             used[name] += 1
             data["id"] = name if used[name] == 1 else f"{name}-{used[name]}"
-            item = parse_item(json.dumps(data), draft.where, root)
+            item = parse_item(json.dumps(data), draft.where, str(imported.folder))
             check.check(item)
-            built.items.append(item)
+            imported.items.append(item)
         except (BankError, DatasetError) as error:
-            built.refused.append((draft.where, re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))))
-    built.notes += check.notes()
-    return built
+            imported.refused.append((draft.where, re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))))
+    imported.notes += check.notes()
 
 
 def _kept(
-    entries: Iterable[tuple[Draft, *tuple[Any, ...]]], read: Callable[..., _T], built: Built
+    entries: Iterable[tuple[Draft, *tuple[Any, ...]]], read: Callable[..., _T], imported: Imported
 ) -> list[tuple[Draft, _T]]:
     """Return drafts with what a function gives for each; those for which it raises are refused."""
     kept: list[tuple[Draft, _T]] = []
@@ -87,39 +76,34 @@ def _kept(
         try:
             kept.append((draft, read(draft, *more)))
         except DatasetError as error:
-            built.refused.append((draft.where, str(error)))
+            imported.refused.append((draft.where, str(error)))
     return kept
 
 
-def file_of(where: str) -> str:
-    """Return the file of a place."""
-    return re.split(r", (?:line|row|record|key) ", where, maxsplit=1)[0]
-
-
 def _graded(
-    forms: Sequence[tuple[Sequence[Draft], ItemMapping]], built: Built
+    forms: Sequence[tuple[Sequence[Draft], ItemMapping]], imported: Imported
 ) -> Iterator[tuple[Draft, Graded, ItemMapping]]:
     """Yield all drafts that have a key with their grading; files may have conventions of their own."""
     for drafts, mapping in forms:
         groups: dict[tuple[str, bool], list[Draft]] = {}
         for draft in drafts:
-            groups.setdefault((file_of(draft.where), bool(draft.choices.texts)), []).append(draft)
+            groups.setdefault((draft.file, bool(draft.choices.texts)), []).append(draft)
         for (_, has_choices), group in groups.items():
             read = _with_choices if has_choices else _without_choices
             try:
-                yield from ((draft, graded, mapping) for draft, graded in read(group, mapping, built))
+                yield from ((draft, graded, mapping) for draft, graded in read(group, mapping, imported))
             except DatasetError as error:
-                built.refused += [(draft.where, str(error)) for draft in group]
+                imported.refused += [(draft.where, str(error)) for draft in group]
 
 
-def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[tuple[Draft, Graded]]:
+def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Imported) -> list[tuple[Draft, Graded]]:
     """Return drafts with their right choices, which all answers name in one way."""
     unmarked = [draft for draft in drafts if draft.choices.right is None]
     convention: str = mapping.counted
     if convention == "auto":
         rows = [(draft.answer, draft.choices) for draft in unmarked if not _hides(draft.answer)]
         convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
-    rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), built)
+    rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
     places = {right for _, right in rights}
     always_same = len(places) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
@@ -129,9 +113,9 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
         )
     if mapping.distractors or (always_same and places == {frozenset({0})}):
         if not mapping.distractors:
-            built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
+            imported.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
         others = [draft.where for draft, _ in rights if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
-        built.refused += [(where, "a choice names others by letter, and they are shuffled") for where in others]
+        imported.refused += [(where, "a choice names others by letter, and they are shuffled") for where in others]
         rights = [_shuffled(*entry) for entry in rights if entry[0].where not in others]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in rights)
     return [(draft, _of_choices(draft, right, mapping, several=several)) for draft, right in rights]
@@ -206,12 +190,12 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
     )
 
 
-def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[tuple[Draft, Graded]]:
+def _without_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Imported) -> list[tuple[Draft, Graded]]:
     """Return drafts without choices, each with the grader of its own answer."""
     solved = 2 * sum(has_end(draft.answer) for draft in drafts) > len(drafts) and not mapping.grader
-    keys = _kept(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved=solved), built)
+    keys = _kept(((draft,) for draft in drafts), lambda draft: _key(draft, mapping, solved=solved), imported)
     choice = GraderChoice([key for _, key in keys], mapping)
-    return _kept(keys, lambda _, key: choice.grade(key), built)
+    return _kept(keys, lambda _, key: choice.grade(key), imported)
 
 
 def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:

@@ -49,6 +49,7 @@ class Draft:
     """
 
     where: str
+    file: str
     number: int
     name: str
     question: str
@@ -121,6 +122,7 @@ class RecordReader:
         accepted = [part for cell in self._each("accepted", record) for part in as_list(cell)]
         return Draft(
             where=record.where,
+            file=f"{record.names.get('folder')}/{record.names['file']}",
             number=number,
             name=name,
             question=asked,

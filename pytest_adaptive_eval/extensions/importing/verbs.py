@@ -16,13 +16,12 @@ from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.settings import add_settings_arguments, given_settings
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, DatasetError
-from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.mappings import split_list
 from pytest_adaptive_eval.typed_tables import read_table, replaced
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
-    from pytest_adaptive_eval.extensions.importing.importer import Imported
+    from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings
     from pytest_adaptive_eval.items.item import Item
 
 #: Settings that most imports without a preset need, which are options too.
@@ -44,7 +43,13 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--presets", action="store_true", help="list the presets and tools")
     add("--partial", action="store_true", help="go on without the records that are refused")
     add("--replace", action="store_true", help="replace a bank that is in place")
-    add_settings_arguments(parser, lambda: ImportSettings, _COMMON)
+    add_settings_arguments(parser, _table, _COMMON)
+
+
+def _table() -> type[ImportSettings]:
+    from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+
+    return ImportSettings
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -80,11 +85,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> ImportSettings:
     """Return the settings; a text that may hold several expressions is a list of them."""
-    data, default = given_settings(options), ImportSettings()
+    data, default = given_settings(options), _table()()
     for name, value in data.items():
         if isinstance(value, str) and (name == "missing" or isinstance(getattr(default, name), tuple)):
             data[name] = split_list(value)
-    settings = read_table(ImportSettings, data, "--set", strict=False)
+    settings = read_table(_table(), data, "--set", strict=False)
     return replaced(settings, paths=(*options.source[1:], *settings.paths))
 
 
