@@ -572,10 +572,10 @@ def test_another_split_is_a_bank_for_the_examples_of_an_evaluation(tmp_path, cap
         (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     banks = {}
     for split in ("test", "train"):
-        for source in (tmp_path, tmp_path / "test.jsonl"):
-            output = ["-o", str(tmp_path / f"{split}.bank"), "--replace"]
-            assert main(["import", str(source), "--preset", "gsm8k", "--set", f"split={split}", *output]) == 0
-            banks[split] = read_bank(tmp_path / f"{split}.bank").items
+        output = tmp_path / f"{split}.bank"
+        command = ["import", str(tmp_path), "--preset", "gsm8k", "--set", f"split={split}", "-o", str(output)]
+        assert main(command) == 0
+        banks[split] = read_bank(output).items
     assert [(item.prompt.partition("?")[0], item.answer) for item in banks["train"]] == [
         ("train 0", "0"),
         ("train 1", "1"),

@@ -68,7 +68,8 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
     else:
         reader = _GENERAL
     datasets = reader.open(source, settings)
-    facts = {**datasets[0].facts, "importer": importer or "general"}
+    hashes = {name: hashed for dataset in datasets for name, hashed in dataset.facts["files"].items()}
+    facts = {**datasets[0].facts, "files": hashes, "importer": importer or "general"}
     proposed = reader.proposes and not is_complete(settings)
     imported = Imported(Path(tempfile.mkdtemp(prefix="adaptive-eval-import-")), proposed, facts)
     try:

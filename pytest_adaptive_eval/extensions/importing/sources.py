@@ -66,27 +66,21 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
 
     Args:
         pattern: Files of a folder that count.
-        split: The split that counts, also of the folder of a file. Without it, the files without a split count, and
-            those of the first split of each folder, in the order test, validation, dev, train.
+        split: The split that counts. Without it, the files without a split count, and those of the first split of each
+            folder, in the order test, validation, dev, train.
 
     Raises:
         DatasetError: Data files are missing.
     """
     if not source.exists():
         raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
-    is_folder = source.is_dir()
-    if not (is_folder or split):
-        return [source], []
-    folder = source if is_folder else split_of(source)[1]
-    files = data_files(folder)
-    chosen = [path for path in files if path.relative_to(folder).match(pattern or "*")]
+    files, base = (data_files(source), source) if source.is_dir() else ([source], source.parent)
+    chosen = [path for path in files if path.relative_to(base).match(pattern or "*")]
     there = ", ".join(splits_of(chosen)) or "none"
     if split:
         chosen = [path for path in chosen if split_of(path)[0] == _split_name(split)]
     elif not pattern:
         chosen = _of_first_splits(chosen)
-    if not is_folder:  # those of one data set
-        chosen = [path for path in chosen if set_of(path) == set_of(source)] or chosen
     if not chosen:
         wanted = f"of the split {split!r}; the names of its files have {there}" if split else f"matches {pattern!r}"
         raise DatasetError(

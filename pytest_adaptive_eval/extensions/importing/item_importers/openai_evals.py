@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import (
@@ -48,7 +47,6 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
     for name, samples, kind in _evaluations(folder):
         found.setdefault((samples, kind), name)
     datasets, notes = [], []
-    files: dict[str, Any] = {}
     for (samples, kind), name in found.items():
         path = folder / samples if (folder / samples).is_file() else folder / f"{samples}.gz"
         if not path.is_file() or ".." in path.parts or kind not in _GRADERS:
@@ -56,12 +54,11 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
         else:
             mapping = ItemMapping(messages="input", accepted=("ideal",), grader=_GRADERS[kind], category=("$folder",))
             opened = open_source(str(path), settings)
-            files |= opened.facts["files"]
             datasets.append(replace(of_files(opened, mapping, opened.files), name="evals"))
     if not datasets:
         listed = "; ".join(notes[:4])
         raise DatasetError(f"{folder}: no yaml names samples in it whose class is {', '.join(_GRADERS)}; {listed}")
-    facts = {**datasets[0].facts, "source": folder.name, "files": files}
+    facts = {**datasets[0].facts, "source": folder.name}
     return [replace(datasets[0], notes=tuple(notes), facts=facts), *datasets[1:]]
 
 
