@@ -97,7 +97,9 @@ class Imported:
             kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
         rows = []
         for entries in sorted(kinds.values(), key=len, reverse=True):
-            places = ", ".join(where for where, _ in entries[:_SHOWN])
+            first, *others = (where for where, _ in entries[:_SHOWN])
+            file = first.partition(", ")[0]
+            places = "".join([first, *(where.removeprefix(file) for where in others)])
             more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
             rows.append((len(entries), entries[0][1], places + more))
         return rows

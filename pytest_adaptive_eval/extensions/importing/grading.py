@@ -288,9 +288,9 @@ class GraderChoice:
         several = listed and _LETTERS.fullmatch(text) and list(text) == sorted(set(text))
         if several or (letter and (listed or self._lettered)) or (marked and re.fullmatch(r"\d", text)):
             raise DatasetError(
-                f"the answer {text!r:.40} may name choices, and the question lists none by this name; give --set "
-                f"choices=FIELD,.., answer_kind=letters, answer='letter({self._name})' where numbers of choices count "
-                "from 0, or --set grader=exact or numeric where it is a text or a number"
+                f"the answer {text!r:.40} may name choices, or be a text or a number; give --set answer_kind=letters "
+                "where it is letters of choices in the question, choices=FIELD,.. where fields have the choices, "
+                f"answer='letter({self._name})' where numbers count them from 0, or --set grader=exact or numeric"
             )
         return ""
 
@@ -352,8 +352,8 @@ def together(answer: str) -> Graded:
 
 
 def _is_label(text: str) -> bool:
-    """Return whether a text may be a label: no number, formula or list."""
-    return not (len(text) > 40 or is_number(text) or _is_formula(text) or is_list(text))
+    """Return whether a text may be a label: no dash, number, formula or list."""
+    return not (len(text) > 40 or text in _DASHES or is_number(text) or _is_formula(text) or is_list(text))
 
 
 def _labels_of(words: Sequence[str], count: int) -> tuple[str, ...]:
