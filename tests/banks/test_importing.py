@@ -248,7 +248,7 @@ def test_more_than_half_refused_needs_partial(tmp_path, capsys):
     given = ["--question", "question", "--answer", "answer", "--choices", "options"]
     command = ["import", str(path), "-o", str(tmp_path / "a.bank"), *given]
     assert main(command) == 4
-    assert "3 of 4 records are refused (3: no answer)" in capsys.readouterr().err
+    assert "3 of 4 records are refused, 3 because no answer" in capsys.readouterr().err
     assert main([*command, "--partial"]) == 0
     assert main([*command, "--partial"]) == 4
     assert "replace" in capsys.readouterr().err

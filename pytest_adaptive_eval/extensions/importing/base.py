@@ -104,6 +104,14 @@ class Imported:
             rows.append((len(entries), entries[0][1], places + more))
         return rows
 
+    def refusals(self) -> str:
+        """Return how many records were refused, the commonest reason and what to do; needs a refused record."""
+        count, reason, places = self.reasons()[0]
+        return (
+            f"{len(self.refused)} of {self.read} records are refused, {count} because {reason} ({places}): change the "
+            "mapping, or go on without them by --partial"
+        )
+
     def __enter__(self) -> Self:
         return self
 

@@ -138,15 +138,10 @@ def check_refused(imported: Imported, source: str) -> None:
     """Refuse an import if more than half of its records are refused, as by a wrong mapping.
 
     Raises:
-        DatasetError: Names the commonest reasons.
+        DatasetError: Names the commonest reason.
     """
-    if len(imported.refused) * 2 <= imported.read:
-        return
-    listed = "; ".join(f"{count}: {reason}" for count, reason, _ in imported.reasons()[:3])
-    raise DatasetError(
-        f"{source}: {len(imported.refused)} of {imported.read} records are refused ({listed}); the first is "
-        f"{imported.refused[0][0]}. Correct the mapping, or keep the others with --partial"
-    )
+    if len(imported.refused) * 2 > imported.read:
+        raise DatasetError(f"{source}: {imported.refusals()}")
 
 
 def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple[str, str]]) -> list[Draft]:

@@ -144,11 +144,7 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
         key = f"extract({mapping.answer or 'FIELD'}, '{re.escape(label)}(.*?)[.。]*$')"
         yield f'every key begins with {label!r}, which an answer may leave out: give --set answer="{key}"'
     if imported.refused and not partial:
-        count, reason, places = imported.reasons()[0]
-        yield (
-            f"{len(imported.refused)} of {imported.read} records are refused, {count} because {reason} ({places}): "
-            "change the mapping, or go on without them by --partial"
-        )
+        yield imported.refusals()
 
 
 def _presets() -> Iterator[str]:
