@@ -77,14 +77,14 @@ class RecordReader:
     def __init__(
         self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = (), labels_by: str = ""
     ) -> None:
-        texts = {name: getattr(mapping, name) for name in _READ} | {"labels_by": labels_by}
+        self._meta = [match.groups() for match in map(_NAMED.fullmatch, mapping.meta) if match]
+        texts = {name: getattr(mapping, name) for name in _READ}
+        texts |= {"labels_by": labels_by, "meta": [text for _, text in self._meta]}
         self._expressions = {
             name: [parse_expression(text, name) for text in ((given,) if isinstance(given, str) else given) if text]
             for name, given in texts.items()
         }
         self.mapping, self._labels = mapping, labels
-        named = [match.groups() for match in map(_NAMED.fullmatch, mapping.meta) if match]
-        self._meta = [(name or text, parse_expression(text, "meta"), name) for name, text in named]
 
     def read(self, record: TableRecord, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
@@ -138,10 +138,8 @@ class RecordReader:
 
     def values(self, record: TableRecord) -> list[Any]:
         """Return the values of all expressions in a record, up to one that refuses it."""
-        expressions = [each for several in self._expressions.values() for each in several]
-        expressions += [expression for _, expression, _ in self._meta]
         with contextlib.suppress(BankError):
-            return [expression(record.data, record.names) for expression in expressions]
+            return [self._each(name, record) for name in self._expressions]
         return []
 
     def _each(self, name: str, record: TableRecord) -> list[Any]:
@@ -163,11 +161,11 @@ class RecordReader:
 
     def _kept(self, record: TableRecord) -> dict[str, Any]:
         """Return the further fields of a record."""
-        values = {key: expression(record.data, record.names) for key, expression, _ in self._meta}
-        meta = {key: value for key, value in values.items() if value is not None}
-        lacking = sorted(key for key, _, named in self._meta if named and key not in meta)
-        check_faults((f"it has no value for {key} in meta" for key in lacking), error=DatasetError)
-        return meta
+        names = [name or text for name, text in self._meta]
+        values = dict(zip(names, self._each("meta", record), strict=True))
+        lacking = sorted(name for name, _ in self._meta if name and values[name] is None)
+        check_faults((f"it has no value for {name} in meta" for name in lacking), error=DatasetError)
+        return {name: value for name, value in values.items() if value is not None}
 
     def _label(self, record: TableRecord, name: str, number: int) -> Any:
         """Return the answer in the second file, by the record's id or position; None without one."""
