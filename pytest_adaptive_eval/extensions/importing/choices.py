@@ -198,15 +198,15 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
             f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set "
             "choices=FIELDS"
         )
-    for other in _CONVENTIONS if best != "label" else ():  # labels are the data set's own names
-        pairs = zip(judged, readings[best], readings[other], strict=True)
-        differing = [row for row, first, second in pairs if first != second and explained[other] == explained[best]]
-        for answer, choices in differing:
-            raise DatasetError(
-                f"the answers of {name!r} name choices by {_CONVENTIONS[best]} or by {_CONVENTIONS[other]}, which "
-                f"differ: {answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set counted={best} or "
-                f"{other}"
-            )
+    equal = [other for other in _CONVENTIONS if explained[other] == explained[best]]
+    rival = next((other for other in equal if readings[other] != readings[best]), best)
+    if rival != best != "label":  # labels are the data set's own names
+        pairs = zip(readings[best], readings[rival], strict=True)
+        answer, choices = judged[[first == second for first, second in pairs].index(False)]
+        raise DatasetError(
+            f"the answers of {name!r} name choices by {_CONVENTIONS[best]} or by {_CONVENTIONS[rival]}, which "
+            f"differ: {answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set counted={best} or {rival}"
+        )
     return best
 
 

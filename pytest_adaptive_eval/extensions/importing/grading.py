@@ -76,7 +76,8 @@ _END = 60
 _LONG_WORDS, _LABELS, _EACH_LABEL, _PARTS = 7, 12, 5, 4
 #: Answers for each number that may mean a class.
 _EACH_CODE = 3
-_INSTRUCTIONS = {
+#: Sentences that say how a question for a grader is answered.
+INSTRUCTIONS = {
     "choice": "Answer with the letter of the right choice.",
     "several": "Answer with the letters of all right choices.",
     "yesno": "Answer yes or no.",
@@ -109,11 +110,6 @@ class Key(NamedTuple):
     question: str
     answers: Sequence[str]
     value: Any
-
-
-def instruction_for(grader: str, *, several: bool = False) -> str:
-    """Return the sentence that says how a question for a grader is answered; empty if none is needed."""
-    return _INSTRUCTIONS.get("several" if several else grader, "")
 
 
 def ungraded(grader: str) -> bool:
@@ -235,7 +231,7 @@ class GraderChoice:
         if graded.grader == "yesno" and isinstance(written, str) and written.strip().casefold() in ("true", "false"):
             return graded._replace(instruction="Answer true or false.")
         several = graded.grader == "choice" and len(first) > 1
-        return graded._replace(instruction=instruction_for(graded.grader, several=several))
+        return graded._replace(instruction=INSTRUCTIONS.get("several" if several else graded.grader, ""))
 
     def _faults(self, key: Key) -> Iterator[str]:
         """Yield why an answer cannot be graded, or may mean no value."""

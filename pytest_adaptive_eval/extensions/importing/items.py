@@ -15,12 +15,12 @@ from pytest_adaptive_eval.extensions.importing.base import Imported
 from pytest_adaptive_eval.extensions.importing.check import KeyCheck
 from pytest_adaptive_eval.extensions.importing.choices import LETTERS, find_convention, named
 from pytest_adaptive_eval.extensions.importing.grading import (
+    INSTRUCTIONS,
     Graded,
     GraderChoice,
     Key,
     accepted_texts,
     has_end,
-    instruction_for,
     ungraded,
 )
 from pytest_adaptive_eval.extensions.importing.reading import Draft, paragraphs
@@ -186,7 +186,7 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
         answers,
         () if bare_letters else choices,
         not (bare_letters or shown),
-        instruction_for("choice", several=several),
+        INSTRUCTIONS["several" if several else "choice"],
     )
 
 

@@ -23,7 +23,6 @@ from pytest_adaptive_eval.text import counted
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
 _SAME = {"valid": "validation", "val": "validation", "few-shot": "fewshot"}
-_ABOUT = re.compile(r"(?i)read.?me|licen[cs]e|notice|citation|requirements|version|about")
 _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Fields by which labels are joined.
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
@@ -32,23 +31,21 @@ _BELOW, _ABOVE = 5, 2
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the data files below a folder, sorted, or its texts if there are none; links are not followed."""
+    """Return the data files below a folder, sorted; links are not followed."""
     files: list[Path] = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "~$")) for part in parts)
-        if len(parts) <= _BELOW and not (hidden or path.is_symlink() or path.is_dir()):
+        is_data = suffix_of(path) and path.name not in _NO_DATA and not path.is_symlink() and not path.is_dir()
+        if len(parts) <= _BELOW and is_data and not hidden:
             files.append(path)
-    texts = [path for path in files if path.suffix.lower() == ".txt" and not _ABOUT.match(path.name)]
-    return [path for path in files if suffix_of(path) and path.name not in _NO_DATA] or texts
+    return files
 
 
-def split_of(path: Path) -> tuple[str, Path]:
-    """Return the split in the name of a file or its folder, empty if none, and the folder with the splits."""
-    folder = path.parent
-    if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
-        return _split_name(splits[-1]), folder
-    return (_split_name(folder.name), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
+def split_of(path: Path) -> str:
+    """Return the split in the name of a file or its folder; empty if there is none."""
+    in_folder = [path.parent.name] if _SPLIT.fullmatch(path.parent.name) else [""]
+    return _split_name((_SPLIT.findall(stem_of(path).replace("_", " ")) or in_folder)[-1])
 
 
 def _split_name(name: str) -> str:
@@ -58,7 +55,7 @@ def _split_name(name: str) -> str:
 
 def splits_of(files: Iterable[Path]) -> list[str]:
     """Return the splits in the names of files, in the usual order."""
-    return sorted({split_of(file)[0] for file in files} - {""}, key=_SPLITS.index)
+    return sorted(set(map(split_of, files)) - {""}, key=_SPLITS.index)
 
 
 def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
@@ -66,8 +63,8 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
 
     Args:
         pattern: Files of a folder that count.
-        split: The split that counts. Without it, the files without a split count, and those of the first split of each
-            folder, in the order test, validation, dev, train.
+        split: The split that counts. Without it, the files without a split count, and those of the first split, in
+            the order test, validation, dev, train.
 
     Raises:
         DatasetError: Data files are missing.
@@ -76,27 +73,22 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
         raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
     files, base = (data_files(source), source) if source.is_dir() else ([source], source.parent)
     chosen = [path for path in files if path.relative_to(base).match(pattern or "*")]
-    there = ", ".join(splits_of(chosen)) or "none"
+    there = splits_of(chosen)
     if split:
-        chosen = [path for path in chosen if split_of(path)[0] == _split_name(split)]
+        chosen = [path for path in chosen if split_of(path) == _split_name(split)]
     elif not pattern:
-        chosen = _of_first_splits(chosen)
+        chosen = [path for path in chosen if split_of(path) in ("", *there[:1])]
     if not chosen:
-        wanted = f"of the split {split!r}; the names of its files have {there}" if split else f"matches {pattern!r}"
+        wanted = (
+            f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
+            if split
+            else f"matches {pattern!r}"
+        )
         raise DatasetError(
             f"{source}: no data file {wanted if split or pattern else 'is there'}; expected .jsonl, .json, .csv, .tsv, "
             ".parquet or .arrow (a pickle, which can run any code, is never opened)"
         )
     return chosen, [path for path in files if path not in chosen]
-
-
-def _of_first_splits(files: Sequence[Path]) -> list[Path]:
-    """Return the files without a split, and those of the first split in the folder that holds theirs."""
-    splits = {path: split_of(path) for path in files}
-    first: dict[Path, str] = {}
-    for name in reversed(_SPLITS):
-        first |= {holder: split for split, holder in splits.values() if split == name}
-    return [path for path, (name, holder) in splits.items() if name in ("", first.get(holder))]
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
