@@ -42,10 +42,12 @@ def data_files(folder: Path) -> list[Path]:
     return files
 
 
-def split_of(path: Path) -> str:
-    """Return the split in the name of a file or its folder; empty if there is none."""
-    in_folder = [path.parent.name] if _SPLIT.fullmatch(path.parent.name) else [""]
-    return _split_name((_SPLIT.findall(stem_of(path).replace("_", " ")) or in_folder)[-1])
+def split_of(path: Path) -> tuple[str, Path]:
+    """Return the split in the name of a file or its folder, empty if none, and the folder with the splits."""
+    folder = path.parent
+    if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
+        return _split_name(splits[-1]), folder
+    return (_split_name(folder.name), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
 
 
 def _split_name(name: str) -> str:
@@ -55,7 +57,7 @@ def _split_name(name: str) -> str:
 
 def splits_of(files: Iterable[Path]) -> list[str]:
     """Return the splits in the names of files, in the usual order."""
-    return sorted(set(map(split_of, files)) - {""}, key=_SPLITS.index)
+    return sorted({split_of(file)[0] for file in files} - {""}, key=_SPLITS.index)
 
 
 def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
@@ -63,8 +65,8 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
 
     Args:
         pattern: Files of a folder that count.
-        split: The split that counts. Without it, the files without a split count, and those of the first split, in
-            the order test, validation, dev, train.
+        split: The split that counts. Without it, the files without a split count, and those of the first split of each
+            folder, in the order test, validation, dev, train.
 
     Raises:
         DatasetError: Data files are missing.
@@ -75,9 +77,9 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     chosen = [path for path in files if path.relative_to(base).match(pattern or "*")]
     there = splits_of(chosen)
     if split:
-        chosen = [path for path in chosen if split_of(path) == _split_name(split)]
+        chosen = [path for path in chosen if split_of(path)[0] == _split_name(split)]
     elif not pattern:
-        chosen = [path for path in chosen if split_of(path) in ("", *there[:1])]
+        chosen = _of_first_splits(chosen)
     if not chosen:
         wanted = (
             f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
@@ -89,6 +91,15 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
             ".parquet or .arrow (a pickle, which can run any code, is never opened)"
         )
     return chosen, [path for path in files if path not in chosen]
+
+
+def _of_first_splits(files: Sequence[Path]) -> list[Path]:
+    """Return the files without a split, and those of the first split in the folder that holds theirs."""
+    splits = {path: split_of(path) for path in files}
+    first: dict[Path, str] = {}
+    for name in reversed(_SPLITS):
+        first |= {holder: split for split, holder in splits.values() if split == name}
+    return [path for path, (name, holder) in splits.items() if name in ("", first.get(holder))]
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
