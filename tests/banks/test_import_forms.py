@@ -11,8 +11,8 @@ import pytest
 from pytest_adaptive_eval.banks.code import calls_of_tests
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.base import ImportSettings
-from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
+from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import import_items
 
 WORDS = ["river", "stone", "cloud", "garden", "window", "copper", "meadow", "lantern", "harbor", "pencil", "saddle"]
 COUNT = 24
