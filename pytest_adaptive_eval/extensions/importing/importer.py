@@ -6,10 +6,11 @@ import contextlib
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
@@ -88,14 +89,7 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     groups: list[tuple[list[Draft], ItemMapping]] = []
     for dataset in datasets:
-        mapping, sample = dataset.mapping, _sample(dataset)
-        if imported.proposed:
-            mapping, sample = _nested(dataset, sample)
-            labelled = settings.labels and not settings.labels_by
-            mapping = propose(sample, mapping, UNLABELLED if labelled else ())
-            imported.unused += unused_fields(sample, mapping, settings.ignore)
-        else:
-            mapping = propose(sample, mapping, APART)
+        mapping = _whole_mapping(imported, dataset, settings)
         imported.parts.append((dataset.files if len(datasets) > 1 else (), mapping))
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
         drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported.refused)
@@ -106,6 +100,17 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
     )
     imported.facts["mappings"] = [mapping.given() for _, mapping in imported.parts]
+
+
+def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSettings) -> ItemMapping:
+    """Return a mapping with what the names of fields say, and add the fields that a proposal leaves out."""
+    if not imported.proposed:
+        return propose(_sample(dataset), dataset.mapping, APART)
+    mapping, sample = _nested(dataset, _sample(dataset))
+    labelled = settings.labels and not settings.labels_by
+    mapping = propose(sample, mapping, UNLABELLED if labelled else ())
+    imported.unused += unused_fields(sample, mapping, settings.ignore)
+    return mapping
 
 
 def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, list[TableRecord]]:
@@ -125,13 +130,18 @@ def _sample(dataset: Dataset) -> list[TableRecord]:
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)
-        size += len(repr(record.data))
+        size += _size_of(record.data.values())
         if size > _SAMPLE_LIMIT:
             break
     if not sample:
         source = dataset.facts.get("source", dataset.name)
         raise DatasetError(f"{source}: no records; expected one record for each question")
     return sample
+
+
+def _size_of(cells: Iterable[Any]) -> int:
+    """Return the number of characters and bytes in values."""
+    return sum(len(cell) if isinstance(cell, str | bytes) else len(repr(cell)) for cell in cells)
 
 
 def check_refused(imported: Imported, source: str) -> None:
@@ -162,7 +172,7 @@ def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple
             continue
         draft.number += start
         drafts.append(draft)
-        size += len(draft.question) + sum(map(len, draft.choices.texts)) + len(repr((draft.answer, draft.meta)))
+        size += _size_of([draft.question, draft.answer, *draft.choices.texts, *draft.meta.values()])
         if size > _TEXT_LIMIT:
             raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
     if not isinstance(labels, Mapping) and labels and len(labels) != count:
