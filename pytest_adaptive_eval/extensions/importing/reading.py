@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,7 @@ class RecordReader:
         accepted = [part for cell in self._each("accepted", record) for part in as_list(cell)]
         return Draft(
             where=record.where,
-            file=f"{record.names.get('folder')}/{record.names['file']}",
+            file=sys.intern(f"{record.names.get('folder')}/{record.names['file']}"),
             number=number,
             name=name,
             question=asked,
