@@ -43,8 +43,10 @@ class KeyCheck:
         else:
             start = clock.elapsed()
             keys = self._keys.setdefault(item.grader, [])
-            check_faults(_faults(item, keys), f"its grader {item.grader}", DatasetError)
-            self._spent += clock.elapsed() - start
+            try:
+                check_faults(_faults(item, keys), f"its grader {item.grader}", DatasetError)
+            finally:
+                self._spent += clock.elapsed() - start
             self.graded += 1
             if item.answer not in keys:
                 keys[:] = [*keys[-1:], item.answer]
