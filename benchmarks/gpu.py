@@ -10,8 +10,8 @@
   one forward pass over the same texts; a gate's wall time within the run beside one call of 128 questions;
 - with ``--compile``, throughput with the model compiled.
 
-Each is a ratio within one run. ``--device cpu --layers 2 --width 64 --small 2`` runs the same small, to try the command where there is no GPU. Embeddings a
-second are a benchmark of their own, `embedding_speed.py`.
+Each is a ratio within one run. ``--device cpu --layers 2 --width 64 --small 16`` runs the same small, to try the
+command where there is no GPU. Embeddings a second are a benchmark of their own, `embedding_speed.py`.
 """
 
 from __future__ import annotations
@@ -161,12 +161,10 @@ def plain_batches(subject: TransformersModel, items: Sequence[Item], tokens: int
     loaded = generator.loaded
     for start in range(0, len(items), PLAIN):
         prompts = [subject._prompt(item).text for item in items[start : start + PLAIN]]
-        inputs = loaded.tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left").to(
-            loaded.model.device
-        )
+        inputs = loaded.tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left")
         settings = own_generation_config(generator._ends, generator._pad, tokens)
         with torch.inference_mode():
-            loaded.model.generate(**inputs, generation_config=settings)
+            loaded.model.generate(**inputs.to(loaded.model.device), generation_config=settings)
 
 
 def forward_passes(subject: TransformersModel, texts: Sequence[str]) -> None:
@@ -193,9 +191,11 @@ def time_gate(folder: Path, checkpoint: Path, device: str, tokens: int) -> None:
     more = f"max_tokens = {tokens}"
     evaluation = EVALUATION.format(bank="sums.jsonl", budget=1200, more=more, at_least=0.05)
     _, asked = run_gate(folder, checkpoint, device, evaluation)
-    seconds = json.loads((folder / "record.json").read_text())["interviews"][0]["seconds"]
+    interview = json.loads((folder / "record.json").read_text())["interviews"][0]
+    calls, whole = interview["costs"]["subject"]["seconds"], interview["seconds"]
     print(
-        f"gate: {len(asked)} questions in {seconds:.1f} s, a call of 128 takes {call:.1f} s, ratio {seconds / call:.2f}"
+        f"gate: {len(asked)} questions in {calls:.1f} s of calls ({whole:.1f} s with loading), "
+        f"a call of 128 takes {call:.1f} s, ratio {calls / call:.2f}"
     )
 
 
