@@ -108,8 +108,7 @@ def parse_item(
             _ = item.continuations  # an item that its grader scores by likelihood has a text
         except BankError as error:
             raise BankError(f"{where}{str(error).removeprefix(f'item {item.id!r}')}") from None
-        _check_answer(item, where)
-        _check_strictness(item, where)
+        check_faults(_answer_faults(item), where, BankError)
         if grader == CODE:
             calls_of_item(item)
     return item
@@ -232,47 +231,37 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
     return None
 
 
-def _check_answer(item: Item, where: str) -> None:
-    """Refuse an expected answer that no answer can match."""
+def _answer_faults(item: Item) -> Iterator[str]:
+    """Yield expected answers that no answer can match, or wrong answers match too, if `meta` does not allow it."""
     kind = grader_kinds().get(item.grader)
+    if kind is None:
+        return
     for answer in item.answers:
-        if kind is None:
-            return
         try:
             why = kind.check(item, answer)
-        except ValueError as error:
-            raise BankError(f"{where}: {error}") from None
-        if why:
-            raise BankError(f"{where}: the answer {answer!r:.80} {why}")
-    if item.grader == "choice" and len(set(item.choices)) < len(item.choices):
-        index = named_choice(item)
-        if index is not None and item.choices.count(item.choices[index]) > 1:
-            raise BankError(
-                f"{where}: the right choice, {item.choices[index]!r:.80}, appears twice, and only one of the two would "
-                "count as right; remove one"
-            )
-
-
-def _check_strictness(item: Item, where: str) -> None:
-    """Refuse an expected answer that wrong answers match too, unless the item's ``meta`` allows it."""
-    if item.meta.get(LENIENT, False):
-        return
-    kind = grader_kinds().get(item.grader)
-    for answer in item.answers:
-        if kind is None:
-            return
-        try:
-            leniency = kind.leniency(item, answer)
+            lenient = None if why or item.meta.get(LENIENT, False) else kind.leniency(item, answer)
         except TimeoutError:
-            raise BankError(
-                f"{where}: the search for the pattern {answer!r:.80} does not end in time on a plain text; write it "
-                "without repetitions inside of repetitions"
-            ) from None
-        if leniency is not None:
-            raise BankError(
-                f"{where}: the answer {answer!r:.80} {leniency.problem}, so that wrong answers would count as right: "
-                f'{leniency.fix}, or allow it with "meta": {{"{LENIENT}": true}}'
+            why, lenient = "", None
+            yield (
+                f"the search for the pattern {answer!r:.80} does not end in time on a plain text; write it without "
+                "repetitions inside of repetitions"
             )
+        except ValueError as error:
+            yield str(error)
+        if why:
+            yield f"the answer {answer!r:.80} {why}"
+        if lenient is not None:
+            yield (
+                f"the answer {answer!r:.80} {lenient.problem}, so that wrong answers would count as right: "
+                f'{lenient.fix}, or allow it with "meta": {{"{LENIENT}": true}}'
+            )
+    are_distinct = len(set(item.choices)) == len(item.choices)
+    right = named_choice(item) if item.grader == "choice" and not are_distinct else None
+    if right is not None and item.choices.count(item.choices[right]) > 1:
+        yield (
+            f"the right choice, {item.choices[right]!r:.80}, appears twice, and only one of the two would count "
+            "as right; remove one"
+        )
 
 
 def trusted_function(name: str, where: str, trusted: Sequence[str]) -> Callable[..., Any]:

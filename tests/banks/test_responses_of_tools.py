@@ -144,7 +144,7 @@ def test_equal_documents_are_one_item_and_no_score_is_missing(tmp_path):
     [
         ([sample(0, acc=3.5)], "line 1, metric 'acc': found 3.5, expected a score in [0, 1]"),
         ([sample(0, acc=1), sample(0, acc=0)], "1 documents stand there twice"),
-        ([sample(0, metrics=["x"], x=["a"])], "metrics: found none"),
+        ([sample(0, metrics=["x"], x=["a"])], "none of its samples has a score"),
         ([{"a": 1}], "line 1: an object with the keys a, expected a logged sample"),
         ([{"doc_id": None}], "doc_id is None"),
         ([], "empty; remove it"),
@@ -466,7 +466,7 @@ def test_circular_questions_are_right_only_when_every_order_is(tmp_path):
 def test_tables_of_different_data_sets_do_not_mix(tmp_path):
     judged(tmp_path / "a" / "a_AI2D_result.csv", row(1, 1, answer="A"))
     judged(tmp_path / "b" / "b_MMMU_result.csv", row(1, 1, answer="B"))
-    assert "the answer to index 1 is 'B'" in refused(tmp_path)
+    assert "the item 'index 1' has another question" in refused(tmp_path)
     assert read_responses(tmp_path, filter="MMMU").subjects == ("b",)
     judged(tmp_path / "b" / "b_MMMU_gpt_result.csv", row(1, 0, answer="B"))
     assert "'b' has judged tables 'b_MMMU_gpt_result' and 'b_MMMU_result'" in refused(tmp_path, filter="MMMU")
@@ -486,8 +486,8 @@ def test_links_to_the_newest_table_are_one_table_and_older_ones_are_left_out(tmp
 @pytest.mark.parametrize(
     ("entries", "part"),
     [
-        ([row(1, 2)], "line 2, column 'hit': found '2', expected 0, 1 or nothing"),
-        ([row(1, "yes")], "found 'yes'"),
+        ([row(1, 2)], "line 2, column 'hit': found '2', expected a score"),
+        ([row(1, "maybe")], "found 'maybe'"),
         ([row(1, 1), row(1, 0)], "line 3: index is '1', expected another one in each row"),
         ([row(None, 1)], "line 2: index is '', expected another one"),
         ([], "no responses"),
