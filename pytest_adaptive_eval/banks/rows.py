@@ -121,14 +121,14 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
             f"{path} is a pickle or an array file, which can run any code when opened, so it is never opened; write "
             "the data as JSON lines"
         )
-    start = _first_bytes(path, 1 << 20).decode("utf-8-sig", "replace")
+    start = head(path, 1 << 20)
     is_table = suffix in (".csv", ".tsv", ".xlsx")
     is_lines = suffix in (".jsonl", ".ndjson") or (suffix in ("", ".json") and _are_json_lines(start))
     if not is_lines and (suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))):
         yield from _json_records(path, rows)
         return
     if is_lines:
-        records = _json_lines(path)
+        records = json_lines(path)
     elif suffix in (".parquet", ".arrow") or start.startswith(("PAR1", "ARROW1", "\ufffd" * 4)):
         records = _columnar(path)
     elif is_table or "\t" in start.partition("\n")[0]:
@@ -158,13 +158,8 @@ def _are_json_lines(start: str) -> bool:
         return False
 
 
-def _json_lines(path: Path) -> Iterator[TableRecord]:
-    for where, data in json_lines(path):
-        yield TableRecord(where, data, {"line": int(where.rpartition(" ")[2]), "key": "", "value": data})
-
-
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield file and line for messages, and the object, for each line of a JSON lines file."""
+def json_lines(path: Path) -> Iterator[TableRecord]:
+    """Yield the object of each line of a JSON lines file."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -175,7 +170,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         data = load_json(line, where)
         if not isinstance(data, dict):
             raise ResponsesError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
-        yield where, data
+        yield TableRecord(where, data, {"line": number, "key": "", "value": data})
 
 
 def load_json(text: str | bytes, where: str) -> Any:
@@ -207,9 +202,8 @@ def load_file(path: Path) -> Any:
 
 
 def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes of a file as text."""
-    with open_regular(path) as file:
-        return file.read(size).decode("utf-8-sig", "replace")
+    """Return the first `size` bytes of a file, unpacked, as text."""
+    return _first_bytes(path, size).decode("utf-8-sig", "replace")
 
 
 def first_keys(path: Path) -> frozenset[str]:
@@ -217,7 +211,7 @@ def first_keys(path: Path) -> frozenset[str]:
     if suffix_of(path) != ".jsonl":
         return frozenset()
     try:
-        return frozenset(next(json_lines(path), ("", {}))[1])
+        return frozenset(key for row in itertools.islice(json_lines(path), 1) for key in row.data)
     except ResponsesError:  # the reader that is named in the settings gives the error
         return frozenset()
 

@@ -75,19 +75,22 @@ def test_value_of_expression(text, expected):
     [
         ("", "a value is missing"),
         ("zap(pred)", "the function 'zap' is not known; known are parse, scale"),
-        ("at()", "at has 0 arguments: missing a required argument: 'values'"),
         ("{a", "a brace is not closed"),
         ("'a", "not understood (Bad jmespath expression: Unclosed ' delimiter)"),
         ("a..b", "a key is missing between points; expected a path such as a.b"),
         ("a[0]..b", "at column 5"),
-        ("extract(text, '(')", "'(' is no regular expression"),
-        ("extract(text, '*')", "'*' is no regular expression"),
     ],
 )
 def test_malformed_expressions_name_the_option_and_the_fault(text, part):
     with pytest.raises(ConfigError, match="--score") as caught:
         parse_expression(text, "--score")
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["at()", "at(options)", "extract(text, '(')", "join(pred)", "starts_with(text)"])
+def test_arguments_that_do_not_fit_are_refused_at_the_first_record(text):
+    with pytest.raises(ConfigError, match=r"the function \w+ does not fit a value: "):
+        parse_expression(text)(ROW, {})
 
 
 def test_no_expression_runs_code():

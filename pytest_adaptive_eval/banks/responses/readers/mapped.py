@@ -49,7 +49,7 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     Fields that the mapping leaves out are taken from columns with clear names; a note says which. Duplicate responses
     count as their mean. A file without any score is passed over when others have one.
     """
-    files = files_that(is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
+    files = files_that(lambda file: bool(suffix_of(file)), path, f"no file with rows; expected {', '.join(SUFFIXES)}")
     return _read(path, files, lambda file: _complete(settings.mapping or ResponseMapping(), file, settings), settings)
 
 
@@ -157,11 +157,6 @@ def _sums(table: LogTable, file: Path) -> dict[str, Counter[str]]:
     return sums
 
 
-def is_table(file: Path) -> bool:
-    """Return whether the name of a file is that of a table or of JSON."""
-    return bool(suffix_of(file))
-
-
 def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
     """Return the mapping with the fields that the names of a file's columns show."""
     found = clear_names(read_records(file, chosen.rows)).given
@@ -190,7 +185,7 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> str:
 
 def propose(path: Path) -> str:
     """Return a sentence on the options that read a file of no format by the names of its columns; empty if none do."""
-    mapping = clear_names(read_records(path)) if is_table(path) else ResponseMapping()
+    mapping = clear_names(read_records(path)) if suffix_of(path) else ResponseMapping()
     scored = mapping.score or (mapping.answer and mapping.target)
     return f". The names of its columns suggest: {mapping.options}" if mapping.item and scored else ""
 

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -209,34 +209,22 @@ def _accuracies(header: Mapping[str, Any], answers: Sequence[Answer]) -> dict[st
 
 def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
     """Yield the answers of a log, with the questions that no log before had, and their texts or all."""
-    with _whole_samples(log) as whole:
+    with contextlib.nullcontext() if log.path.suffix == ".json" else _archive(log.path) as archive:
+        members = frozenset() if archive is None else frozenset(archive.namelist())
         for number, sample in enumerate(log.samples, 1):
             name, epoch = named(sample.get("id"), "id", f"{log.path}: sample {number}"), str(sample.get("epoch"))
             where = f"{log.path}: sample {number} (id {name!r}, epoch {epoch})"
             item = f"{log.about('task')}:{name}"
             is_new = item not in asked
             asked.add(item)
-            data = whole(name, epoch, sample) if is_new or texts else {}
+            data, member = sample, f"samples/{name}_epoch_{epoch}.json"
+            if member in members and (is_new or texts):  # summaries have no texts
+                whole = _member(archive, log.path, member)
+                data = whole if isinstance(whole, dict) else sample
             has_tools = log.about("sandbox") or data.get("sandbox") or data.get("files")
             question = _question(data, log.path) if is_new and not has_tools else None
-            yield Answer(where, item, _values(sample, where), question, _answer(data), epoch)
-
-
-@contextlib.contextmanager
-def _whole_samples(log: _Log) -> Iterator[Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]]:
-    """Give the function from a sample to its data; of an archive that is a member of its own."""
-    if log.path.suffix == ".json":
-        yield lambda _name, _epoch, sample: sample
-        return
-    with _archive(log.path) as archive:
-        members = set(archive.namelist())
-
-        def from_archive(name: str, epoch: str, summary: Mapping[str, Any]) -> Mapping[str, Any]:
-            member = f"samples/{name}_epoch_{epoch}.json"
-            data = _member(archive, log.path, member) if member in members else None
-            return data if isinstance(data, dict) else summary
-
-        yield from_archive
+            reply = _answer(data) if is_new or texts else None
+            yield Answer(where, item, _values(sample, where), question, reply, epoch)
 
 
 def _values(sample: Mapping[str, Any], where: str) -> dict[str, Any]:

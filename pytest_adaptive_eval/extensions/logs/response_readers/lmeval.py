@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, choose, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import as_question, inner
-from pytest_adaptive_eval.banks.rows import first_keys, json_lines, load_file
+from pytest_adaptive_eval.banks.rows import TableRecord, first_keys, json_lines, load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
 
@@ -156,7 +156,7 @@ class _Line(NamedTuple):
 def _logs(files: list[_File], settings: ReadSettings, where: str) -> list[TaskLog]:
     """Return the logs of all subjects on one task, by one filter."""
     asked: set[tuple[str, str]] = set()
-    logged = [[_line(*line, asked) for line in json_lines(file.path)] for file in files]
+    logged = [[_line(row, asked) for row in json_lines(file.path)] for file in files]
     lines = list(chain(*logged))
     hashed = all(line.hash for line in lines)
     if not hashed:
@@ -176,8 +176,9 @@ def _logs(files: list[_File], settings: ReadSettings, where: str) -> list[TaskLo
     return logs
 
 
-def _line(where: str, data: Mapping[str, Any], asked: set[tuple[str, str]]) -> _Line:
+def _line(row: TableRecord, asked: set[tuple[str, str]]) -> _Line:
     """Return one logged sample; only the first of a document, which is added to `asked`, keeps the question."""
+    where, data = row.where, row.data
     if "doc_id" not in data and not data.get("doc_hash"):
         raise ResponsesError(
             f"{where}: an object with the keys {', '.join(sorted(data)[:6])}, expected a logged sample of "
