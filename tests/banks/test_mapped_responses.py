@@ -68,7 +68,7 @@ def test_verdicts(tmp_path, value, expected):
 def test_other_values_of_a_score_are_refused_with_the_filters_that_help(tmp_path, value):
     path = lines(tmp_path / "r.jsonl", {"id": "a", "ok": 1}, {"id": "b", "ok": value})
     message = refused(path, mapping=ResponseMapping(item="id", score="ok"))
-    assert "line 2, metric 'score': found" in message
+    assert "line 2, score: found" in message
     assert "lookup(..) or scale(..)" in message
 
 

@@ -177,7 +177,8 @@ class Collected:
     @property
     def repeated(self) -> int:
         """Number of scores of a subject on an item that it has a score on already."""
-        return len(self._scores) - len(set(zip(*self._cells, strict=True)))
+        rows, columns = (np.asarray(each) for each in self._cells)
+        return len(rows) - len(np.unique(rows * len(self._items) + columns))
 
     def add(self, subject: str, item: str, score: float, text: object = None) -> None:
         """Add one score, with its answer if that is a text; NaN means that the item is present without a score."""
@@ -255,14 +256,18 @@ class Collected:
         mean = sum(measured) / len(measured) if measured else None
         self.stated.append(Stated(latest.subject, latest.where, len(held), planned, latest.status, known, mean))
 
-    def responses(self) -> Responses:
+    def responses(self, unscored: str = "") -> Responses:
         """Return all scores, subjects and items in the order of their first score.
+
+        Args:
+            unscored: Error if there are none; by default that of the first log without scores.
 
         Raises:
             ResponsesError: No log has a score.
         """
-        if self._unscored and not self._subjects:
-            raise ResponsesError(self._unscored[0])
+        reasons = [unscored, *self._unscored] if unscored else self._unscored
+        if reasons and not self._subjects:
+            raise ResponsesError(reasons[0])
         shape = (len(self._subjects), len(self._items))
         sums, counts, administered = np.zeros(shape), np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
         rows, columns = (np.asarray(each, dtype=np.int64) for each in self._cells)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_that, named
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_that, named, score
 from pytest_adaptive_eval.banks.responses.mapping import clear_names
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
@@ -49,8 +49,22 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     Fields that the mapping leaves out are taken from columns with clear names; a note says which. Duplicate responses
     count as their mean. A file without any score is passed over when others have one.
     """
-    files = files_that(lambda file: bool(suffix_of(file)), path, f"no file with rows; expected {', '.join(SUFFIXES)}")
-    return _read(path, files, lambda file: _complete(settings.mapping or ResponseMapping(), file, settings), settings)
+    collected, unscored = Collected(str(path), texts=settings.texts), ""
+    for file in files_that(
+        lambda file: bool(suffix_of(file)), path, f"no file with rows; expected {', '.join(SUFFIXES)}"
+    ):
+        mapping, scored = _complete(settings.mapping or ResponseMapping(), file, settings), 0
+        for subject, answer in _answers(mapping, file, settings):
+            scored += 1
+            value = score(answer.values.get("score"), f"{answer.where}, score")
+            collected.add(subject, answer.item, value, answer.reply)
+            collected.ask(answer.item, answer.question, answer.where)
+        if not scored:
+            unscored = _nothing_read(file, mapping)
+            settings.note(f"left out: {unscored}")
+    if repeated := collected.repeated:
+        settings.note(f"{path.name}: {repeated} rows repeat a subject and item; the mean of their scores counts")
+    return collected.responses(unscored)
 
 
 def reader_of(name: str, table: LogTable) -> ResponseReader:
@@ -62,49 +76,38 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
         return first_keys(path) >= {*table.keys}
 
     def read(path: Path, settings: ReadSettings) -> Responses:
-        return _read(path, files_that(recognises, path, f"expected {table.content}"), lambda _: table, settings)
+        collected = Collected(str(path), texts=settings.texts)
+        for file in files_that(recognises, path, f"expected {table.content}"):
+            answers: dict[str, list[Answer]] = {}
+            for subject, answer in _answers(table, file, settings):
+                answers.setdefault(subject, []).append(answer)
+            sums = _sums(table, file) if table.stated else {}
+            logs = [_log(str(file), subject, own, sums.get(subject, {})) for subject, own in answers.items()]
+            collected.add_task(logs, settings, str(file))
+        return collected.responses()
 
     return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
 
 
-def _read(
-    path: Path, files: Sequence[Path], mapping_of: Callable[[Path], ResponseMapping], settings: ReadSettings
-) -> Responses:
-    collected = Collected(str(path), texts=settings.texts)
-    for file in files:
-        collected.add_task(_logs(mapping_of(file), file, settings), settings, str(file))
-    if repeated := collected.repeated:
-        settings.note(f"{path.name}: {repeated} rows repeat a subject and item; the mean of their scores counts")
-    return collected.responses()
-
-
-def _logs(mapping: ResponseMapping, file: Path, settings: ReadSettings) -> list[TaskLog]:
-    """Return the log of each subject in a file, with what the tool states of it."""
-    answers: dict[str, list[Answer]] = {}
+def _answers(mapping: ResponseMapping, file: Path, settings: ReadSettings) -> Iterator[tuple[str, Answer]]:
+    """Yield subject and answer of each row of a file that is a response."""
     without = 0
     for row, values in _rows(mapping, file):
         scores = _scores(values, mapping, settings)
         if scores is None:
             without += 1
             continue
-        subject, item = (_name(values, field, row) for field in ("subject", "item"))
         question = as_question(values, file)
-        answers.setdefault(subject, []).append(
-            Answer(row.where, item, scores, question, values.get("answer"), row.where)
-        )
+        answer = Answer(row.where, _name(values, "item", row), scores, question, values.get("answer"), row.where)
+        yield _name(values, "subject", row), answer
     if without:
         settings.note(f"{file.name}: {without} rows have no score and are left out")
-    sums = _sums(mapping, file) if isinstance(mapping, LogTable) and mapping.stated else {}
-    unscored = "" if answers or isinstance(mapping, LogTable) else _nothing_read(file, mapping)
-    return [
-        _log(str(file), subject, own, sums.get(subject, {}), unscored) for subject, own in (answers or {"": []}).items()
-    ]
 
 
-def _log(where: str, subject: str, answers: Sequence[Answer], sums: Mapping[str, Any], unscored: str) -> TaskLog:
+def _log(where: str, subject: str, answers: Sequence[Answer], sums: Mapping[str, Any]) -> TaskLog:
     scored = sum(bool(answer.values) for answer in answers)  # a failed sample adds nothing to the tool's sum
     accuracies = {"score": sums["total"] / scored} if scored and "total" in sums else {}
-    return TaskLog(where, subject, answers, "", sums.get("planned"), "", accuracies, unscored)
+    return TaskLog(where, subject, answers, planned=sums.get("planned"), accuracies=accuracies)
 
 
 def _rows(mapping: ResponseMapping, file: Path) -> Iterator[tuple[TableRecord, dict[str, Any]]]:
