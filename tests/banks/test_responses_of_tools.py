@@ -466,7 +466,7 @@ def test_circular_questions_are_right_only_when_every_order_is(tmp_path):
 def test_tables_of_different_data_sets_do_not_mix(tmp_path):
     judged(tmp_path / "a" / "a_AI2D_result.csv", row(1, 1, answer="A"))
     judged(tmp_path / "b" / "b_MMMU_result.csv", row(1, 1, answer="B"))
-    assert "the item 'index 1' has another question" in refused(tmp_path)
+    assert "the answer to index 1 is 'B'" in refused(tmp_path)
     assert read_responses(tmp_path, filter="MMMU").subjects == ("b",)
     judged(tmp_path / "b" / "b_MMMU_gpt_result.csv", row(1, 0, answer="B"))
     assert "'b' has judged tables 'b_MMMU_gpt_result' and 'b_MMMU_result'" in refused(tmp_path, filter="MMMU")

@@ -201,7 +201,7 @@ class Collected:
         if question is None:
             return
         first, place = self._questions.setdefault(item, (question, where))
-        if _words(first) != _words(question):
+        if first is not question and _words(first) != _words(question):
             raise ResponsesError(
                 f"{where}: the item {item!r:.80} has another question than in {place}; give runs of one version of the "
                 "data, or an item that tells the questions apart, such as --set item=EXPRESSION"

@@ -65,6 +65,7 @@ def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
         answers=tuple(dict.fromkeys(text for text in answers if text.strip())),
         images=tuple(image for entry in _entries(values.get("images")) if (image := _image(entry, file)) is not None),
         category=str(values["category"]) if isinstance(values.get("category"), str | int) else "",
+        names=values.get("names", {}),
     )
 
 

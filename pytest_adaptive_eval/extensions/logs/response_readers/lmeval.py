@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,8 +49,8 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
         target = int(str(target))
     elif continuations and not choices:
         target = continuations[0]
-    question = as_question({"question": asked, "choices": choices, "target": target}, Path())
-    return None if question is None else replace(question, names=_names(sample))
+    fields = {"question": asked, "choices": choices, "target": target, "names": _names(sample)}
+    return as_question(fields, Path())
 
 
 def _names(sample: Mapping[str, Any]) -> dict[str, str]:

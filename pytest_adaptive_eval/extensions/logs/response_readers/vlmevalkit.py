@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of, score
-from pytest_adaptive_eval.banks.responses.questions import as_question
 from pytest_adaptive_eval.banks.rows import read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
@@ -80,6 +79,7 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
     file's name before the data set, which is the filter.
     """
     collected = Collected(str(path), texts=settings.texts)
+    answers: dict[str, str] = {}
     for subject, file in _newest_tables(path, settings).items():
         hits: dict[str, dict[str, float]] = {}
         for row in read_records(file):
@@ -90,9 +90,12 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
                 raise ResponsesError(f"{row.where}: index is {index!r:.40}, expected another one in each row")
             failed = _FAILED in f"{texts.get('log')} {texts.get('prediction')}".lower()
             own[index] = math.nan if failed else score(texts.get("hit"), f"{row.where}, column 'hit'")
-            # the key is compared too: tables of different data sets do not mix
-            asked = f"{texts.get('question', '')}\n{texts.get('answer', '')}"
-            collected.ask(f"index {index}", as_question({"question": asked}, file), row.where)
+            answer = texts.get("answer", "")
+            if (expected := answers.setdefault(index, answer)) != answer:
+                raise ResponsesError(
+                    f"{row.where}: the answer to index {index} is {answer!r:.80}, in another table {expected!r:.80}: they "
+                    "are of different data sets; give filter the one that is meant, such as 'MMMU_DEV_VAL'"
+                )
         for item, scores in hits.items():
             # 0 if any row is wrong, whatever the missing ones would have been
             values = list(scores.values())
