@@ -171,7 +171,8 @@ def calls_of_item(item: Item) -> list[Call]:
     Raises:
         BankError: ``meta.function`` or ``meta.calls`` is missing, or a call has another form.
     """
-    function, calls = item.meta.get("function"), item.meta.get("calls")
+    function = item.meta.get("function")
+    calls = item.meta.get("calls")
     if not isinstance(function, str) or not function.isidentifier() or not isinstance(calls, list) or not calls:
         raise BankError(
             f"item {item.id!r}: the grader {CODE!r} needs meta.function, the name of a function, and meta.calls, a list"
@@ -188,7 +189,8 @@ def check_code_items(items: Sequence[Item]) -> None:
 
 def _read_call(call: Any, where: str) -> Call:
     try:
-        arguments, expected = ast.literal_eval(call["arguments"]), ast.literal_eval(call["expected"])
+        arguments = ast.literal_eval(call["arguments"])
+        expected = ast.literal_eval(call["expected"])
         tolerance = float(call["tolerance"]) if "tolerance" in call else None
     except (KeyError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         arguments = None
@@ -202,7 +204,8 @@ def _read_call(call: Any, where: str) -> Call:
 
 def grade_code(item: Item, text: str) -> float:
     """Return 1 if the program in an answer gives every expected result; raise Unscored if no sandbox runs it."""
-    calls, function = calls_of_item(item), str(item.meta["function"])
+    calls = calls_of_item(item)
+    function = str(item.meta["function"])
     program = program_of(text, function, str(item.meta.get("start", "")))
     try:
         run = _sandbox().call(program, function, [call.arguments for call in calls])

@@ -161,7 +161,8 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no ty
         return None if self.visit(node["children"][0], value) is None else super().visit_not_expression(node, value)
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
-        name, arguments = node["value"], [self.visit(child, value) for child in node["children"]]
+        name = node["value"]
+        arguments = [self.visit(child, value) for child in node["children"]]
         if arguments and arguments[0] is None and name not in ("not_null", "type"):
             return None
         try:

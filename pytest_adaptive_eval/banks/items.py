@@ -218,7 +218,8 @@ def _answer_faults(item: Item) -> Iterator[str]:
             why = kind.check(item, answer)
             lenient = None if why or item.meta.get(LENIENT, False) else kind.leniency(item, answer)
         except TimeoutError:
-            why, lenient = "", None
+            why = ""
+            lenient = None
             yield (
                 f"the search for the pattern {answer!r:.80} does not end in time on a plain text; write it without "
                 "repetitions inside of repetitions"

@@ -79,7 +79,11 @@ class _LazyItems(Sequence[Item]):
         *,
         lines: Sequence[int] | None = None,
     ) -> None:
-        self._path, self._ids, self._offsets, self._trusted, self._text = path, ids, offsets, trusted, text
+        self._path = path
+        self._ids = ids
+        self._offsets = offsets
+        self._trusted = trusted
+        self._text = text
         self._lines = range(1, len(ids) + 1) if lines is None else lines
         self._root = str(path.parent)
         self._parsed = functools.lru_cache(KEPT_ITEMS)(self._parse)
@@ -93,7 +97,9 @@ class _LazyItems(Sequence[Item]):
         return self._parsed(range(len(self._offsets))[i])
 
     def _parse(self, i: int) -> Item:
-        text, start, number = self._text(), int(self._offsets[i]), self._lines[i]
+        text = self._text()
+        start = int(self._offsets[i])
+        number = self._lines[i]
         line = text[start : text.find(b"\n", start) + 1 or None]  # the last one may have no end
         item = parse_item(line, f"{self._path}:{number}", self._root, *self._trusted)
         if item.id != self._ids[i]:
@@ -169,13 +175,16 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
 
 def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
     """Check every row of a file, whose items are made on access from the text as it was."""
-    text, plain = read_regular(path), PlainReader()
-    name, root = str(path), str(path.parent)
+    text = read_regular(path)
+    plain = PlainReader()
+    name = str(path)
+    root = str(path.parent)
     ids: list[str] = []
     offsets: list[int] = []
     lines: list[int] = []
     categories: list[str] = []
-    digest, offset = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    offset = 0
     for number, line in enumerate(io.BytesIO(text), 1):
         if not line.isspace():
             row: PlainRow | Item
@@ -193,7 +202,8 @@ def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]])
     if not ids:
         raise BankError(f"{path}: no items; one JSON object a line is expected, with id, prompt and answer")
     _check_unique(path, ids, lines)
-    starts, short_ids = np.array(offsets, dtype=np.int64), _Ids(np.array([item.encode() for item in ids], dtype="S"))
+    starts = np.array(offsets, dtype=np.int64)
+    short_ids = _Ids(np.array([item.encode() for item in ids], dtype="S"))
     return ItemBank.uncalibrated(
         path.name.removesuffix(".jsonl").removesuffix(".items"),
         _LazyItems(path, short_ids, starts, trusted, lambda: text, lines=lines),

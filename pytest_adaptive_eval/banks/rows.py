@@ -305,7 +305,8 @@ def _descend(record: TableRecord, value: Any, steps: Sequence[str], last: str) -
 
 def _each_entry(record: TableRecord, value: Any, steps: Sequence[str]) -> Iterator[TableRecord]:
     """Yield the records within each entry of a list, or of an object with its keys."""
-    step, rest = steps[0], steps[1:]
+    step = steps[0]
+    rest = steps[1:]
     if isinstance(value, list):
         # an object of each entry of a list has the records
         rest = steps if step == "*" else rest
@@ -333,7 +334,8 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     if step[0] == "[" and isinstance(value, list):
         part = value[int(step[1:-1]) :][:1]
         return (record, part[0]) if part else None
-    name, fields = step.strip('"'), value if isinstance(value, Mapping) else {}
+    name = step.strip('"')
+    fields = value if isinstance(value, Mapping) else {}
     inner = fields.get(name)
     if isinstance(inner, list | Mapping) and inner:
         around = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
@@ -462,7 +464,8 @@ def class_name(value: Any, names: Sequence[str]) -> Any:
 
 def _batches(path: Path, batches: Iterator[Any], metadata: Any) -> Iterator[TableRecord]:
     """Yield the rows of batches, with the names of classes in place of their numbers."""
-    number, classes = 0, _class_names(metadata)
+    number = 0
+    classes = _class_names(metadata)
     for batch in batches:
         if batch.num_columns == 0:
             raise ResponsesError(f"{path}: it has no columns; expected questions and answers")

@@ -141,7 +141,8 @@ def write_uncalibrated(
 
 def _write_items(folder: Path, items: Sequence[Item]) -> list[int]:
     """Write ``items.jsonl`` and the images; return the position of each item in the file."""
-    offsets, position = [], 0
+    offsets = []
+    position = 0
     with (folder / "items.jsonl").open("wb") as file:
         for item in items:
             offsets.append(position)

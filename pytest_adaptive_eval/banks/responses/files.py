@@ -165,10 +165,12 @@ class Collected:
     """
 
     def __init__(self, source: str, *, texts: bool = False) -> None:
-        self._source, self._texts = source, texts
+        self._source = source
+        self._texts = texts
         self._subjects: dict[str, int] = {}
         self._items: dict[str, int] = {}
-        self._cells, self._scores = (array("q"), array("q")), array("d")
+        self._cells = (array("q"), array("q"))
+        self._scores = array("d")
         self._questions: dict[str, tuple[LoggedQuestion, str]] = {}
         self._replies: dict[str, list[Reply]] = {}
         self._unscored: list[str] = []
@@ -269,7 +271,9 @@ class Collected:
         if reasons and not self._subjects:
             raise ResponsesError(reasons[0])
         shape = (len(self._subjects), len(self._items))
-        sums, counts, administered = np.zeros(shape), np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
+        sums = np.zeros(shape)
+        counts = np.zeros(shape, np.int32)
+        administered = np.zeros(shape, np.bool_)
         rows, columns = (np.asarray(each, dtype=np.int64) for each in self._cells)
         scores = np.asarray(self._scores)
         administered[rows, columns] = True

@@ -54,7 +54,8 @@ def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
     prompt, messages = _prompt(values.get("question"))
     if not (prompt or messages):
         return None
-    choices, target = texts(values.get("choices")), values.get("target")
+    choices = texts(values.get("choices"))
+    target = values.get("target")
     if type(target) is int and 0 <= target < min(len(choices), 26):
         target = chr(ord("A") + target)  # the number of a choice
     answers = [str(target)] if isinstance(target, bool) else texts(target)

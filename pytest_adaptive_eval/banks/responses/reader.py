@@ -122,11 +122,13 @@ def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
             "with --log_samples and give the folder of samples_*.jsonl"
         )
     expected = ", ".join(reader.content for reader in FORMATS.values())
-    found, proposal = "neither its name nor its beginning says a format", ""
+    found = "neither its name nor its beginning says a format"
+    proposal = ""
     if path.is_dir():
         counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
         holds = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
-        found, proposal = f"it holds {holds}", "; rows of a table are given by their own file"
+        found = f"it holds {holds}"
+        proposal = "; rows of a table are given by their own file"
     else:
         proposal = propose(path)
     return ResponsesError(

@@ -127,7 +127,8 @@ def _common(candidate: _Log, baseline: _Log) -> list[str]:
     scored = {item for item, score in baseline.scores.items() if score == score}  # not NaN
     common = [item for item in candidate.scores if item in scored]
     if not common:
-        first, second = next(iter(candidate.scores)), next(iter(baseline.scores))
+        first = next(iter(candidate.scores))
+        second = next(iter(baseline.scores))
         raise ResponsesError(
             f"no item of {candidate.subject} has a score of {baseline.subject}: the ids are such as {first!r:.80} and "
             f"{second!r:.80}; give --ids what joins them, or logs of the same tasks"

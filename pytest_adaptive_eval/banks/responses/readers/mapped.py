@@ -49,11 +49,13 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     Fields that the mapping leaves out are taken from columns with clear names; a note says which. Duplicate responses
     count as their mean. A file without any score is passed over when others have one.
     """
-    collected, unscored = Collected(str(path), texts=settings.texts), ""
+    collected = Collected(str(path), texts=settings.texts)
+    unscored = ""
     for file in files_that(
         lambda file: bool(suffix_of(file)), path, f"no file with rows; expected {', '.join(SUFFIXES)}"
     ):
-        mapping, scored = _complete(settings.mapping or ResponseMapping(), file, settings), 0
+        mapping = _complete(settings.mapping or ResponseMapping(), file, settings)
+        scored = 0
         for subject, answer in _answers(mapping, file, settings):
             scored += 1
             value = score(answer.values.get("score"), f"{answer.where}, score")
@@ -135,7 +137,8 @@ def _scores(values: Mapping[str, Any], mapping: ResponseMapping, settings: ReadS
 
 def _name(values: Mapping[str, Any], field: str, row: TableRecord) -> str:
     """Return the subject, or the id of the item, by default a hash of its question."""
-    value, question = values.get(field), values.get("question")
+    value = values.get(field)
+    question = values.get("question")
     if value is None and field == "item" and isinstance(question, str | list):
         value = hash_of(question)  # logs without ids join by content
     try:

@@ -48,7 +48,8 @@ def read_runs(
     interviews = [interview for interview, name in zip(interviews, banks, strict=True) if name == bank]
     latest = _latest_texts(interviews, one_format=column is None)
     collected = Collected(str(path))
-    names, edited = _names(interviews), 0
+    names = _names(interviews)
+    edited = 0
     for where, interview in interviews:
         for administration in interview.administrations:
             item = administration.item

@@ -67,7 +67,8 @@ def _sums(file: Path, split: str) -> dict[str, float]:
     """Return the means of statistics over the unperturbed instances of a split, by name."""
     sums: dict[str, float] = {}
     for stat in _objects(_loaded(file)):
-        name, mean = stat.get("name"), stat.get("mean")
+        name = stat.get("name")
+        mean = stat.get("mean")
         if isinstance(mean, int | float) and name == {"name": inner(name, "name"), "split": split}:
             sums[str(inner(name, "name"))] = mean
     return sums
@@ -105,7 +106,8 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
         raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
     values: dict[str, float] = {}
     for stat in _objects(stats):
-        label, mean = inner(stat, "name", "name"), stat.get("mean")
+        label = inner(stat, "name", "name")
+        mean = stat.get("mean")
         is_score = isinstance(label, str) and not _OTHER.match(label) and not inner(stat, "name", "perturbation")
         if is_score and stat.get("count") and isinstance(mean, int | float) and 0 <= mean <= 1:
             values[label] = float(mean)

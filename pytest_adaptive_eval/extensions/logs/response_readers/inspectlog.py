@@ -55,7 +55,8 @@ class _Log(NamedTuple):
     @property
     def status(self) -> str:
         """How the run ended, with its error; empty for a run that ended as planned."""
-        status, error = str(self.header.get("status"))[:40], _error_text(self.header.get("error"))
+        status = str(self.header.get("status"))[:40]
+        error = _error_text(self.header.get("error"))
         return "" if status == "success" else f"status {status!r}{f', {error}' if error else ''}"
 
     @property
@@ -87,7 +88,8 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     tasks: dict[str, list[TaskLog]] = {}
     named_logs = zip(_subjects(logs), logs, strict=True)
     for subject, log in sorted(named_logs, key=lambda pair: (pair[0], -_created(pair[1]))):
-        answers, task = list(_answers(log, asked, texts=settings.texts)), str(log.about("task"))
+        answers = list(_answers(log, asked, texts=settings.texts))
+        task = str(log.about("task"))
         stated = (_created(log), log.planned, log.status, _accuracies(log.header, answers), log.unscored)
         tasks.setdefault(task, []).append(TaskLog(f"{log.path}, task {task!r}", subject, answers, *stated))
     for task, task_logs in sorted(tasks.items()):
@@ -176,7 +178,8 @@ def _subjects(logs: Sequence[_Log]) -> list[str]:
     """
     names = []
     for log in logs:
-        model, own = log.about("model"), log.about("model_args") or {}
+        model = log.about("model")
+        own = log.about("model_args") or {}
         others = [other.about("model_args") or {} for other in logs if other.about("model") == model]
         differing = sorted(key for key in own if any(other.get(key) != own[key] for other in others))
         text = ",".join(f"{key}={own[key]}" for key in differing)
@@ -212,12 +215,14 @@ def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
     with contextlib.nullcontext() if log.path.suffix == ".json" else _archive(log.path) as archive:
         members = frozenset() if archive is None else frozenset(archive.namelist())
         for number, sample in enumerate(log.samples, 1):
-            name, epoch = named(sample.get("id"), "id", f"{log.path}: sample {number}"), str(sample.get("epoch"))
+            name = named(sample.get("id"), "id", f"{log.path}: sample {number}")
+            epoch = str(sample.get("epoch"))
             where = f"{log.path}: sample {number} (id {name!r}, epoch {epoch})"
             item = f"{log.about('task')}:{name}"
             is_new = item not in asked
             asked.add(item)
-            data, member = sample, f"samples/{name}_epoch_{epoch}.json"
+            data = sample
+            member = f"samples/{name}_epoch_{epoch}.json"
             if member in members and (is_new or texts):  # summaries have no texts
                 whole = _member(archive, log.path, member)
                 data = whole if isinstance(whole, dict) else sample
@@ -269,7 +274,8 @@ def _parts(asked: Any, sample: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Return a sample's input with texts as contents, and its images."""
     if not isinstance(asked, list):
         return _resolved(asked, sample), []
-    messages, images = [], list[str]()
+    messages = []
+    images = list[str]()
     for message in asked:
         content = inner(message, "content")
         parts = content if isinstance(content, list) else [{"text": _resolved(content, sample)}]

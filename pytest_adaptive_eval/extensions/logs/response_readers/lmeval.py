@@ -177,7 +177,8 @@ def _logs(files: list[_File], settings: ReadSettings, where: str) -> list[TaskLo
 
 def _line(row: TableRecord, asked: set[tuple[str, str]]) -> _Line:
     """Return one logged sample; only the first of a document, which is added to `asked`, keeps the question."""
-    where, data = row.where, row.data
+    where = row.where
+    data = row.data
     if "doc_id" not in data and not data.get("doc_hash"):
         raise ResponsesError(
             f"{where}: an object with the keys {', '.join(sorted(data)[:6])}, expected a logged sample of "

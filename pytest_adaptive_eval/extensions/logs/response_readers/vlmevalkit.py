@@ -91,10 +91,11 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
             failed = _FAILED in f"{texts.get('log')} {texts.get('prediction')}".lower()
             own[index] = math.nan if failed else score(texts.get("hit"), f"{row.where}, column 'hit'")
             answer = texts.get("answer", "")
-            if (expected := answers.setdefault(index, answer)) != answer:
+            expected = answers.setdefault(index, answer)
+            if answer != expected:
                 raise ResponsesError(
-                    f"{row.where}: the answer to index {index} is {answer!r:.80}, in another table {expected!r:.80}: they "
-                    "are of different data sets; give filter the one that is meant, such as 'MMMU_DEV_VAL'"
+                    f"{row.where}: the answer to index {index} is {answer!r:.80}, in another table {expected!r:.80}: "
+                    "they are of different data sets; give filter the one that is meant, such as 'MMMU_DEV_VAL'"
                 )
         for item, scores in hits.items():
             # 0 if any row is wrong, whatever the missing ones would have been
