@@ -310,11 +310,11 @@ def _each_entry(record: TableRecord, value: Any, steps: Sequence[str]) -> Iterat
     if isinstance(value, list):
         # an object of each entry of a list has the records
         rest = steps if step == "*" else rest
-        entries = [(f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1)]
+        entries = ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
     elif isinstance(value, Mapping) and step == "*":
         are_lists = rest[:1] == ["[*]"]  # other entries are about the lists
         kept = {key: entry for key, entry in value.items() if not are_lists or isinstance(entry, list)}
-        entries = [(f"key {key!r:.60}", key, entry) for key, entry in kept.items()]
+        entries = ((f"key {key!r:.60}", key, entry) for key, entry in kept.items())
     else:
         word = "a list" if step == "[*]" else "an object"
         raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")

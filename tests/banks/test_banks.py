@@ -249,7 +249,10 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["http://h/a.png"]}, "outside the bank's folder"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["a.gif"]}, "is not one of"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["gone.png"]}, "cannot be read"),
-        ({"id": "a", "prompt": "p", "answer": "x", "choices": [1]}, r"Expected `str`, got `int` - at `\$\.choices\[0\]`"),
+        (
+            {"id": "a", "prompt": "p", "answer": "x", "choices": [1]},
+            r"Expected `str`, got `int` - at `\$\.choices\[0\]`",
+        ),
         ({"id": "a", "prompt": "p", "answer": "C", "choices": ["u", "v"]}, "one of its 2 choices or the letter"),
         (
             {"id": "a", "prompt": "p", "answer": "use", "choices": ["u", "v"]},

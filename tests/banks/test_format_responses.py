@@ -139,7 +139,7 @@ def test_recorded_runs():
     [
         (
             "subject,item,format,score\na,q,image+text,2\n",
-            "r.csv, line 2, score: found '2', expected a score",
+            "r.csv, line 2: found '2', expected a score",
         ),
         ("subject,item,format,score\na,q,image+text\n", "r.csv, line 2: 3 cells, expected 4"),
         ("subject,item,format,score\na,,text,1\n", "r.csv, line 2: item is None, expected a text"),

@@ -68,8 +68,15 @@ def test_verdicts(tmp_path, value, expected):
 def test_other_values_of_a_score_are_refused_with_the_filters_that_help(tmp_path, value):
     path = lines(tmp_path / "r.jsonl", {"id": "a", "ok": 1}, {"id": "b", "ok": value})
     message = refused(path, mapping=ResponseMapping(item="id", score="ok"))
-    assert "line 2, score: found" in message
+    assert "line 2: found" in message
     assert "lookup(..) or scale(..)" in message
+
+
+def test_whole_numbers_are_ids_however_a_table_holds_them(tmp_path):
+    path = lines(tmp_path / "r.jsonl", {"id": 7, "ok": 1}, {"id": 8.0, "ok": 0}, {"id": " 9 ", "ok": 1})
+    assert table(read_responses(path, mapping=ResponseMapping(item="id", score="ok"))) == {
+        "r": {"7": 1, "8": 0, "9": 1}
+    }
 
 
 def test_errors_and_absent_scores_are_missing(tmp_path):

@@ -26,7 +26,7 @@ _REPLIES, _REPLY_LENGTH = 4, 8000
 #: Verdicts in words, in lower case; C, P, I and N are the grades of Inspect.
 _VERDICTS: Mapping[str, float] = MappingProxyType(
     {
-        **dict.fromkeys(("true", "correct", "right", "yes", "pass", "passed", "success", "resolved", "c"), 1.0),
+        **dict.fromkeys(("true", "correct", "right", "yes", "pass", "passed", "success", "resolved", "c", "1"), 1.0),
         **dict.fromkeys(
             ("false", "incorrect", "wrong", "no", "fail", "failed", "failure", "unresolved", "i", "n"), 0.0
         ),
@@ -85,7 +85,9 @@ def score(value: Any, where: str) -> float:
 
 def named(value: Any, field: str, where: str) -> str:
     """Return an id as text; whole numbers are ids too; raise ResponsesError for other values."""
-    if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    text = str(whole).strip() if isinstance(whole, str | int) and not isinstance(whole, bool) else ""
+    if text:
         return text
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
 
@@ -167,10 +169,8 @@ class Collected:
     def __init__(self, source: str, *, texts: bool = False) -> None:
         self._source = source
         self._texts = texts
-        self._subjects: dict[str, int] = {}
         self._items: dict[str, int] = {}
-        self._cells = (array("q"), array("q"))
-        self._scores = array("d")
+        self._scores: dict[str, tuple[array[int], array[float]]] = {}
         self._questions: dict[str, tuple[LoggedQuestion, str]] = {}
         self._replies: dict[str, list[Reply]] = {}
         self._unscored: list[str] = []
@@ -179,15 +179,13 @@ class Collected:
     @property
     def repeated(self) -> int:
         """Number of scores of a subject on an item that it has a score on already."""
-        rows, columns = (np.asarray(each) for each in self._cells)
-        return len(rows) - len(np.unique(rows * len(self._items) + columns))
+        return sum(len(positions) - len(set(positions)) for positions, _ in self._scores.values())
 
     def add(self, subject: str, item: str, score: float, text: object = None) -> None:
         """Add one score, with its answer if that is a text; NaN means that the item is present without a score."""
-        rows, columns = self._cells
-        rows.append(self._subjects.setdefault(subject, len(self._subjects)))
-        columns.append(self._items.setdefault(item, len(self._items)))
-        self._scores.append(score)
+        positions, scores = self._scores.setdefault(subject, (array("q"), array("d")))
+        positions.append(self._items.setdefault(item, len(self._items)))
+        scores.append(score)
         if isinstance(text, str):
             replies = self._replies.setdefault(item, [])
             is_example = len(replies) < _REPLIES and len(text) <= _REPLY_LENGTH and not math.isnan(score)
@@ -268,25 +266,25 @@ class Collected:
             ResponsesError: No log has a score.
         """
         reasons = [unscored, *self._unscored] if unscored else self._unscored
-        if reasons and not self._subjects:
+        if reasons and not self._scores:
             raise ResponsesError(reasons[0])
-        shape = (len(self._subjects), len(self._items))
-        sums = np.zeros(shape)
-        counts = np.zeros(shape, np.int32)
-        administered = np.zeros(shape, np.bool_)
-        rows, columns = (np.asarray(each, dtype=np.int64) for each in self._cells)
-        scores = np.asarray(self._scores)
-        administered[rows, columns] = True
-        scored = ~np.isnan(scores)
-        np.add.at(sums, (rows[scored], columns[scored]), scores[scored])
-        np.add.at(counts, (rows[scored], columns[scored]), 1)
-        with np.errstate(invalid="ignore"):  # 0 / 0 is missing
-            means = np.minimum(np.divide(sums, counts, out=sums), 1.0, out=sums)  # a mean of thirds can be 1 + 2e-16
+        n = len(self._items)
+        table = np.full((len(self._scores), n), np.nan)
+        administered = np.zeros(table.shape, dtype=np.bool_)
+        for row, asked, (positions, scores) in zip(table, administered, self._scores.values(), strict=True):
+            columns = np.asarray(positions, dtype=np.int64)
+            values = np.asarray(scores)
+            asked[columns] = True
+            scored = ~np.isnan(values)
+            counts = np.bincount(columns[scored], minlength=n)
+            sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
+            means = np.divide(sums, counts, out=row, where=counts > 0)
+            np.minimum(means, 1.0, out=row)  # rounding can make a mean of thirds 1 + 2e-16
         questions = {item: question for item, (question, _) in self._questions.items() if item in self._items}
         return Responses(
-            tuple(self._subjects),
+            tuple(self._scores),
             tuple(self._items),
-            means,
+            table,
             source=self._source,
             questions=questions,
             administered=administered,

@@ -37,6 +37,8 @@ def inner(data: Any, *keys: str) -> Any:
 
 def texts(value: Any) -> tuple[str, ...]:
     """Return a value as texts: each entry of a list, the values of an object, or the value alone."""
+    if value is None:
+        return ()
     if isinstance(value, Mapping):
         value = value.get("text", list(value.values()))  # {"text": [...], "label": [...]}
     return tuple(
@@ -46,7 +48,9 @@ def texts(value: Any) -> tuple[str, ...]:
 
 def _entries(value: Any) -> Sequence[Any]:
     """Return a list as it is, no value as an empty list, and another value in a list."""
-    return value if isinstance(value, list | tuple) else [] if value is None else [value]
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
@@ -58,13 +62,14 @@ def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
     target = values.get("target")
     if type(target) is int and 0 <= target < min(len(choices), 26):
         target = chr(ord("A") + target)  # the number of a choice
-    answers = [str(target)] if isinstance(target, bool) else texts(target)
+    answers = [text for text in texts(str(target) if isinstance(target, bool) else target) if text.strip()]
+    images = [_image(entry, file) for entry in _entries(values.get("images"))]
     return LoggedQuestion(
         prompt=prompt,
         messages=messages,
         choices=choices,
-        answers=tuple(dict.fromkeys(text for text in answers if text.strip())),
-        images=tuple(image for entry in _entries(values.get("images")) if (image := _image(entry, file)) is not None),
+        answers=tuple(dict.fromkeys(answers)),
+        images=tuple([image for image in images if image is not None]),
         category=str(values["category"]) if isinstance(values.get("category"), str | int) else "",
         names=values.get("names", {}),
     )

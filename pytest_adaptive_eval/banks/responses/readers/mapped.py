@@ -56,11 +56,12 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     ):
         mapping = _complete(settings.mapping or ResponseMapping(), file, settings)
         scored = 0
-        for subject, answer in _answers(mapping, file, settings):
+        for row, values, scores in _responses(mapping, file, settings):
             scored += 1
-            value = score(answer.values.get("score"), f"{answer.where}, score")
-            collected.add(subject, answer.item, value, answer.reply)
-            collected.ask(answer.item, answer.question, answer.where)
+            item = _name(values, "item", row)
+            value = score(scores.get("score"), row.where)
+            collected.add(_name(values, "subject", row), item, value, values.get("answer"))
+            collected.ask(item, as_question(values, file), row.where)
         if not scored:
             unscored = _nothing_read(file, mapping)
             settings.note(f"left out: {unscored}")
@@ -81,8 +82,11 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
         collected = Collected(str(path), texts=settings.texts)
         for file in files_that(recognises, path, f"expected {table.content}"):
             answers: dict[str, list[Answer]] = {}
-            for subject, answer in _answers(table, file, settings):
-                answers.setdefault(subject, []).append(answer)
+            for row, values, scores in _responses(table, file, settings):
+                item = _name(values, "item", row)
+                question = as_question(values, file)
+                answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
+                answers.setdefault(_name(values, "subject", row), []).append(answer)
             sums = _sums(table, file) if table.stated else {}
             logs = [_log(str(file), subject, own, sums.get(subject, {})) for subject, own in answers.items()]
             collected.add_task(logs, settings, str(file))
@@ -91,17 +95,17 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
     return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
 
 
-def _answers(mapping: ResponseMapping, file: Path, settings: ReadSettings) -> Iterator[tuple[str, Answer]]:
-    """Yield subject and answer of each row of a file that is a response."""
+def _responses(
+    mapping: ResponseMapping, file: Path, settings: ReadSettings
+) -> Iterator[tuple[TableRecord, dict[str, Any], Mapping[str, Any]]]:
+    """Yield each row of a file that is a response, with its fields, and its scores by metric."""
     without = 0
     for row, values in _rows(mapping, file):
         scores = _scores(values, mapping, settings)
         if scores is None:
             without += 1
-            continue
-        question = as_question(values, file)
-        answer = Answer(row.where, _name(values, "item", row), scores, question, values.get("answer"), row.where)
-        yield _name(values, "subject", row), answer
+        else:
+            yield row, values, scores
     if without:
         settings.note(f"{file.name}: {without} rows have no score and are left out")
 
