@@ -221,8 +221,8 @@ class Collected:
         scored = [(log, metrics) for log in newest_first if (metrics := log.metrics)]
         for log in logs:
             if not any(log is each for each, _ in scored):
-                self._unscored.append(log.unscored or f"{log.where}: none of its samples has a score; score the log")
-                settings.note(f"left out: {self._unscored[-1]}")
+                reason = log.unscored or f"{log.where}: none of its samples has a score; score the log"
+                self.leave_out(reason, settings)
         metrics = set[str]().union(*(metrics for _, metrics in scored))
         metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
         for subject in dict.fromkeys(log.subject for log in logs):
@@ -256,18 +256,19 @@ class Collected:
         mean = sum(measured) / len(measured) if measured else None
         self.stated.append(Stated(latest.subject, latest.where, len(held), planned, latest.status, known, mean))
 
-    def responses(self, unscored: str = "") -> Responses:
-        """Return all scores, subjects and items in the order of their first score.
+    def leave_out(self, reason: str, settings: ReadSettings) -> None:
+        """Note a log without any score."""
+        self._unscored.append(reason)
+        settings.note(f"left out: {reason}")
 
-        Args:
-            unscored: Error if there are none; by default that of the first log without scores.
+    def responses(self) -> Responses:
+        """Return all scores, subjects and items in the order of their first score.
 
         Raises:
             ResponsesError: No log has a score.
         """
-        reasons = [unscored, *self._unscored] if unscored else self._unscored
-        if reasons and not self._scores:
-            raise ResponsesError(reasons[0])
+        if self._unscored and not self._scores:
+            raise ResponsesError(self._unscored[0])
         n = len(self._items)
         table = np.full((len(self._scores), n), np.nan)
         administered = np.zeros(table.shape, dtype=np.bool_)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.banks.items import is_item_id
-from pytest_adaptive_eval.banks.rows import load_file, suffix_of
+from pytest_adaptive_eval.banks.rows import suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
@@ -28,7 +28,7 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
     """Return the responses under other ids, and the number of items that are left out since `ids` gives them none.
 
     Args:
-        ids: A file with the id in the log and the other id in each row or record; a field of the logs, such as
+        ids: A table with the id in the log and the other id in each row; a field of the logs, such as
             ``doc.id``; ``question``, for items with the same text; a regular expression for a whole id, whose first
             group is the other id; or a prefix to strip.
 
@@ -86,17 +86,17 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
 
 
 def _read_pairs(path: Path) -> dict[str, str]:
-    """Return the other id of each id in a table of two columns, or an object of JSON."""
+    """Return the other id of each id in a table of two columns."""
     pairs: dict[str, str] = {}
     try:
-        rows = list(load_file(path).items() if path.suffix == ".json" else (row for _, row in read_rows(path)))
+        rows = list(read_rows(path))
     except OSError as error:
         raise ResponsesError(f"{path}: cannot be read: {error.strerror or error}; check the path of --ids") from None
-    for number, row in enumerate(rows, 1):
-        old, *others = (str(cell).strip() for cell in row)
+    for number, row in rows:
+        old, *others = map(str.strip, row)
         if len(others) != 1 or pairs.setdefault(old, others[0]) != others[0]:
             raise ResponsesError(
-                f"{path}, row {number}: {', '.join(map(str, row))!r:.80}, expected the id in the log and one other id"
+                f"{path}, line {number}: {', '.join(row)!r:.80}, expected the id in the log and one other id"
             )
     return pairs
 

@@ -50,7 +50,6 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     count as their mean. A file without any score is passed over when others have one.
     """
     collected = Collected(str(path), texts=settings.texts)
-    unscored = ""
     for file in files_that(
         lambda file: bool(suffix_of(file)), path, f"no file with rows; expected {', '.join(SUFFIXES)}"
     ):
@@ -63,11 +62,10 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
             collected.add(_name(values, "subject", row), item, value, values.get("answer"))
             collected.ask(item, as_question(values, file), row.where)
         if not scored:
-            unscored = _nothing_read(file, mapping)
-            settings.note(f"left out: {unscored}")
+            collected.leave_out(_nothing_read(file, mapping), settings)
     if repeated := collected.repeated:
         settings.note(f"{path.name}: {repeated} rows repeat a subject and item; the mean of their scores counts")
-    return collected.responses(unscored)
+    return collected.responses()
 
 
 def reader_of(name: str, table: LogTable) -> ResponseReader:
