@@ -319,10 +319,10 @@ def _each_entry(record: TableRecord, value: Any, steps: Sequence[str]) -> Iterat
         word = "a list" if step == "[*]" else "an object"
         raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
     for number, (place, key, entry) in enumerate(entries, 1):
-        outer = {"outer": entry} if rest else {}
-        inner = record._replace(
-            where=f"{record.where}, {place}", names={**record.names, "line": number, "key": key, **outer}
-        )
+        names = {**record.names, "line": number, "key": key}
+        if rest:
+            names["outer"] = entry
+        inner = record._replace(where=f"{record.where}, {place}", names=names)
         yield from _descend(inner, entry, rest, "[*]" if isinstance(value, list) else step)
 
 

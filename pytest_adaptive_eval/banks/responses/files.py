@@ -86,7 +86,7 @@ def score(value: Any, where: str) -> float:
 def named(value: Any, field: str, where: str) -> str:
     """Return an id as text; whole numbers are ids too; raise ResponsesError for other values."""
     whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    text = str(whole).strip() if isinstance(whole, str | int) and not isinstance(whole, bool) else ""
+    text = str(whole).strip() if isinstance(whole, (str, int)) and not isinstance(whole, bool) else ""
     if text:
         return text
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")

@@ -131,7 +131,7 @@ def _scores(values: Mapping[str, Any], mapping: ResponseMapping, settings: ReadS
     value = values.get("score") if mapping.score else grade_reply(values, settings.items)
     if values.get("error") or (value is None and isinstance(mapping, LogTable)):
         return {}
-    if not (isinstance(value, Mapping) and isinstance(mapping, LogTable)):
+    if not (isinstance(mapping, LogTable) and isinstance(value, Mapping)):
         return None if value is None else {"score": value}
     main = str(values.get("metric"))
     return {main: value[main]} if main in value and settings.metric is None else value
@@ -140,9 +140,8 @@ def _scores(values: Mapping[str, Any], mapping: ResponseMapping, settings: ReadS
 def _name(values: Mapping[str, Any], field: str, row: TableRecord) -> str:
     """Return the subject, or the id of the item, by default a hash of its question."""
     value = values.get(field)
-    question = values.get("question")
-    if value is None and field == "item" and isinstance(question, str | list):
-        value = hash_of(question)  # logs without ids join by content
+    if value is None and field == "item" and isinstance(values.get("question"), str | list):
+        value = hash_of(values["question"])  # logs without ids join by content
     try:
         return named(value, field, row.where)
     except ResponsesError as error:
