@@ -79,7 +79,9 @@ def parse_item(
     textless = fields.meta.get("textless") is True  # a bank from responses alone has no texts
     default = "choice" if fields.choices else "exact"
     grader = default if fields.grader is msgspec.UNSET else str(fields.grader)
-    check_faults(_question_faults(fields, grader, textless=textless), where, BankError)
+    check_faults(_question_faults(fields, textless=textless), where, BankError)
+    if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
+        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     answer: Any = fields.answers if isinstance(fields.answer, list) else fields.answers[0]
     custom = tasks.get(fields.id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
     item = Item(
@@ -135,29 +137,32 @@ def _id_faults(item_id: str) -> Iterator[str]:
         )
 
 
-def _question_faults(fields: _Fields, grader: str, *, textless: bool) -> Iterator[str]:
+def _question_faults(fields: _Fields, *, textless: bool) -> Iterator[str]:
     """Yield what is wrong with the question of an item, the first that matters first."""
     if not (textless or fields.prompt or fields.messages or fields.images):
         yield "no prompt, messages or images; add one"
     yield from _message_faults(fields.messages)
     yield from _turn_faults(fields)
     yield from _image_faults(fields.images)
-    max_tokens = fields.meta.get("max_tokens", 1)
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        yield f"meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1"
-    for name, default in ((CHOICES_SHOWN, True), (LENIENT, False)):
-        value = fields.meta.get(name, default)
-        if not isinstance(value, bool):
-            yield f"meta.{name} is {value!r:.80}, expected true or false"
-    if GONE_EXPRESSION in fields.meta:
-        yield f"meta.{GONE_EXPRESSION} is gone: write the values, and leave the key out"
+    yield from _meta_faults(fields.meta)
     for answer in fields.answers:
         if answer in ("NaN", "Infinity", "-Infinity") and not isinstance(fields.answer, str):
             yield f"answer is {answer}, expected a number or a text"
         if isinstance(fields.answer, list) and not answer.strip():
             yield "an answer of several is empty; leave it out"
-    if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
-        yield f"it has no answer, and the grader {grader!r} needs one"
+
+
+def _meta_faults(meta: Mapping[str, Any]) -> Iterator[str]:
+    """Yield keys of ``meta`` that the package acts on and that have another value than expected."""
+    max_tokens = meta.get("max_tokens", 1)
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        yield f"meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1"
+    for name, default in ((CHOICES_SHOWN, True), (LENIENT, False)):
+        value = meta.get(name, default)
+        if not isinstance(value, bool):
+            yield f"meta.{name} is {value!r:.80}, expected true or false"
+    if GONE_EXPRESSION in meta:
+        yield f"meta.{GONE_EXPRESSION} is gone: write the values, and leave the key out"
 
 
 def _message_faults(messages: Sequence[Any]) -> Iterator[str]:

@@ -123,7 +123,7 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
         )
     start = head(path, 1 << 20)
     is_table = suffix in (".csv", ".tsv", ".xlsx")
-    is_lines = suffix in (".jsonl", ".ndjson") or (suffix in ("", ".json") and _are_json_lines(start))
+    is_lines = _are_json_lines(start, suffix)
     if not is_lines and (suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))):
         yield from _json_records(path, rows)
         return
@@ -149,8 +149,10 @@ def _first_bytes(path: Path, count: int) -> bytes:
     return data
 
 
-def _are_json_lines(start: str) -> bool:
-    """Return whether a text begins with an object in a line of its own, and more after it."""
+def _are_json_lines(start: str, suffix: str) -> bool:
+    """Return whether a file is named as JSON lines, or begins with an object in a line and more after it."""
+    if suffix not in ("", ".json"):
+        return suffix in (".jsonl", ".ndjson")
     first, _, rest = start.lstrip().partition("\n")
     try:
         return bool(rest.strip()) and isinstance(json.loads(first), dict)

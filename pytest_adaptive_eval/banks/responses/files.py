@@ -155,6 +155,13 @@ class TaskLog(NamedTuple):
         """Names of all metrics that some answer has a value of."""
         return {name for answer in self.answers for name, value in answer.values.items() if value is not None}
 
+    def stated(self, metric: str, held: int, measured: float | None) -> Stated:
+        """Return what the log states, beside the number of samples that are held, and their mean."""
+        planned = self.planned if held else self.planned or 1
+        accuracy = self.accuracies.get(metric)
+        known = float(accuracy) if isinstance(accuracy, int | float) else None
+        return Stated(self.subject, self.where, held, planned, self.status, known, measured)
+
 
 class Collected:
     """Accumulator of scores.  Several scores of one subject on one item count as their mean.
@@ -220,9 +227,7 @@ class Collected:
         newest_first = sorted(logs, key=attrgetter("created"), reverse=True)
         scored = [(log, metrics) for log in newest_first if (metrics := log.metrics)]
         for log in logs:
-            if not any(log is each for each, _ in scored):
-                reason = log.unscored or f"{log.where}: none of its samples has a score; score the log"
-                self.leave_out(reason, settings)
+            self._note_unscored(log, [each for each, _ in scored], settings)
         metrics = set[str]().union(*(metrics for _, metrics in scored))
         metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
         for subject in dict.fromkeys(log.subject for log in logs):
@@ -230,6 +235,10 @@ class Collected:
             if len(own) > 1:
                 settings.note(f"{where}: {len(own)} logs of {subject}; for each item the newest score counts")
             self._add_logs(next(log for log in newest_first if log.subject == subject), own, metric)
+
+    def _note_unscored(self, log: TaskLog, scored: Sequence[TaskLog], settings: ReadSettings) -> None:
+        if not any(log is each for each in scored):
+            self.leave_out(log.unscored or f"{log.where}: none of its samples has a score; score the log", settings)
 
     def _add_logs(self, latest: TaskLog, logs: Sequence[TaskLog], metric: str) -> None:
         """Add a subject's logs, the newest first, and what the latest of all states."""
@@ -250,11 +259,8 @@ class Collected:
                 self.ask(answer.item, answer.question, answer.where)
             held |= {(answer.item, answer.sample) for answer in log.answers}
             settled |= {answer.item for answer, value in zip(log.answers, scores, strict=True) if not math.isnan(value)}
-        planned = latest.planned if logs else latest.planned or 1
-        accuracy = latest.accuracies.get(metric)
-        known = float(accuracy) if isinstance(accuracy, int | float) else None
         mean = sum(measured) / len(measured) if measured else None
-        self.stated.append(Stated(latest.subject, latest.where, len(held), planned, latest.status, known, mean))
+        self.stated.append(latest.stated(metric, len(held), mean))
 
     def leave_out(self, reason: str, settings: ReadSettings) -> None:
         """Note a log without any score."""

@@ -123,7 +123,7 @@ def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
 
 
 def _common(candidate: _Log, baseline: _Log) -> list[str]:
-    """Return the candidate's items that the baseline has scores of; note the others, and other prompts."""
+    """Return the candidate's items that the baseline has scores of; note the others."""
     scored = {item for item, score in baseline.scores.items() if score == score}  # not NaN
     common = [item for item in candidate.scores if item in scored]
     if not common:
@@ -136,6 +136,12 @@ def _common(candidate: _Log, baseline: _Log) -> list[str]:
     for log, other_log in ((candidate, baseline), (baseline, candidate)):
         if without := len(log.scores.keys() - set(common)):
             screen.note(f"left out: {counted(without, 'item')} of {log.subject} without a score of {other_log.subject}")
+    _note_other_prompts(common, candidate, baseline)
+    return common
+
+
+def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) -> None:
+    """Note the items whose prompts, where both logs have them, differ by more than spaces."""
     asked = [item for item in common if item in candidate.questions and item in baseline.questions]
     prompts = [[log.questions[item].prompt.split() for item in asked] for log in (candidate, baseline)]
     if other := [item for item, first, second in zip(asked, *prompts, strict=True) if first != second]:
@@ -143,7 +149,6 @@ def _common(candidate: _Log, baseline: _Log) -> list[str]:
             f"{counted(len(other), 'item')} of {len(common)} had other prompts in the two runs, such as "
             f"{other[0]!r:.80}; the difference may come from these"
         )
-    return common
 
 
 def _parts(items: Sequence[str], *, each_task: bool) -> dict[str, Sequence[str]]:

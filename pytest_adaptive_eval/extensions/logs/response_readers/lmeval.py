@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, choose, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import TableRecord, first_keys, json_lines, load_file
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses, Stated
 
@@ -31,10 +32,7 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
 
     The prompt is the context with its examples. Several continuations of one context are choices.
     """
-    arguments = sample.get("arguments")
-    if isinstance(arguments, Mapping):
-        arguments = [[inner(each, "arg_0"), inner(each, "arg_1")] for each in arguments.values()]
-    pairs = [pair for pair in arguments or () if isinstance(pair, list) and len(pair) >= 2]
+    pairs = _requests(sample.get("arguments"))
     contexts = {str(pair[0]) for pair in pairs}
     if len(contexts) != 1:
         return None
@@ -51,6 +49,13 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
         target = continuations[0]
     fields = {"question": asked, "choices": choices, "target": target, "names": _names(sample)}
     return as_question(fields, Path())
+
+
+def _requests(arguments: Any) -> list[list[Any]]:
+    """Return context and continuation, or settings, of each request; both layouts of the tool are read."""
+    if isinstance(arguments, Mapping):
+        return [[inner(each, "arg_0"), inner(each, "arg_1")] for each in arguments.values()]
+    return [pair for pair in arguments or () if isinstance(pair, list) and len(pair) >= 2]
 
 
 def _names(sample: Mapping[str, Any]) -> dict[str, str]:
@@ -165,14 +170,19 @@ def _logs(files: list[_File], settings: ReadSettings, where: str) -> list[TaskLo
     logs = []
     for file, entries in zip(files, logged, strict=True):
         chosen = [line for line in entries if line.filter == filter_name]
-        if not entries:
-            raise ResponsesError(f"{file.path}: empty; remove it or run the task again")
-        if twice := len(chosen) - len({line.answer.item for line in chosen}):
-            raise ResponsesError(f"{file.path}: {twice} documents stand there twice; the file holds two runs: keep one")
+        check_faults(_file_faults(entries, chosen), str(file.path), ResponsesError)
         ids = [line.hash if hashed else line.answer.item for line in chosen]
         answers = [line.answer._replace(item=f"{file.task}:{id}") for id, line in zip(ids, chosen, strict=True)]
         logs.append(file.log(answers, filter_name))
     return logs
+
+
+def _file_faults(lines: Sequence[_Line], chosen: Sequence[_Line]) -> Iterator[str]:
+    twice = len(chosen) - len({line.answer.item for line in chosen})
+    if not lines:
+        yield "empty; remove it or run the task again"
+    if twice:
+        yield f"{twice} documents stand there twice; the file holds two runs: keep one"
 
 
 def _line(row: TableRecord, asked: set[tuple[str, str]]) -> _Line:
