@@ -896,12 +896,4 @@ PUBLISHED: dict[str, Published] = {
         "exact_match",
         0,
     ),
-    "columns": Published(
-        "made.json",
-        {"question": ["Who is tall?", "Who is small?"], "answer": ["Ann", "Bo"]},
-        "Who is tall",
-        ("Ann",),
-        "exact_match",
-        0,
-    ),
 }

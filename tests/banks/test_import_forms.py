@@ -256,19 +256,6 @@ def test_labels_may_be_json_lines_under_any_name(tmp_path: Path) -> None:
     assert [item.answer for item in imported(data, labels=str(labels), answer="$label.label").items] == each(letter)
 
 
-def test_images_are_found_in_a_folder_around_where_their_name_is_unique(tmp_path: Path) -> None:
-    for folder in ("annotations", "pictures/val", "pictures/old"):
-        (tmp_path / folder).mkdir(parents=True)
-    for n in range(COUNT):
-        (tmp_path / f"pictures/val/p{n}.png").write_bytes(PNG)
-    (tmp_path / "pictures/old/p3.png").write_bytes(PNG)
-    data = tmp_path / "annotations" / "data.jsonl"
-    data.write_text(lines([{**row, "image": f"p{n}.png"} for n, row in enumerate(PLAIN)]))
-    found = imported(data)
-    assert len(found.items) == COUNT - 1
-    assert "the image 'p3.png' is in" in found.refused[0][1]
-
-
 def test_a_unit_is_asked_for(tmp_path: Path) -> None:
     data = tmp_path / "data.json"
     data.write_text(json.dumps(each(lambda n: {"question": question(n), "answer": f"{n}.5", "unit": ["m", ""][n % 2]})))
