@@ -233,6 +233,18 @@ def _lookup(value: Any, pairs: str) -> Any:
     return text if found is None else found
 
 
+def _letter(value: Any, first: Any = 0) -> Any:
+    """Return the letter of a choice that is counted from `first`; other values as they are."""
+    number = _parse(as_text(value))
+    is_place = type(number) is int and 0 <= number - int(first) < 26
+    return chr(ord("A") + number - int(first)) if is_place else value
+
+
+def _split(text: Any, separator: str) -> list[str]:
+    parts = as_text(text).split(separator.replace(r"\n", "\n"))
+    return [part.strip() for part in parts if part.strip()]
+
+
 def _join(separator: str, values: Any) -> str:
     return separator.replace(r"\n", "\n").join(map(as_text, values if isinstance(values, list) else [values]))
 
@@ -274,6 +286,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "at": _at,
         "lookup": _lookup,
         "extract": _extract,
+        "letter": _letter,
+        "split": _split,
         "join": _join,
         "lower": lambda text: as_text(text).lower(),
         "hash": hash_of,
