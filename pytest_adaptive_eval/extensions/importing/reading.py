@@ -102,23 +102,8 @@ class RecordReader:
         record = record._replace(names={**record.names, "label": label, "number": number})
         of_label = not (self.mapping.answer or self._expressions["labels_by"])
         answer = self._present(label if of_label else self._one("answer", record))
-        question, chat = self._one("question", record), self._one("messages", record)
-        if chat is None and isinstance(question, list) and not all(isinstance(part, str) for part in question):
-            question, chat = None, question
-        messages, pictures, turns = read_chat(chat)
-        asked, before = _joined([question]), _joined(self._each("context", record))
-        if len(messages) == 1 and messages[0]["role"] == "user":
-            asked, messages = paragraphs(asked, messages[0]["content"]), []
-        if not (asked or messages):
-            place = self.mapping.question or self.mapping.messages
-            raise DatasetError(f"no question at {place!r}; it has {sorted(map(str, record.data))[:12]}")
-        asked = paragraphs(before, asked, self._unit(record, asked))
-        if messages:
-            messages = [{"role": "system", "content": asked}] * bool(asked) + messages
-            asked = "\n".join(message["content"] for message in messages)
-        for key, cell in record.data.items():
-            if isinstance(cell, str) and _MEDIA.search(cell[-9:]) and _MEDIA_FIELD.search(key):
-                raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
+        asked, messages, pictures, turns = self._asked(record)
+        _refuse_media(record)
         images = [part for cell in self._each("images", record) for part in _pictures(cell)]
         accepted = [part for cell in self._each("accepted", record) for part in as_list(cell)]
         return Draft(
@@ -136,6 +121,24 @@ class RecordReader:
             messages=messages,
             turns=turns,
         )
+
+    def _asked(self, record: TableRecord) -> tuple[str, list[dict[str, str]], list[Any], list[str]]:
+        """Return what a record asks: the text of its question, and the messages, pictures and turns of a chat."""
+        question, chat = self._one("question", record), self._one("messages", record)
+        if chat is None and isinstance(question, list) and not all(isinstance(part, str) for part in question):
+            question, chat = None, question
+        messages, pictures, turns = read_chat(chat)
+        asked, before = _joined([question]), _joined(self._each("context", record))
+        if len(messages) == 1 and messages[0]["role"] == "user":
+            asked, messages = paragraphs(asked, messages[0]["content"]), []
+        if not (asked or messages):
+            place = self.mapping.question or self.mapping.messages
+            raise DatasetError(f"no question at {place!r}; it has {sorted(map(str, record.data))[:12]}")
+        asked = paragraphs(before, asked, self._unit(record, asked))
+        if messages:
+            messages = [{"role": "system", "content": asked}] * bool(asked) + messages
+            asked = "\n".join(message["content"] for message in messages)
+        return asked, messages, pictures, turns
 
     def values(self, record: TableRecord) -> list[Any]:
         """Return the values of all expressions in a record, up to one that refuses it."""
@@ -219,6 +222,13 @@ class RecordReader:
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
         return choices_of([Entry(right, "", right=True), *(Entry(text, "", right=False) for text in wrong)])
+
+
+def _refuse_media(record: TableRecord) -> None:
+    """Raise a DatasetError for a field that names sound or video, which no model is asked."""
+    for key, cell in record.data.items():
+        if isinstance(cell, str) and _MEDIA.search(cell[-9:]) and _MEDIA_FIELD.search(key):
+            raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
 
 
 def paragraphs(*texts: str) -> str:
