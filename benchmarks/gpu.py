@@ -5,10 +5,13 @@
 - memory: bytes of the weights as told before loading, and as taken;
 - throughput: tokens a second of the subject, and on a GPU of transformers' `generate_batch` with the same prompts;
 - a gate on its likelihoods of choices, which are as good as chance;
-- the gate of a fixture checkpoint here and on the processor: questions, scores and verdict must be equal.
+- the gate of a fixture checkpoint here and on the processor: questions, scores and verdict must be equal;
+- a small Llama: all questions in the product's batches beside plain batches of 256; likelihoods of four choices beside
+  one forward pass over the same texts; a gate's wall time within the run beside one call of 128 questions;
+- with ``--compile``, throughput with the model compiled.
 
-``--device cpu --layers 2 --width 64`` runs the same small, to try the command where there is no GPU. Embeddings a
-second are a benchmark of their own, `embedding_speed.py`.
+Each is a ratio within one run. ``--device cpu --layers 2 --width 64 --small 16`` runs the same small, to try the
+command where there is no GPU. Embeddings a second are a benchmark of their own, `embedding_speed.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,7 @@ import torch
 import transformers
 
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
 from pytest_adaptive_eval.models.checkpoint.generation import own_generation_config
 from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 from pytest_adaptive_eval.models.checkpoint.placement import GIB, weight_bytes
@@ -37,6 +42,7 @@ from pytest_adaptive_eval.models.checkpoint.placement import GIB, weight_bytes
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "fixtures" / "checkpoints" / "text-late"
 ROUNDS = 3
+PLAIN = 256  #: Questions of a plain batch.
 EVALUATION = """
 [[eval]]
 name = "gpu"
@@ -76,11 +82,11 @@ def taken(device: str) -> int:
     return torch.cuda.memory_allocated(device) if device.startswith("cuda") else 0
 
 
-def compare_throughput(folder: Path, device: str, questions: int, tokens: int) -> None:
+def compare_throughput(folder: Path, device: str, questions: int, tokens: int, *, compiled: bool = False) -> None:
     """Print memory, and tokens a second in turns."""
     files = tuple(path.name for path in folder.glob("*.safetensors"))
     before, told = taken(device), weight_bytes(folder, files, "bfloat16")
-    subject = TransformersModel.load(folder, device=device, dtype="bfloat16", max_tokens=tokens)
+    subject = TransformersModel.load(folder, device=device, dtype="bfloat16", max_tokens=tokens, compile=compiled)
     found = taken(device) - before
     line = f"; taken {found / GIB:.2f} GiB, {100 * (found / told - 1):+.1f} %" if found else ""
     print(f"memory of the weights: told {told / GIB:.2f} GiB{line}", flush=True)
@@ -121,6 +127,78 @@ def by_transformers(subject: TransformersModel, items: Sequence[Item], tokens: i
     return sum(len(reply.generated_tokens) for reply in replies.values())
 
 
+def compare_small(folder: Path, device: str, questions: int, tokens: int) -> None:
+    """Print ratios of a small model: of answers to plain batches, and of likelihoods to a forward pass."""
+    subject = TransformersModel.load(folder, device=device, dtype="bfloat16", max_tokens=tokens)
+    text = "Which of these is a colour of the sky on a clear day, and why do people say so? "
+    items = [Item(f"q{n}", f"{text * (1 + n % 3)}({n})") for n in range(questions)]
+    _compare(
+        "answers to plain batches of 256", lambda: subject.answer(items), lambda: plain_batches(subject, items, tokens)
+    )
+    choice = ChoiceLikelihood("raw", " ", "text")
+    rated = [replace(item, choices=("red", "blue", "green", "black"), likelihood=choice) for item in items[:256]]
+    texts = [f"{item.prompt} {name}" for item in rated for name in item.choices]
+    _compare("likelihoods to forward passes", lambda: subject.answer(rated), lambda: forward_passes(subject, texts))
+    subject.close()
+
+
+def _compare(what: str, ours: Callable[[], object], plain: Callable[[], object]) -> None:
+    """Print the ratio of two medians, measured in turns after one round to warm up."""
+    seconds: dict[str, list[float]] = {"ours": [], "plain": []}
+    for turn in range(ROUNDS + 1):
+        for name, run in (("ours", ours), ("plain", plain)):
+            begun = time.perf_counter()
+            run()
+            if turn:
+                seconds[name].append(time.perf_counter() - begun)
+    first, second = (statistics.median(values) for values in seconds.values())
+    print(f"{what}: {first:.2f} s and {second:.2f} s, ratio {first / second:.2f}", flush=True)
+
+
+def plain_batches(subject: TransformersModel, items: Sequence[Item], tokens: int) -> None:
+    """Answer by transformers' `generate`, in batches of 256 in the order of the items."""
+    generator: Any = subject._generator
+    loaded = generator.loaded
+    for start in range(0, len(items), PLAIN):
+        prompts = [subject._prompt(item).text for item in items[start : start + PLAIN]]
+        inputs = loaded.tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left")
+        settings = own_generation_config(generator._ends, generator._pad, tokens)
+        with torch.inference_mode():
+            loaded.model.generate(**inputs.to(loaded.model.device), generation_config=settings)
+
+
+def forward_passes(subject: TransformersModel, texts: Sequence[str]) -> None:
+    """Read whole texts, in batches of 256."""
+    generator: Any = subject._generator
+    loaded = generator.loaded
+    for start in range(0, len(texts), PLAIN):
+        inputs = loaded.tokenizer(list(texts[start : start + PLAIN]), return_tensors="pt", padding=True)
+        with torch.inference_mode():
+            loaded.model(**inputs.to(loaded.model.device)).logits.log_softmax(-1).sum().item()
+
+
+def time_gate(folder: Path, checkpoint: Path, device: str, tokens: int) -> None:
+    """Print the wall time of a gate on a small model beside one call of 128 questions."""
+    lines = [{"id": f"q{n}", "prompt": f"Write the number after {n}.", "answer": str(n + 1)} for n in range(1200)]
+    (folder / "sums.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    subject = TransformersModel.load(checkpoint, device=device, dtype="bfloat16", max_tokens=tokens)
+    items = [Item(line["id"], line["prompt"], answer=line["answer"]) for line in lines[:128]]
+    subject.answer(items)
+    begun = time.perf_counter()
+    subject.answer(items)
+    call = time.perf_counter() - begun
+    subject.close()
+    more = f"max_tokens = {tokens}"
+    evaluation = EVALUATION.format(bank="sums.jsonl", budget=1200, more=more, at_least=0.05)
+    _, asked = run_gate(folder, checkpoint, device, evaluation)
+    interview = json.loads((folder / "record.json").read_text())["interviews"][0]
+    calls, whole = interview["costs"]["subject"]["seconds"], interview["seconds"]
+    print(
+        f"gate: {len(asked)} questions in {calls:.1f} s of calls ({whole:.1f} s with loading), "
+        f"a call of 128 takes {call:.1f} s, ratio {calls / call:.2f}"
+    )
+
+
 def run_gate(folder: Path, checkpoint: Path, device: str, evaluation: str) -> tuple[list[str], list[Any]]:
     """Run a gate; returns its sentences, and each question with its score."""
     (folder / "adaptive-eval.toml").write_text(evaluation)
@@ -158,6 +236,8 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=4096, help="of the hidden states, a multiple of 64")
     parser.add_argument("--questions", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=64, help="of each answer")
+    parser.add_argument("--small", type=int, default=1149, help="questions to a small model")
+    parser.add_argument("--compile", action="store_true", help="measure the large model compiled too")
     options = parser.parse_args()
     if options.device.startswith("cuda") and not torch.cuda.is_available():
         parser.error("there is no GPU; --device cpu --layers 2 --width 64 tries the command without one")
@@ -165,6 +245,13 @@ def main() -> None:
         folder, large = Path(name), Path(name) / "random-llama"
         make_checkpoint(large, options.layers, options.width, options.device)
         compare_throughput(large, options.device, options.questions, options.tokens)
+        if options.compile:
+            print("compiled:")
+            compare_throughput(large, options.device, options.questions, options.tokens, compiled=True)
+        small = Path(name) / "small-llama"
+        make_checkpoint(small, min(options.layers, 30), min(options.width, 576), options.device)
+        compare_small(small, options.device, options.small, options.tokens)
+        time_gate(folder, small, options.device, options.tokens)
         choices = ["red", "blue", "green", "black"]
         lines = [
             {"id": f"q{n}", "prompt": f"pick {n}", "choices": choices, "answer": "ABCD"[n % 4]} for n in range(200)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.extensions.importing.base import ImportSettings
-from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
+from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.sources import data_files, splits_of
 
 #: Preset of each folder, and the file in it where the preset is for one; folders without have no preset.

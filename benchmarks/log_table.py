@@ -164,7 +164,7 @@ CASES = (
     Case("mmmu/llava1.5_13b_val.json", "", lambda p: len(data(p)), nothing),
     Case(
         "cruxeval/sample_scored_codellama-7b_temp0.2_output.json",
-        "--rows raw_scored_generations --item '$key' --score 'mean($value)'",
+        "--rows 'raw_scored_generations.*[*]' --item '$key' --score '$value'",
         lambda p: len(data(p)["raw_scored_generations"]),
         lambda p: {p.stem: data(p)["pass_at_1"] / 100},
     ),

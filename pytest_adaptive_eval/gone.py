@@ -34,6 +34,7 @@ GONE: Mapping[str, str] = {
     "gate --rescore": "run pytest with --adaptive-eval-model=replay:RECORD on the evaluation whose gates judge",
     "gate --gates": "run pytest with --adaptive-eval-model=replay:LOG on the evaluation whose gates judge",
     "import --check": "leave -o out: the command then shows the mapping, the items and the check, and writes nothing",
+    "import --examples": "import the split for examples into a bank of its own, as by --set split=train",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",
 }

@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pytest_adaptive_eval.typed_tables import Table, described, replaced
 
-Counted = Literal["auto", "label", "letter", "text", "0", "1"]
 #: How an answer may name a choice.
-COUNTED: tuple[Counted, ...] = ("auto", "label", "letter", "text", "0", "1")
-
+Counted = Literal["auto", "label", "letter", "text", "0", "1"]
 #: How an answer of several parts is read; empty where answers have one part.
 AnswerKind = Literal["", "any", "all", "letters", "list"]
 

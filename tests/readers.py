@@ -299,16 +299,6 @@ _REVIEW = {
     "messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "3"}],
     "sample_score": {"score": {"value": {"acc": 1.0}, "prediction": "3", "main_score_name": "acc"}, "group_id": 1},
 }
-_EVALUATED = {
-    "evaluation_id": "e",
-    "evaluation_name": "n",
-    "model_id": "org/m",
-    "sample_id": "s",
-    "input": {"raw": "Q", "reference": ["x"], "choices": ["x", "y"]},
-    "output": {"raw": ["x"]},
-    "evaluation": {"score": 1.0, "is_correct": True},
-}
-_PLUS = {"eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "base_status": "pass", "plus_status": "fail"}]}}
 _ROW = {
     "id": 1,
     "model": "m",
@@ -343,17 +333,6 @@ READERS = {
     "helm specification": Reader("run_spec.json", _helm, _responses("per_instance_stats.json")),
     "helm requests": Reader("scenario_state.json", _helm, _responses("per_instance_stats.json")),
     "evalscope": Reader("e.jsonl", _write("e.jsonl", json.dumps(_REVIEW) + "\n"), _responses("e.jsonl")),
-    "every eval ever": Reader("e.jsonl", _write("e.jsonl", json.dumps(_EVALUATED) + "\n"), _responses("e.jsonl")),
-    "human-eval": Reader(
-        "m_results.jsonl",
-        _write("m_results.jsonl", '{"task_id": "HumanEval/0", "completion": "x", "passed": true}\n'),
-        _responses("m_results.jsonl"),
-    ),
-    "evalplus": Reader(
-        "m_eval_results.json",
-        _write("m_eval_results.json", json.dumps(_PLUS)),
-        _responses("m_eval_results.json"),
-    ),
     "mapped parquet": Reader(_TABLE, _parquet, _mapped(_TABLE)),
     "mapped lines": Reader("r.jsonl", _write("r.jsonl", json.dumps(_ROW) + "\n"), _mapped("r.jsonl")),
     "mapped object": Reader("r.json", _write("r.json", json.dumps({"m": _ROW, "n": _ROW})), _mapped("r.json")),

@@ -58,59 +58,51 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     # the function `check` stands for its statements
     bodies = (s.body if isinstance(s, ast.FunctionDef) and s.name == "check" else [s] for s in tree.body)
     for statement in chain.from_iterable(bodies):
-        if isinstance(statement, ast.Assert):
-            if not isinstance(statement.test, ast.Constant):
-                calls.append(_call(statement.test, {function, "candidate"}))
-        elif not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass) and not _is_metadata(statement):
-            raise BankError(f"its tests compute ({ast.unparse(statement)[:60]!r}), which the sandbox does not allow")
+        match statement:
+            case ast.Assert(test=ast.Constant()) | ast.Import() | ast.ImportFrom() | ast.Pass():
+                continue
+            case ast.Expr(value=ast.Constant() | ast.Name() | ast.Call(func=ast.Name(id="print"))):
+                continue
+            case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper():  # such as METADATA
+                continue
+            case ast.Assert(test=test):
+                calls.append(_call(test, {function, "candidate"}))
+            case _:
+                raise _computing(statement)
     if not calls or len(calls) > _CALLS or len(str(calls)) > _CHARACTERS:
         raise BankError(f"its tests make {len(calls)} calls, expected 1 to {_CALLS}")
     return calls
 
 
-def _is_metadata(statement: ast.stmt) -> bool:
-    """Return whether a statement is a text alone, prints one, or sets METADATA."""
-    if isinstance(statement, ast.Expr):
-        value = statement.value
-        prints = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print"
-        return prints or isinstance(value, ast.Constant | ast.Name)
-    return isinstance(statement, ast.Assign) and all(
-        isinstance(target, ast.Name) and target.id.isupper() for target in statement.targets
-    )
+def _computing(node: ast.AST) -> BankError:
+    return BankError(f"its tests compute ({ast.unparse(node)[:60]!r}), which the sandbox does not allow")
 
 
 def _call(test: ast.expr, names: set[str]) -> dict[str, Any]:
     """Return the call in the condition of an assertion."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _call_and_value(test.operand, ast.Constant(False), names)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        left, comparison, right = test.left, test.ops[0], test.comparators[0]
-        if isinstance(comparison, ast.Eq | ast.Is):
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _call_and_value(operand, ast.Constant(False), names)
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
             return _call_and_value(left, right, names)
-        if isinstance(comparison, ast.Lt | ast.LtE) and (parts := _difference(left)):
-            return {**_call_and_value(parts[0], parts[1], names), "tolerance": float(_literal(right))}
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "isclose":
-        relative = next((float(_literal(word.value)) for word in test.keywords if word.arg == "rel_tol"), 1e-9)
-        call = _call_and_value(test.args[0], test.args[1], names)
-        return {**call, "tolerance": relative * max(1.0, abs(float(ast.literal_eval(call["expected"]))))}
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="abs"), args=[ast.BinOp(left=left, op=ast.Sub(), right=right), *_]),
+            ops=[ast.Lt() | ast.LtE()],
+            comparators=[most],
+        ):
+            return {**_call_and_value(left, right, names), "tolerance": float(_literal(most))}
+        case ast.Call(func=ast.Attribute(attr="isclose"), args=[left, right, *_], keywords=keywords):
+            relative = next((float(_literal(word.value)) for word in keywords if word.arg == "rel_tol"), 1e-9)
+            call = _call_and_value(left, right, names)
+            return {**call, "tolerance": relative * max(1.0, abs(float(ast.literal_eval(call["expected"]))))}
     return _call_and_value(test, ast.Constant(True), names)
 
 
-def _difference(value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """Return the two sides of ``abs(a - b)``."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "abs" and value.args:
-        inner = value.args[0]
-        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
-            return inner.left, inner.right
-    return None
-
-
 def _call_and_value(call: ast.expr, expected: ast.expr, names: set[str]) -> dict[str, Any]:
-    is_call = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names
-    if not is_call or call.keywords:  # type: ignore[attr-defined]
-        raise BankError(f"its tests compute ({ast.unparse(call)[:60]!r}), which the sandbox does not allow")
-    arguments = [_literal(argument) for argument in call.args]  # type: ignore[attr-defined]
-    return {"arguments": _written(arguments), "expected": _written(_literal(expected))}
+    match call:
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in names:
+            return {"arguments": _written(list(map(_literal, arguments))), "expected": _written(_literal(expected))}
+    raise _computing(call)
 
 
 def _written(value: Any) -> str:
@@ -125,17 +117,13 @@ class _Folded(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Replace an operation on two constants by its result."""
-        node = ast.BinOp(self.visit(node.left), node.op, self.visit(node.right))
-        if not (isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)):
-            return node
-        left, right = node.left.value, node.right.value
-        apply = _OPERATORS.get(type(node.op))
-        if apply is None or isinstance(left, complex) or isinstance(right, complex):
-            return node
-        if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
-            return ast.Constant(left + right)
-        small = all(isinstance(value, int | float) and abs(value) <= _SMALL for value in (left, right))
-        return ast.Constant(apply(left, right)) if small else node
+        match self.generic_visit(node):
+            case ast.BinOp(ast.Constant(str() as first), ast.Add(), ast.Constant(str() as second)):
+                return ast.Constant(first + second)
+            case ast.BinOp(ast.Constant(int() | float() as left), op, ast.Constant(int() | float() as right)):
+                if type(op) in _OPERATORS and max(abs(left), abs(right)) <= _SMALL:
+                    return ast.Constant(_OPERATORS[type(op)](left, right))
+        return node
 
 
 def _literal(node: ast.expr) -> Any:
@@ -183,7 +171,8 @@ def calls_of_item(item: Item) -> list[Call]:
     Raises:
         BankError: ``meta.function`` or ``meta.calls`` is missing, or a call has another form.
     """
-    function, calls = item.meta.get("function"), item.meta.get("calls")
+    function = item.meta.get("function")
+    calls = item.meta.get("calls")
     if not isinstance(function, str) or not function.isidentifier() or not isinstance(calls, list) or not calls:
         raise BankError(
             f"item {item.id!r}: the grader {CODE!r} needs meta.function, the name of a function, and meta.calls, a list"
@@ -200,7 +189,8 @@ def check_code_items(items: Sequence[Item]) -> None:
 
 def _read_call(call: Any, where: str) -> Call:
     try:
-        arguments, expected = ast.literal_eval(call["arguments"]), ast.literal_eval(call["expected"])
+        arguments = ast.literal_eval(call["arguments"])
+        expected = ast.literal_eval(call["expected"])
         tolerance = float(call["tolerance"]) if "tolerance" in call else None
     except (KeyError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         arguments = None
@@ -214,7 +204,8 @@ def _read_call(call: Any, where: str) -> Call:
 
 def grade_code(item: Item, text: str) -> float:
     """Return 1 if the program in an answer gives every expected result; raise Unscored if no sandbox runs it."""
-    calls, function = calls_of_item(item), str(item.meta["function"])
+    calls = calls_of_item(item)
+    function = str(item.meta["function"])
     program = program_of(text, function, str(item.meta.get("start", "")))
     try:
         run = _sandbox().call(program, function, [call.arguments for call in calls])

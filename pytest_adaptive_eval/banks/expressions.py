@@ -21,7 +21,6 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +35,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
 #: Upper limit of the characters that ``parse`` and patterns read, and of the seconds of one search.
@@ -120,33 +120,16 @@ def _tree(text: str) -> dict[str, Any]:
         problem = " ".join(str(error).split(", for expression")[0].split("\n")[0].split())
         raise ConfigError(f"not understood ({problem.rstrip(':')}); expected JMESPath, or a column's name") from None
     for node in _nodes(tree):
-        if node["type"] == "function_expression":
-            _check_function(node["value"], node["children"])
+        if node["type"] == "function_expression" and node["value"] not in (*FUNCTIONS, *Functions.FUNCTION_TABLE):
+            known = ", ".join(FUNCTIONS)
+            raise ConfigError(f"the function {node['value']!r:.60} is not known; known are {known}, and JMESPath's own")
     return tree
 
 
-def _nodes(node: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(node, dict):
-        yield node
-        for child in node["children"]:
-            yield from _nodes(child)
-
-
-def _check_function(name: str, arguments: list[dict[str, Any]]) -> None:
-    """Refuse an unknown function, a wrong number of arguments, and a pattern that is not a regular expression."""
-    if name not in FUNCTIONS:
-        if name not in Functions.FUNCTION_TABLE:
-            raise ConfigError(f"the function {name!r:.60} is not known; known are {', '.join(FUNCTIONS)}")
-        return
-    parameters = inspect.signature(FUNCTIONS[name]).parameters
-    least = sum(each.default is each.empty for each in parameters.values())
-    if not least <= len(arguments) <= len(parameters):
-        raise ConfigError(f"{name} has {len(arguments)} arguments, expected {name}({', '.join(parameters)})")
-    if name in ("matches", "extract") and arguments[1]["type"] == "literal":
-        try:
-            regex.compile(arguments[1]["value"])
-        except (regex.error, TypeError, ValueError, OverflowError) as error:
-            raise ConfigError(f"{arguments[1]['value']!r:.60} is no regular expression ({error})") from None
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node["children"]:
+        yield from _nodes(child) if isinstance(child, dict) else ()
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no types
@@ -178,14 +161,15 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no ty
         return None if self.visit(node["children"][0], value) is None else super().visit_not_expression(node, value)
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
-        name, arguments = node["value"], [self.visit(child, value) for child in node["children"]]
+        name = node["value"]
+        arguments = [self.visit(child, value) for child in node["children"]]
         if arguments and arguments[0] is None and name not in ("not_null", "type"):
             return None
-        if name in FUNCTIONS:
-            return FUNCTIONS[name](*arguments)
         try:
+            if name in FUNCTIONS:
+                return FUNCTIONS[name](*arguments)
             return self._functions.call_function(name, arguments)
-        except JMESPathError as error:
+        except (JMESPathError, TypeError, ValueError, regex.error) as error:
             problem = " ".join(str(error).split())[:200]
             raise ConfigError(f"the function {name} does not fit a value: {problem}") from None
 
@@ -211,80 +195,54 @@ def _parse(text: Any) -> Any:
     return None
 
 
-def _number(value: Any) -> float | int | None:
-    """Return the number that a text is, with thousands separators and a percent sign; None where it is not finite."""
-    if not isinstance(value, int | float):
-        text = str(value).strip().replace(",", "")
-        try:
-            value = float(text[:-1]) / 100 if text.endswith("%") else int(text) if text.isdecimal() else float(text)
-        except ValueError:
-            return None
-    return value if abs(value) < _LARGEST else None
-
-
-def _mean(values: Any) -> float | None:
-    """Return the mean of numbers and truth values; None for an empty list, or another value in it."""
-    entries = values if isinstance(values, list) else [values]
-    if not entries or not all(isinstance(entry, int | float) and abs(entry) < _LARGEST for entry in entries):
-        return None
-    return float(sum(entries)) / len(entries)
-
-
 def _scale(value: Any, lowest: Any, highest: Any) -> float | None:
     """Return where a number lies between two others."""
-    low, high, number = map(_number, (lowest, highest, value))
-    if low is None or high is None or low == high:
-        raise ConfigError(f"scale(value, {lowest}, {highest}): expected two numbers, such as scale(score, `0`, `100`)")
-    return None if number is None else (number - low) / (high - low)
+    try:
+        low, high, number = map(float, (lowest, highest, value))
+        return (number - low) / (high - low) if abs(number) < _LARGEST else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    except ZeroDivisionError:
+        raise ConfigError(f"scale(value, {lowest}, {highest}): expected two numbers, such as `0` and `100`") from None
 
 
 def _at(values: Any, index: Any) -> Any:
     """Return an entry of a list by number or letter, or of an object by key; None where there is none."""
     if isinstance(values, Mapping):
         return values.get(index, values.get(str(index)))
-    if isinstance(index, str) and re.fullmatch(r"-?\d{1,9}", index):
-        index = int(index)
-    if isinstance(index, str) and len(index) == 1 and index.isalpha():
-        index = ord(index.upper()) - ord("A")
-    is_number = isinstance(values, list) and isinstance(index, int) and not isinstance(index, bool)
-    return values[index] if is_number and -len(values) <= index < len(values) else None
+    text = as_text(index)
+    place = ord(text.upper()) - ord("A") if re.fullmatch("[A-Za-z]", text) else _parse(text)
+    is_place = type(place) is int and isinstance(values, list) and -len(values) <= place < len(values)
+    return values[place] if is_place else None
 
 
-def _letter(value: Any, first: Any = 0) -> Any:
-    """Return the letter of an index, counted from `first`."""
-    number = _number(value)
-    index = None if number is None else int(number) - int(first)
-    return chr(ord("A") + index) if index is not None and 0 <= index < 26 else value
-
-
-def _lettered(options: Any) -> str | None:
-    if not isinstance(options, list):
-        return None
-    return "\n".join(f"{chr(ord('A') + index)}. {as_text(entry)}" for index, entry in enumerate(options[:26]))
-
-
-def _search(text: Any, pattern: str) -> Any:
-    """Return the last match of a pattern in a text, as a match of the package ``regex``, else None."""
+def _extract(text: Any, pattern: str) -> Any:
+    """Return the last match of a pattern in a text, or its first group; None where there is none."""
     try:
         matches = list(regex.finditer(pattern, as_text(text)[:_LONGEST], timeout=_SECONDS))
     except TimeoutError:
         raise ConfigError(f"the search for {pattern!r:.80} does not end in time; write a simpler pattern") from None
-    return matches[-1] if matches else None
-
-
-def _extract(text: Any, pattern: str) -> Any:
-    return match[bool(match.re.groups)] if (match := _search(text, pattern)) else None
+    return matches[-1][bool(matches[-1].re.groups)] if matches else None
 
 
 def _lookup(value: Any, pairs: str) -> Any:
     """Return what the pairs, such as ``'good=1,bad=0'``, give for a value; None for any other value."""
     by_text = dict(pair.split("=", 1) for pair in pairs.split(",") if "=" in pair)
-    text = by_text.get("true" if value is True else "false" if value is False else as_text(value).strip())
-    return None if text is None else _parse(text) if _parse(text) is not None else text
+    text = by_text.get(as_text(value).strip())
+    found = _parse(text)
+    return text if found is None else found
+
+
+def _letter(value: Any, first: Any = 0) -> Any:
+    """Return the letter of a choice that is counted from `first`; other values as they are."""
+    number = _parse(as_text(value))
+    is_place = type(number) is int and 0 <= number - int(first) < 26
+    return chr(ord("A") + number - int(first)) if is_place else value
 
 
 def _split(text: Any, separator: str) -> list[str]:
-    return [part.strip() for part in as_text(text).split(separator.replace(r"\n", "\n")) if part.strip()]
+    parts = as_text(text).split(separator.replace(r"\n", "\n"))
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _join(separator: str, values: Any) -> str:
@@ -307,14 +265,11 @@ def _instructions(names: Any, arguments: Any) -> list[dict[str, Any]]:
     from pytest_adaptive_eval.items.reading.instructions import fault
 
     try:
-        given = [
-            {"id": name, **{key: value for key, value in about.items() if value is not None}}
-            for name, about in zip(names, arguments, strict=True)
-        ]
+        pairs = zip(names, arguments, strict=True)
+        given = [{"id": id, **{key: value for key, value in about.items() if value is not None}} for id, about in pairs]
     except (TypeError, ValueError, AttributeError):
         raise BankError("it lacks instructions, or an object of arguments for each") from None
-    if why := next((why for each in given if (why := fault(each["id"], each))), ""):
-        raise BankError(why)
+    check_faults(filter(None, (fault(each["id"], each) for each in given)), error=BankError)
     return given
 
 
@@ -327,20 +282,14 @@ def hash_of(value: Any) -> str:
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "parse": _parse,
-        "number": _number,
         "scale": _scale,
-        "mean": _mean,
         "at": _at,
         "lookup": _lookup,
-        "matches": lambda text, pattern: _search(text, pattern) is not None,
         "extract": _extract,
         "letter": _letter,
-        "lettered": _lettered,
         "split": _split,
         "join": _join,
         "lower": lambda text: as_text(text).lower(),
-        "upper": lambda text: as_text(text).upper(),
-        "strip": lambda text: as_text(text).strip(),
         "hash": hash_of,
         "calls": _calls,
         "instructions": _instructions,

@@ -6,33 +6,16 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.inputs import read_regular
 
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
-_OTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".svg")
 #: Bytes of one image, and characters from which a text may be one in base64.
 _LARGEST, _ENCODED = 32 << 20, 200
-#: Files around the data among which an image is looked up.
-_NEARBY = 50_000
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
-
-
-def looks_like_image(value: Any) -> bool:
-    """Return whether a value is an image: a path, bytes, an object with either, base64 or an address."""
-    if isinstance(value, bytes):
-        return True
-    if isinstance(value, Mapping):
-        return "bytes" in value or "path" in value
-    if not isinstance(value, str):
-        return False
-    if value.startswith("data:image/") or len(value) >= _ENCODED:
-        return value.startswith("data:image/") or bool(_BASE64.fullmatch(value[:400]))
-    return value.lower().split("?")[0].endswith((*IMAGE_SUFFIXES, *_OTHER_SUFFIXES))
 
 
 class ImageStore:
@@ -47,7 +30,6 @@ class ImageStore:
         self._target = target
         self._bases = [base.resolve() for base in bases]
         self._stored: dict[str, str] = {}
-        self._found: dict[str, list[Path]] | None = None
 
     def add(self, value: Any) -> str:
         """Copy an image and return its name in the bank.
@@ -89,26 +71,7 @@ class ImageStore:
                     if file.stat().st_size > _LARGEST:
                         raise DatasetError(f"the image {path!r:.80} has more than {_LARGEST} bytes; scale it down")
                     return read_regular(file, follow=False)
-        nearby = self._nearby(parts)
-        if len(nearby) > 1:
-            folders = " and ".join(str(file.parent) for file in nearby[:2])
-            raise DatasetError(f"the image {path!r:.80} is in {folders}; give --set image_root=FOLDER")
-        if not nearby or nearby[0].stat().st_size > _LARGEST:
-            raise DatasetError(f"no image {path!r:.80} beside the data; give --set image_root=FOLDER")
-        return read_regular(nearby[0], follow=False)
-
-    def _nearby(self, parts: Sequence[str]) -> list[Path]:
-        """Return the images of a name in the folders around, whatever these are called."""
-        if self._found is None:
-            self._found = {}
-            for base in self._bases[1:2] if len(self._bases) > 1 else self._bases[:1]:
-                for number, file in enumerate(base.rglob("*")):
-                    if number > _NEARBY:
-                        self._found = {}
-                        break
-                    if file.suffix.lower() in IMAGE_SUFFIXES and not file.is_symlink() and file.is_file():
-                        self._found.setdefault(file.name, []).append(file)
-        return self._found.get(parts[-1], []) if parts else []
+        raise DatasetError(f"no image {path!r:.80} beside the data; give --set image_root=FOLDER")
 
     def _store(self, data: bytes, label: str) -> str:
         starts = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}

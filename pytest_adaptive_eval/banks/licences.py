@@ -21,18 +21,21 @@ _LICENCES = (
 )
 
 
+#: Files that may name a licence among other things.
+_ABOUT = ("README.md", "dataset_info.json")
+
+
 def licence_of(source: Path) -> str:
     """Return the licence that a file beside the data names, empty if there is none."""
     folder = source if source.is_dir() else source.parent
-    for base in (folder, folder.parent):
-        for path in sorted(base.iterdir()) if base.is_dir() else ():
-            if path.is_file() and not path.is_symlink() and re.match(r"(?i)licen[sc]e|copying", path.name):
-                text = read_regular(path)[:20_000].decode("utf-8", "replace")
-                flat = " ".join(text.split())
-                return next((name for words, name in _LICENCES if words.lower() in flat.lower()), flat[:60])
-        for name in ("dataset_info.json", "README.md"):
-            if (base / name).is_file():
-                text = read_regular(base / name)[:20_000].decode("utf-8", "replace")
-                if match := re.search(r'(?mi)^license:\s*(\S+)|"license":\s*"([^"]+)"', text):
-                    return match[1] or match[2]
+    for path in (path for base in (folder, folder.parent) if base.is_dir() for path in sorted(base.iterdir())):
+        is_licence = re.match(r"(?i)licen[sc]e|copying", path.name)
+        if not path.is_file() or path.is_symlink() or not (is_licence or path.name in _ABOUT):
+            continue
+        text = read_regular(path)[:20_000].decode("utf-8", "replace")
+        flat = " ".join(text.split())
+        if is_licence:
+            return next((name for words, name in _LICENCES if words.lower() in flat.lower()), flat[:60])
+        if match := re.search(r'(?mi)(?:^license|"license"): *"?([^\s"]+)', text):
+            return match[1]
     return ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import heapq
 import io
 import itertools
 import json
@@ -18,6 +17,7 @@ import mmap
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -57,7 +57,7 @@ def _unreadable(error: OSError, path: Path) -> BankError:
 KEPT_ITEMS = 256
 
 #: A letter or underscore that is written as an escape, as in a name that a search for its text would miss.
-_ESCAPED = re.compile(rb"\\u00(?:5f|6[1-9a-f]|7[0-9a])", re.IGNORECASE)
+_ESCAPED = rb"\\u00(?:5[fF]|6[1-9a-fA-F]|7[0-9aA])"
 
 
 class _LazyItems(Sequence[Item]):
@@ -66,7 +66,6 @@ class _LazyItems(Sequence[Item]):
     Args:
         offsets: Where each item's line begins.
         lines: Line number of each item; by default they follow each other.
-        unclear: Places, in order, whose line may name anything; see `places_naming`.
         text: Returns the file's content. It is called on access.
     """
 
@@ -79,11 +78,13 @@ class _LazyItems(Sequence[Item]):
         text: Callable[[], bytes | mmap.mmap],
         *,
         lines: Sequence[int] | None = None,
-        unclear: Sequence[int] = (),
     ) -> None:
-        self._path, self._ids, self._offsets, self._trusted, self._text = path, ids, offsets, trusted, text
+        self._path = path
+        self._ids = ids
+        self._offsets = offsets
+        self._trusted = trusted
+        self._text = text
         self._lines = range(1, len(ids) + 1) if lines is None else lines
-        self._unclear = unclear
         self._root = str(path.parent)
         self._parsed = functools.lru_cache(KEPT_ITEMS)(self._parse)
 
@@ -96,7 +97,9 @@ class _LazyItems(Sequence[Item]):
         return self._parsed(range(len(self._offsets))[i])
 
     def _parse(self, i: int) -> Item:
-        text, start, number = self._text(), int(self._offsets[i]), self._lines[i]
+        text = self._text()
+        start = int(self._offsets[i])
+        number = self._lines[i]
         line = text[start : text.find(b"\n", start) + 1 or None]  # the last one may have no end
         item = parse_item(line, f"{self._path}:{number}", self._root, *self._trusted)
         if item.id != self._ids[i]:
@@ -105,13 +108,12 @@ class _LazyItems(Sequence[Item]):
 
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
         """Yield the places of items whose line has one of these texts, in order; see `items.item.items_naming`."""
-        return (place for place, _ in itertools.groupby(heapq.merge(self._unclear, *map(self._places, names))))
-
-    def _places(self, name: str) -> Iterator[int]:
-        text, quoted, place = self._text(), json.dumps(name).encode(), -1
-        while place + 1 < len(self) and (at := text.find(quoted, int(self._offsets[place + 1]))) >= 0:
-            place = int(np.searchsorted(self._offsets, at, side="right")) - 1
-            yield place
+        text = self._text()
+        quoted = [re.escape(json.dumps(name).encode()) for name in names]
+        pattern = b"|".join([*quoted, _ESCAPED] if text.find(b"\\u00") >= 0 else quoted)
+        starts = (match.start() for match in re.finditer(pattern, text))
+        places = (int(np.searchsorted(self._offsets, start, side="right")) - 1 for start in starts)
+        return (place for place, _ in itertools.groupby(places))
 
 
 def _text_of(path: Path, expected: str) -> mmap.mmap:
@@ -173,13 +175,16 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
 
 def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
     """Check every row of a file, whose items are made on access from the text as it was."""
-    text, plain = read_regular(path), PlainReader()
-    name, root = str(path), str(path.parent)
+    text = read_regular(path)
+    plain = PlainReader()
+    name = str(path)
+    root = str(path.parent)
     ids: list[str] = []
     offsets: list[int] = []
     lines: list[int] = []
     categories: list[str] = []
-    digest, offset = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    offset = 0
     for number, line in enumerate(io.BytesIO(text), 1):
         if not line.isspace():
             row: PlainRow | Item
@@ -197,19 +202,11 @@ def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]])
     if not ids:
         raise BankError(f"{path}: no items; one JSON object a line is expected, with id, prompt and answer")
     _check_unique(path, ids, lines)
-    starts, short_ids = np.array(offsets, dtype=np.int64), _Ids(np.array([item.encode() for item in ids], dtype="S"))
-    escaped = [match.start() for match in _ESCAPED.finditer(text)]
+    starts = np.array(offsets, dtype=np.int64)
+    short_ids = _Ids(np.array([item.encode() for item in ids], dtype="S"))
     return ItemBank.uncalibrated(
         path.name.removesuffix(".jsonl").removesuffix(".items"),
-        _LazyItems(
-            path,
-            short_ids,
-            starts,
-            trusted,
-            lambda: text,
-            lines=lines,
-            unclear=(np.searchsorted(starts, escaped, side="right") - 1).tolist(),
-        ),
+        _LazyItems(path, short_ids, starts, trusted, lambda: text, lines=lines),
         ids=short_ids,
         content_hash=digest.hexdigest()[:16],
         categories=categories,
@@ -217,14 +214,10 @@ def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]])
 
 
 def _check_unique(path: Path, ids: Sequence[str], lines: Sequence[int]) -> None:
-    if len(set(ids)) == len(ids):
-        return
-    first: dict[str, int] = {}
-    for item_id, number in zip(ids, lines, strict=True):
-        if (earlier := first.setdefault(item_id, number)) != number:
-            raise BankError(
-                f"{path}:{number}: the item id {item_id!r} stands already in line {earlier}; ids must be unique"
-            )
+    if len(set(ids)) < len(ids):
+        twice = next(item_id for item_id, count in Counter(ids).items() if count > 1)
+        earlier, number = [line for item_id, line in zip(ids, lines, strict=True) if item_id == twice][:2]
+        raise BankError(f"{path}:{number}: the item id {twice!r} stands already in line {earlier}; ids must be unique")
 
 
 def is_bank(path: Path) -> bool:
@@ -244,34 +237,40 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         raise BankError(
             f"{path / strange[0]} would be run by pytest and does not belong in a bank; inspect and remove it"
         )
-    about, typed = _read_about(path)
+    about = _read_about(path)
     columns = _read_columns(path / "params.npz")
     ids = _Ids(columns["ids"])
     texts = path / "items.jsonl"
-    if (size := texts.stat().st_size) != about.get("items_bytes"):
-        raise _edited(texts, f"it has {size} bytes, bank.json says {about.get('items_bytes')}")
-    names, expected = typed.categories, str(about.get("items_hash"))
+    if (size := texts.stat().st_size) != about.items_bytes:
+        raise _edited(texts, f"it has {size} bytes, bank.json says {about.items_bytes}")
     codes = columns["category"]
-    in_range = (codes >= 0) & (codes < len(names))
+    in_range = (codes >= 0) & (codes < len(about.categories))
+    text = functools.cache(lambda: _text_of(texts, about.items_hash))
+    try:
+        further: dict[str, Any] = {
+            "conformal": MappingProxyType({row["policy"]: Conformal.from_json(row) for row in about.conformal}),
+            "in_formats": about.in_formats and _in_formats(path, about.in_formats, len(ids)),
+            "predictor": about.predictor and _predictor(path, about.predictor),
+        }
+    except (KeyError, TypeError, ValueError, EstimationError) as error:
+        raise BankError(f"{path}: malformed calibration ({error!r}); calibrate the bank again") from None
     bank = ItemBank(
         name=path.name.removesuffix(".bank"),
         ids=ids,
-        items=_LazyItems(texts, ids, columns["offset"], trusted, functools.cache(lambda: _text_of(texts, expected))),
+        items=_LazyItems(texts, ids, columns["offset"], trusted, text),
         discrimination=columns["discrimination"],
         intercept=columns["intercept"],
         guess=columns["guess"],
-        calibrated=about.get("model") != "none",
-        model=str(about.get("model", "")),
-        scale=str(about.get("scale", "")),
-        content_hash=str(about.get("content_hash", "")),
-        categories=list(map([*names, ""].__getitem__, np.where(in_range, codes, -1).tolist())),
-        subjects=typed.subjects,
-        accuracies=typed.accuracies,
-        accuracy_ranges=typed.accuracy_ranges,
-        report=MappingProxyType(typed.report),
-        conformal=_conformal(path / "bank.json", about.get("conformal", [])),
-        in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
-        predictor=_predictor(path, about["predictor"]) if "predictor" in about else None,
+        calibrated=about.model != "none",
+        model=about.model,
+        scale=about.scale,
+        content_hash=about.content_hash,
+        categories=list(map([*about.categories, ""].__getitem__, np.where(in_range, codes, -1).tolist())),
+        subjects=about.subjects,
+        accuracies=about.accuracies,
+        accuracy_ranges=about.accuracy_ranges,
+        report=MappingProxyType(about.report),
+        **further,
     )
     scale = scale_id(bank.discrimination, bank.intercept, bank.guess) if bank.calibrated else ""
     if scale != bank.scale:
@@ -282,57 +281,52 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
     return bank
 
 
-class _Names(msgspec.Struct):
-    """Names and figures in bank.json; a bank need not have accuracies.
+class _About(msgspec.Struct):
+    """Content of bank.json; a bank need not have accuracies.
 
     Args:
         accuracies: Of the calibration subjects.
         accuracy_ranges: Their least and largest accuracies; empty where no score is missing.
     """
 
+    model: str = ""
+    scale: str = ""
+    content_hash: str = ""
+    items_hash: str = ""
+    items_bytes: int = 0
     categories: list[str] = []
     subjects: tuple[str, ...] = ()
     accuracies: tuple[float, ...] = ()
     accuracy_ranges: tuple[tuple[float, float], ...] = ()
     report: dict[str, Any] = {}
+    conformal: list[dict[str, Any]] = []
+    in_formats: dict[str, Any] | None = None
+    predictor: dict[str, Any] | None = None
 
 
-def _read_about(path: Path) -> tuple[dict[str, Any], _Names]:
-    """Return the content of bank.json, and the part of it that is typed."""
+def _read_about(path: Path) -> _About:
+    """Return the content of bank.json."""
+    file = path / "bank.json"
     try:
-        about = json.loads(read_regular(path / "bank.json", follow=False))
-    except (ValueError, RecursionError) as error:
-        raise BankError(f"{path / 'bank.json'}: not JSON ({error}); write the bank again") from None
-    if not isinstance(about, dict) or about.get("schema_version") != SCHEMA_VERSION:
+        about = json.loads(read_regular(file, follow=False))
         version = about.get("schema_version") if isinstance(about, dict) else None
-        raise BankError(
-            f"{path / 'bank.json'}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank "
-            "again or upgrade the package"
-        )
-    try:
-        return about, msgspec.convert(about, _Names)
-    except msgspec.ValidationError as error:
-        raise BankError(f"{path / 'bank.json'}: {error}; write the bank again") from None
+        if version == SCHEMA_VERSION:
+            return msgspec.convert(about, _About)
+    except (ValueError, RecursionError) as error:  # of msgspec too
+        raise BankError(f"{file}: not the JSON of a bank: {error}; write the bank again") from None
+    raise BankError(
+        f"{file}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank again or upgrade "
+        "the package"
+    )
 
 
-def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
-    try:
-        tables = [Conformal.from_json(row) for row in rows]
-    except (TypeError, KeyError, ValueError) as error:
-        raise BankError(f"{path}: the conformal table is malformed ({error!r}); calibrate the bank again") from None
-    return MappingProxyType({table.policy: table for table in tables})
-
-
-def _predictor(path: Path, about: Any) -> Predictor:
+def _predictor(path: Path, about: Mapping[str, Any]) -> Predictor:
     """Read a predictor: arrays from predictor.npz, designs and hash from bank.json."""
     file = path / "predictor.npz"
     columns = _arrays(file)
-    try:
-        designs = tuple(Design.from_json(row) for row in about["designs"])
-        arrays = (columns["residuals"].astype(float), columns["level"].astype(float), columns["order"].astype(np.int64))
-        predictor = Predictor(*arrays, designs)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BankError(f"{file}: malformed predictor ({error!r}); calibrate the bank again") from None
+    designs = tuple(Design.from_json(row) for row in about["designs"])
+    arrays = (columns["residuals"].astype(float), columns["level"].astype(float), columns["order"].astype(np.int64))
+    predictor = Predictor(*arrays, designs)
     if predictor.hash != about.get("hash"):
         raise BankError(
             f"{file}: the predictor's hash is {predictor.hash}, bank.json says {about.get('hash')}: the two files are "
@@ -341,27 +335,18 @@ def _predictor(path: Path, about: Any) -> Predictor:
     return predictor
 
 
-def _in_formats(path: Path, about: Any, size: int) -> FormatScale:
+def _in_formats(path: Path, about: Mapping[str, Any], size: int) -> FormatScale:
     """Read the parameters of items in formats: numbers from formats.npz, names and settings from bank.json."""
     from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 
     columns = _arrays(path / "formats.npz")
-    try:
-        items = MultimodalItems(
-            Modalities(tuple(about["modalities"]), tuple(about["formats"])),
-            about["form"],
-            float(about["bound"]),
-            columns["discrimination"],
-            columns["difficulty"],
-        )
-        population = Population(columns["mean"], columns["covariance"], items.bound)
-        scale = FormatScale(items, population, columns["standings"], MappingProxyType(about.get("report", {})))
-        if len(items) != size or scale.unit.shape != columns["standings"].shape[1:]:
-            raise ValueError(f"{len(items)} items of {size}, standings of shape {columns['standings'].shape}")
-    except (KeyError, TypeError, ValueError, EstimationError) as error:
-        raise BankError(
-            f"{path / 'formats.npz'}: malformed parameters in formats ({error!r}); calibrate again"
-        ) from None
+    modalities = Modalities(tuple(about["modalities"]), tuple(about["formats"]))
+    parameters = (columns["discrimination"], columns["difficulty"])
+    items = MultimodalItems(modalities, about["form"], float(about["bound"]), *parameters)
+    population = Population(columns["mean"], columns["covariance"], items.bound)
+    scale = FormatScale(items, population, columns["standings"], MappingProxyType(about.get("report", {})))
+    if len(items) != size or scale.unit.shape != columns["standings"].shape[1:]:
+        raise ValueError(f"{len(items)} items of {size}, standings of shape {columns['standings'].shape}")
     return scale
 
 

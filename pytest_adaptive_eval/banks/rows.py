@@ -5,15 +5,14 @@ The content says the form, whatever the file is called; the name decides between
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
+import itertools
 import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,17 +107,11 @@ def read_records(
 
 def without_nan(value: Any) -> Any:
     """Return a value with None for each NaN, which tables have for missing values."""
-    if not _has_nan(value):
-        return value
     if isinstance(value, Mapping):
         return {key: without_nan(entry) for key, entry in value.items()}
-    return [without_nan(entry) for entry in value] if isinstance(value, list) else None
-
-
-def _has_nan(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_has_nan, value.values()))
-    return any(map(_has_nan, value)) if isinstance(value, list) else isinstance(value, float) and math.isnan(value)
+    if isinstance(value, list):
+        return list(map(without_nan, value))
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) -> Iterator[TableRecord]:
@@ -128,31 +121,22 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
             f"{path} is a pickle or an array file, which can run any code when opened, so it is never opened; write "
             "the data as JSON lines"
         )
-    start = _first_bytes(path, 1 << 20).decode("utf-8-sig", "replace")
-    is_json = suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))
-    if is_json and not _are_json_lines(start, suffix):
+    start = head(path, 1 << 20)
+    is_table = suffix in (".csv", ".tsv", ".xlsx")
+    is_lines = _are_json_lines(start, suffix)
+    if not is_lines and (suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))):
         yield from _json_records(path, rows)
         return
-    for record in _plain_records(path, suffix, start, partial(_table, path, header, short_rows=short_rows)):
-        yield from within(record, rows) if rows else (record,)
-
-
-def _plain_records(
-    path: Path, suffix: str, start: str, table: Callable[..., Iterator[TableRecord]]
-) -> Iterator[TableRecord]:
-    """Yield the records of a form that is none of JSON alone."""
-    if suffix in (".csv", ".tsv", ".xlsx"):
-        yield from table()
-    elif suffix == ".parquet" or start.startswith("PAR1"):
-        yield from _parquet(path)
-    elif suffix == ".arrow" or start.startswith(("ARROW1", "\ufffd" * 4)):
-        yield from _arrow(path)
-    elif suffix in (".jsonl", ".ndjson") or _are_json_lines(start, suffix):
-        yield from _json_lines(path)
-    elif "\t" in start.partition("\n")[0]:
-        yield from table("\t")
+    if is_lines:
+        records = json_lines(path)
+    elif suffix in (".parquet", ".arrow") or start.startswith(("PAR1", "ARROW1", "\ufffd" * 4)):
+        records = _columnar(path)
+    elif is_table or "\t" in start.partition("\n")[0]:
+        records = _table(path, header, "" if is_table else "\t", short_rows=short_rows)
     else:
-        yield from _text_lines(path)
+        records = _text_lines(path)
+    for record in records:
+        yield from within(record, rows) if rows else (record,)
 
 
 def _first_bytes(path: Path, count: int) -> bytes:
@@ -166,23 +150,18 @@ def _first_bytes(path: Path, count: int) -> bytes:
 
 
 def _are_json_lines(start: str, suffix: str) -> bool:
-    """Return whether a text begins with an object in a line of its own, and another one after it."""
-    first, *others = [line for line in start.lstrip().split("\n") if line.strip()][:2] or [""]
-    if not (first.startswith("{") and first.rstrip().endswith("}") and (others or not suffix)):
-        return False
+    """Return whether a file is named as JSON lines, or begins with an object in a line and more after it."""
+    if suffix not in ("", ".json"):
+        return suffix in (".jsonl", ".ndjson")
+    first, _, rest = start.lstrip().partition("\n")
     try:
-        return isinstance(json.loads(first), dict)
+        return bool(rest.strip()) and isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def _json_lines(path: Path) -> Iterator[TableRecord]:
-    for where, data in json_lines(path):
-        yield TableRecord(where, data, {"line": int(where.rpartition(" ")[2]), "key": "", "value": data})
-
-
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield file and line for messages, and the object, for each line of a JSON lines file."""
+def json_lines(path: Path) -> Iterator[TableRecord]:
+    """Yield the object of each line of a JSON lines file."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -193,7 +172,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         data = load_json(line, where)
         if not isinstance(data, dict):
             raise ResponsesError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
-        yield where, data
+        yield TableRecord(where, data, {"line": number, "key": "", "value": data})
 
 
 def load_json(text: str | bytes, where: str) -> Any:
@@ -225,9 +204,8 @@ def load_file(path: Path) -> Any:
 
 
 def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes of a file as text."""
-    with open_regular(path) as file:
-        return file.read(size).decode("utf-8-sig", "replace")
+    """Return the first `size` bytes of a file, unpacked, as text."""
+    return _first_bytes(path, size).decode("utf-8-sig", "replace")
 
 
 def first_keys(path: Path) -> frozenset[str]:
@@ -235,7 +213,7 @@ def first_keys(path: Path) -> frozenset[str]:
     if suffix_of(path) != ".jsonl":
         return frozenset()
     try:
-        return frozenset(next(json_lines(path), ("", {}))[1])
+        return frozenset(key for row in itertools.islice(json_lines(path), 1) for key in row.data)
     except ResponsesError:  # the reader that is named in the settings gives the error
         return frozenset()
 
@@ -257,135 +235,97 @@ def _json_records(path: Path, rows: str) -> Iterator[TableRecord]:
         ) from None
     _check_entries(text, str(path))
     parsed = load_json(text, str(path))
-    if not rows:
-        parsed = rows_of_columns(parsed) or parsed
     whole = TableRecord(str(path), {}, {"line": 1, "key": "", "value": parsed})
     yield from within(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
 
 
-def rows_of_columns(data: Any) -> list[dict[str, Any]]:
-    """Return the rows of an object of columns, which are lists of one length or objects with the same numbers as keys.
-
-    The values are plain. The result is empty for other objects.
-    """
-    if not isinstance(data, dict) or len(data) < 2:
-        return []
-    columns: list[Any] = list(data.values())
-    if all(isinstance(column, dict) and column and next(iter(column)).isdecimal() for column in columns):
-        if any(column.keys() != columns[0].keys() for column in columns):
-            return []
-        columns = [list(column.values()) for column in columns]
-    are_lists = all(isinstance(column, list) and not _objects(column) for column in columns)
-    if not are_lists or len(set(map(len, columns))) > 1:
-        return []
-    return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
-
-
 def _found_rows(parsed: Any, path: Path) -> str:
-    """Return the place of the records in an object: its largest list of objects, the lists of one kind, or its entries.
-
-    An object with a question is one record.
-    """
+    """Return the place of the records in an object: its largest list, the lists of one kind, or its entries."""
     if not isinstance(parsed, dict) or not parsed:
         raise ResponsesError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
-    if _is_question(parsed):
-        return ""
-    lists = {key: value for key, value in parsed.items() if _objects(value)}
+    lists = {
+        key: value for key, value in parsed.items() if isinstance(value, list) and value and isinstance(value[0], dict)
+    }
     splits = [name for name in lists if name in SPLITS.split("|")]
     if len(splits) > 1:
         there = ", ".join(splits)
         raise ResponsesError(f"{path}: it has the splits {there}; give --set rows={splits[0]}, or another one")
     if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
         return "*.[*]"
-    if not lists:
-        return "*"
-    key = max(lists, key=lambda name: len(lists[name]))
-    return f'"{key}"' if re.search(r"[^\w-]", key) else key
+    return f'"{max(lists, key=lambda name: len(lists[name]))}"' if lists else "*"
 
 
-def _objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _is_question(data: Mapping[str, Any]) -> bool:
-    return not _QUESTION_KEYS.isdisjoint(re.sub(r"[^a-z]", "", str(key).lower()) for key in data)
-
-
-#: Fields of a record that is a question.
-_QUESTION_KEYS = frozenset(
-    {"question", "input", "prompt", "query", "problem", "instruction", "messages", "questiontext", "stem"}
-)
+#: Steps of a place: a quoted name, all entries, one entry, a comma, or a name.
+_STEP = re.compile(r'"[^"]+"|\[\*\]|\[\d+\]|,|[^.\[\]",]+')
 
 
 def within(record: TableRecord, rows: str) -> Iterator[TableRecord]:
     """Yield the records at a place in a record, with the plain fields of what is around them."""
-    steps = re.findall(r'"[^"]+"|\[\*\]|\[\d+\]|,|[^.\[\]",]+', rows)
-    if rows and "".join(steps) != rows.replace(".", ""):
+    steps = _STEP.findall(rows)
+    if "".join(steps) != rows.replace(".", ""):
         raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*], [0] and *, joined by points")
-    # after a name, the records are the entries of what stands there
-    open_end = bool(rows) and steps[-1][-1] not in "*]"
-    value = record.names["value"]
     if "," in steps:
         yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
         return
-    whole = record._replace(data={}, names={**record.names, "parent": value})
-    yield from _descend(whole, value, steps, open_end=open_end)
+    value = record.names["value"]
+    yield from _descend(record._replace(data={}, names={**record.names, "parent": value}), value, steps, "")
 
 
 def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRecord]:
     """Yield the entries of lists of one length, each under the name of its list."""
-    lists = [record.data.get(key) for key in keys]
-    if not all(isinstance(entries, list) for entries in lists) or len(set(map(len, lists))) > 1:  # type: ignore[arg-type]
+    value = record.names["value"]
+    fields = {**value, **record.data} if isinstance(value, Mapping) else record.data
+    lists = [fields[key] for key in keys if isinstance(fields.get(key), list)]
+    if len(lists) < len(keys) or len(set(map(len, lists))) > 1:
         raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are no lists of one length")
-    outer = {key: value for key, value in record.data.items() if key not in keys}
     for number, entries in enumerate(zip(*lists, strict=True), 1):
-        data = {**outer, **dict(zip(keys, entries, strict=True))}
-        names = {**record.names, "value": data, "parent": record.data}
+        data = {**fields, **dict(zip(keys, entries, strict=True))}
+        names = {**record.names, "value": data, "parent": fields}
         yield TableRecord(f"{record.where}, record {number}", data, names)
 
 
-def _descend(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
-    """Yield the records at the end of steps from a value."""
-    if steps and steps[0] in ("[*]", "*"):
-        yield from _each_entry(record, value, steps, open_end=open_end)
-    elif steps:
-        if (found := _part(record, value, steps[0])) is not None:
-            yield from _descend(*found, steps[1:], open_end=open_end)
-    elif open_end and isinstance(value, list | Mapping) and not (isinstance(value, Mapping) and _is_question(value)):
-        # the entries of what was named
-        yield from _descend(record, value, ["[*]" if isinstance(value, list) else "*"], open_end=False)
-    else:
+def _descend(record: TableRecord, value: Any, steps: Sequence[str], last: str) -> Iterator[TableRecord]:
+    """Yield the records at the end of steps from a value, which the step `last` reached.
+
+    The entries of a list are its records, and those of an object that a name reached.
+    """
+    is_name = last[-1:] not in "*]"
+    if not steps and isinstance(value, list) and last not in ("", "*"):
+        steps = ["[*]"]
+    elif not steps and isinstance(value, Mapping) and is_name:
+        steps = ["*"]
+    if not steps:
         fields = value if isinstance(value, Mapping) else {"value": value}
         yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
+    elif steps[0] in ("[*]", "*"):
+        yield from _each_entry(record, value, steps)
+    else:
+        part = _part(record, value, steps[0])
+        if part is not None:
+            yield from _descend(*part, steps[1:], steps[0])
 
 
-def _each_entry(record: TableRecord, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[TableRecord]:
+def _each_entry(record: TableRecord, value: Any, steps: Sequence[str]) -> Iterator[TableRecord]:
     """Yield the records within each entry of a list, or of an object with its keys."""
-    step, rest = steps[0], steps[1:]
-    if step == "*" and isinstance(value, list):
-        step, rest = "[*]", steps
-    only_lists = step == "*" and rest[:1] == ["[*]"]
-    for number, (place, key, entry) in enumerate(_entries(record, value, step), 1):
-        if only_lists and not isinstance(entry, list):
-            continue
+    step = steps[0]
+    rest = steps[1:]
+    if isinstance(value, list):
+        # an object of each entry of a list has the records
+        rest = steps if step == "*" else rest
+        entries = ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
+    elif isinstance(value, Mapping) and step == "*":
+        are_lists = rest[:1] == ["[*]"]  # other entries are about the lists
+        kept = {key: entry for key, entry in value.items() if not are_lists or isinstance(entry, list)}
+        entries = ((f"key {key!r:.60}", key, entry) for key, entry in kept.items())
+    else:
+        word = "a list" if step == "[*]" else "an object"
+        raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
+    for number, (place, key, entry) in enumerate(entries, 1):
         names = {**record.names, "line": number, "key": key}
         if rest:
             names["outer"] = entry
         inner = record._replace(where=f"{record.where}, {place}", names=names)
-        # a list of lists has its records in these
-        lists = not rest and step == "[*]" and isinstance(entry, list)
-        yield from _descend(inner, entry, rest, open_end=open_end or lists)
-
-
-def _entries(record: TableRecord, value: Any, step: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield place, key and value of each entry of a list, or of an object."""
-    if step == "[*]" and isinstance(value, list):
-        yield from ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
-    elif step == "*" and isinstance(value, Mapping):
-        yield from ((f"key {key!r:.60}", key, entry) for key, entry in value.items())
-    else:
-        word = "a list" if step == "[*]" else "an object"
-        raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
+        yield from _descend(inner, entry, rest, "[*]" if isinstance(value, list) else step)
 
 
 def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any] | None:
@@ -394,16 +334,17 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     None stands for an optional part of one of several records.
     """
     if step[0] == "[" and isinstance(value, list):
-        number = int(step[1:-1])
-        return (record, value[number]) if number < len(value) else None
+        part = value[int(step[1:-1]) :][:1]
+        return (record, part[0]) if part else None
     name = step.strip('"')
-    inner = value.get(name) if isinstance(value, Mapping) else None
+    fields = value if isinstance(value, Mapping) else {}
+    inner = fields.get(name)
     if isinstance(inner, list | Mapping) and inner:
-        around = {key: entry for key, entry in value.items() if key != name and not _is_long(entry)}
+        around = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
         return record._replace(data={**record.data, **around}), inner
     if record.data or inner == []:
         return None
-    keys = ", ".join(map(repr, list(value)[:8])) if isinstance(value, Mapping) else type(value).__name__
+    keys = ", ".join(map(repr, list(fields)[:8])) or type(value).__name__
     raise ResponsesError(f"{record.where}: nothing at rows {name!r:.80}; expected a list or an object; it has {keys}")
 
 
@@ -452,57 +393,59 @@ def _text_lines(path: Path) -> Iterator[TableRecord]:
         yield TableRecord(f"{path}, line {number}", {"value": value}, {"line": number, "key": "", "value": value})
 
 
-@contextlib.contextmanager
-def _with_pyarrow(path: Path, form: str) -> Iterator[Any]:
-    """Import pyarrow for a block that reads a file of a form, and turn its errors into one that names the file."""
+def _columnar(path: Path) -> Iterator[TableRecord]:
+    """Yield the rows of a parquet file, or of an arrow stream or file, such as ``datasets`` saves to disk."""
     try:
         import pyarrow
-        import pyarrow.ipc
-        import pyarrow.parquet
     except ImportError:
         raise ResponsesError(
             f"{path}: pyarrow is needed to read it; pip install 'pytest-adaptive-eval[parquet]', or save it as JSON "
             "lines"
         ) from None
+    is_parquet = suffix_of(path) == ".parquet" or _first_bytes(path, 4) == b"PAR1"
+    form, batches_of = ("parquet", _parquet_batches) if is_parquet else ("arrow", _arrow_batches)
     try:
-        yield pyarrow
+        with open_regular(path) as file:
+            metadata, batches = batches_of(path, file)
+            yield from _batches(path, batches, metadata)
     except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
         raise ResponsesError(f"{path}: not a readable {form} file ({error!s:.200}); copy it anew") from None
 
 
-def _parquet(path: Path) -> Iterator[TableRecord]:
-    with open_regular(path) as file, _with_pyarrow(path, "parquet") as pyarrow:
-        table = pyarrow.parquet.ParquetFile(file)
-        about = table.metadata
-        chunks = (about.row_group(g).column(c) for g in range(about.num_row_groups) for c in range(about.num_columns))
-        largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
-        if about.num_rows > _ROW_LIMIT or largest > _CHUNK_LIMIT:
-            raise ResponsesError(
-                f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most {_ROW_LIMIT} "
-                f"and {_CHUNK_LIMIT} are read; split the file"
-            )
-        size = max(1, min(_BATCH, _BATCH_LIMIT // max(1, largest)))
-        batches = table.iter_batches(batch_size=size, use_threads=False)
-        yield from _batches(path, batches, table.schema_arrow.metadata)
+def _parquet_batches(path: Path, file: Any) -> tuple[Any, Iterator[Any]]:
+    """Return the metadata and the batches of a parquet file, each of a bounded size."""
+    from pyarrow.parquet import ParquetFile
+
+    table = ParquetFile(file)
+    about = table.metadata
+    chunks = (about.row_group(g).column(c) for g in range(about.num_row_groups) for c in range(about.num_columns))
+    largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
+    if about.num_rows > _ROW_LIMIT or largest > _CHUNK_LIMIT:
+        raise ResponsesError(
+            f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most {_ROW_LIMIT} "
+            f"and {_CHUNK_LIMIT} are read; split the file"
+        )
+    size = max(1, min(_BATCH, _BATCH_LIMIT // max(1, largest)))
+    return table.schema_arrow.metadata, table.iter_batches(batch_size=size, use_threads=False)
 
 
-def _arrow(path: Path) -> Iterator[TableRecord]:
-    """Yield the rows of an arrow stream or file, such as ``datasets`` saves to disk."""
+def _arrow_batches(path: Path, _file: Any) -> tuple[Any, Iterator[Any]]:
+    """Return the metadata and slices of the batches of an arrow file or stream."""
+    from pyarrow.ipc import open_file, open_stream
+
     data = read_bounded(path)
-    with _with_pyarrow(path, "arrow") as pyarrow:
-        if _COMPRESSED.search(data):
-            raise ResponsesError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
-        is_file = data.startswith(b"ARROW1")
-        reader = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(io.BytesIO(data))
-        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-        slices = (part for batch in batches for part in _slices(batch))
-        yield from _batches(path, slices, reader.schema.metadata)
+    if _COMPRESSED.search(data):
+        raise ResponsesError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
+    is_file = data.startswith(b"ARROW1")
+    reader = (open_file if is_file else open_stream)(io.BytesIO(data))
+    batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+    return reader.schema.metadata, (part for batch in batches for part in _slices(batch))
 
 
 def _slices(batch: Any) -> Iterator[Any]:
-    rows = 1 if any(str(column.type).startswith("dictionary") for column in batch.columns) else _BATCH
-    for start in range(0, batch.num_rows, rows):
-        yield batch.slice(start, rows)
+    """Yield the rows of a batch, few at a time, and one where a value is stored once for many rows."""
+    size = 1 if any(str(column.type).startswith("dictionary") for column in batch.columns) else _BATCH
+    return map(batch.slice, range(0, batch.num_rows, size), itertools.repeat(size))
 
 
 def _class_names(metadata: Any) -> dict[str, list[str]]:
@@ -523,7 +466,8 @@ def class_name(value: Any, names: Sequence[str]) -> Any:
 
 def _batches(path: Path, batches: Iterator[Any], metadata: Any) -> Iterator[TableRecord]:
     """Yield the rows of batches, with the names of classes in place of their numbers."""
-    number, classes = 0, _class_names(metadata)
+    number = 0
+    classes = _class_names(metadata)
     for batch in batches:
         if batch.num_columns == 0:
             raise ResponsesError(f"{path}: it has no columns; expected questions and answers")

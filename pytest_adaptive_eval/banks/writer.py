@@ -141,19 +141,27 @@ def write_uncalibrated(
 
 def _write_items(folder: Path, items: Sequence[Item]) -> list[int]:
     """Write ``items.jsonl`` and the images; return the position of each item in the file."""
-    offsets, position = [], 0
+    offsets = []
+    position = 0
     with (folder / "items.jsonl").open("wb") as file:
         for item in items:
             offsets.append(position)
             position += file.write(json.dumps(item.to_json(), ensure_ascii=True).encode() + b"\n")
             for name, source in zip(item.images, item.image_paths, strict=True):
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
                 try:
-                    shutil.copyfile(source, target)
+                    _place_file(Path(source), folder / name)
                 except OSError as error:
                     raise BankError(f"item {item.id!r}: its image {name!r} cannot be copied: {error}") from None
     return offsets
+
+
+def _place_file(source: Path, target: Path) -> None:
+    """Copy a file; refuse to replace another one."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    elif file_hash(target) != file_hash(source):
+        raise BankError(f"the image {source} would replace another file, {target}; give one of them another name")
 
 
 def _predictor(path: Path, predictor: Predictor) -> dict[str, Any]:
@@ -206,32 +214,12 @@ def write_items(path: str | Path, items: Sequence[Item]) -> ItemBank:
         raise BankError(f"{path}: items are written as JSON lines; name a file that ends with .jsonl")
     if path.exists():
         raise BankError(f"{path} exists; choose another name")
-    copies: dict[Path, str] = {}
-    for item in items:
-        for name, source in zip(item.images, item.image_paths, strict=True):
-            target = path.parent / name
-            try:
-                if copies.setdefault(target, source) != source or (
-                    target.exists() and file_hash(target) != file_hash(Path(source))
-                ):
-                    raise BankError(
-                        f"item {item.id!r}: its image {name!r} would replace another file, {target}; write the items "
-                        "to a folder of their own"
-                    )
-            except OSError as error:
-                raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
     path.parent.mkdir(parents=True, exist_ok=True)
-    staged = path.with_name(f".{path.name}")
-    try:
-        for target, source in copies.items():
-            if not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-        staged.write_text(
-            "".join(json.dumps(item.to_json(), ensure_ascii=True) + "\n" for item in items), encoding="ascii"
-        )
-        read_bank(staged)
-        staged.rename(path)
-    finally:
-        staged.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        staged = Path(folder)
+        _write_items(staged, items)
+        read_bank(staged / "items.jsonl")
+        for name in dict.fromkeys(name for item in items for name in item.images):
+            _place_file(staged / name, path.parent / name)
+        (staged / "items.jsonl").rename(path)
     return read_bank(path)

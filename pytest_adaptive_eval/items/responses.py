@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class LoggedQuestion:
     messages: tuple[Mapping[str, Any], ...] = ()
     choices: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
-    images: tuple[str | bytes, ...] = ()
+    images: tuple[str | bytes | Path, ...] = ()
     category: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
+from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
+from pytest_adaptive_eval.models.arrivals import Arrivals
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
 _log = logging.getLogger(__name__)
+ASYNC_CONCURRENCY = 8  #: Number of items at once of an ``async def``.
 
 
 class CallableModel(Model):
-    """A subject that asks a callable, one item at a time.
+    """A subject that asks a callable: a plain one item by item, and an ``async def`` up to eight items at once.
 
     A callable takes the prompt as a text, or the item's messages as a list of objects with role and content. It returns
     a text, or an object that holds one as LangChain's messages (``content``) and OpenAI's and LiteLLM's completions
@@ -23,15 +31,38 @@ class CallableModel(Model):
     Args:
         checkpoint: Version of everything that determines the model, which changes with it. Without it no answer is
             kept for a later run.
+        concurrency: Number of items at once. A plain function runs in as many threads, so it must not mix what it
+            keeps of one item with another.
     """
 
     def __init__(
-        self, function: Callable[[Any], Any], name: str, *, checkpoint: str = "", messages: bool = False
+        self,
+        function: Callable[[Any], Any],
+        name: str,
+        *,
+        checkpoint: str = "",
+        messages: bool = False,
+        concurrency: int | None = None,
     ) -> None:
         if not callable(function):
             raise ConfigError(f"subject {name!r}: {function!r:.80} is not callable; give a function of the prompt")
         super().__init__(SubjectIdentity(name, checkpoint, {"messages": messages}))
         self._function, self._messages, self._said = function, messages, False
+        is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        self._concurrency = (ASYNC_CONCURRENCY if is_async else 1) if concurrency is None else concurrency
+        check_count("concurrency", self._concurrency)
+        self.waits_apart = self._concurrency > 1
+        self._arrivals = Arrivals()
+        self._calls: _Threads | _EventLoop | None = None  # a plain function is called in the thread that asks
+        if is_async:
+            self._calls = _EventLoop(self._concurrency)
+        elif self.waits_apart:
+            self._calls = _Threads(self._concurrency)
+
+    @property
+    def shared_batch(self) -> int:
+        """Number of items to have begun now."""
+        return self._concurrency if self.waits_apart else 0
 
     @property
     def unkept(self) -> str:
@@ -56,16 +87,90 @@ class CallableModel(Model):
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
-        return [self._answer(item) for item in items]
+        if self._calls is None:
+            return [_completion(partial(self._function, self._input(item))) for item in items]
+        replies = [self._calls.submit(self._function, self._input(item)) for item in items]
+        return [_completion(reply.result) for reply in replies]
 
-    def _answer(self, item: Item) -> Completion:
+    def _input(self, item: Item) -> Any:
         messages = [dict(message) for message in item.messages] or [{"role": "user", "content": item.prompt}]
-        try:
-            text = _text(self._function(messages if item.messages or self._messages else item.prompt))
-        except Exception as error:  # of any library
-            status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
-            return Completion("", status, detail=f"{type(error).__name__}: {error}")
-        return Completion(text)
+        return messages if item.messages or self._messages else item.prompt
+
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
+        assert self._calls is not None
+        replies = [self._calls.submit(self._function, self._input(item)) for item in items]
+
+        def note(index: int, reply: Future[Any]) -> None:
+            if not reply.cancelled():
+                self._arrivals.put(lambda: arrived(index, _completion(reply.result)))
+
+        for index, reply in enumerate(replies):
+            reply.add_done_callback(partial(note, index))
+        return lambda: [reply.cancel() for reply in replies]
+
+    def take_arrived(self, *, wait: bool) -> None:
+        """Call `arrived` for the answers of `begin` that are there; see the base class."""
+        self._arrivals.take(wait=wait)
+
+    def wake(self) -> None:
+        """End a wait of `take_arrived`; see the base class."""
+        self._arrivals.wake()
+
+    def close(self) -> None:
+        """End the threads, without the calls that have not begun."""
+        super().close()
+        if self._calls is not None:
+            self._calls.close()
+
+
+class _Threads:
+    """Calls of a plain function, in threads of their own."""
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, "adaptive-eval-callable")
+
+    def submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        """Begin a call when a thread is free."""
+        return self._pool.submit(function, argument)
+
+    def close(self) -> None:
+        """End the threads as they become free."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _EventLoop:
+    """Calls of an ``async def`` in one event loop, since its clients belong to one."""
+
+    def __init__(self, count: int) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._free = asyncio.Semaphore(count)
+        threading.Thread(target=self._run, name="adaptive-eval-callable", daemon=True).start()
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
+
+    def submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        """Begin a call when few enough are open."""
+        return asyncio.run_coroutine_threadsafe(self._call(function, argument), self._loop)
+
+    async def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
+        async with self._free:
+            return await function(argument)
+
+    def close(self) -> None:
+        """Stop the loop."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _completion(reply: Callable[[], Any]) -> Completion:
+    """Return the completion of a call, whose exception is a fault of the item."""
+    try:
+        return Completion(_text(reply()))
+    except Exception as error:  # of any library
+        status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
+        return Completion("", status, detail=f"{type(error).__name__}: {error}")
 
 
 def _text(reply: Any) -> str:

@@ -107,25 +107,6 @@ PUBLISHED: dict[str, Published] = {
         "choice",
         5,
     ),
-    "mathqa": Published(
-        "test.json",
-        [
-            {
-                "Problem": f"the banker 's gain of {n} is rs . 36 .",
-                "Rationale": "explanation",
-                "options": "a ) 400 , b ) 300 , c ) 500 , d ) 350 , e ) none of these",
-                "correct": letter,
-                "annotated_formula": "divide(1,2)",
-                "linear_formula": "x",
-                "category": "gain",
-            }
-            for n, letter in enumerate("abd")
-        ],
-        "gain of 0",
-        ("A",),
-        "choice",
-        5,
-    ),
     "svamp": Published(
         "SVAMP.json",
         [
@@ -852,17 +833,6 @@ PUBLISHED: dict[str, Published] = {
         "choice",
         4,
     ),
-    "xnli": Published(
-        "xnli.test.tsv",
-        "language\tgold_label\tsentence1\tsentence2\n"
-        + "\n".join(
-            f"en\t{['neutral', 'contradiction', 'entailment'][n % 3]}\tHe said {n}.\tHe was silent." for n in range(18)
-        ),
-        "He said 0",
-        ("neutral",),
-        "yesno",
-        3,
-    ),
     "helm_like": Published(
         "instances.jsonl",
         [{"query": f"What is the capital of {n}?", "gold": n % 4, "choices": FOUR} for n in range(4)],
@@ -921,14 +891,6 @@ PUBLISHED: dict[str, Published] = {
     "byte_order_mark": Published(
         "made.csv",
         "\ufeffquestion,answer\nWho is tall?,Ann\nWho is small?,Bo\n",
-        "Who is tall",
-        ("Ann",),
-        "exact_match",
-        0,
-    ),
-    "columns": Published(
-        "made.json",
-        {"question": ["Who is tall?", "Who is small?"], "answer": ["Ann", "Bo"]},
         "Who is tall",
         ("Ann",),
         "exact_match",

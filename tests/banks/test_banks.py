@@ -208,9 +208,9 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
     ("line", "message"),
     [
         ("not json\n", "not a JSON object"),
-        ("[1]\n", "found list"),
-        ({"id": "a", "prompt": "p", "answer": "x", "colour": 1}, "unknown field 'colour'"),
-        ({"id": "a", "prompt": 3, "answer": "x"}, "prompt is 3, expected a string"),
+        ("[1]\n", "Expected `object`, got `array`"),
+        ({"id": "a", "prompt": "p", "answer": "x", "colour": 1}, "unknown field `colour`"),
+        ({"id": "a", "prompt": 3, "answer": "x"}, r"Expected `str`, got `int` - at `\$\.prompt`"),
         ({"id": "a b", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test: .* or two colons in a row are expected$"),
         ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
@@ -249,7 +249,10 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["http://h/a.png"]}, "outside the bank's folder"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["a.gif"]}, "is not one of"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["gone.png"]}, "cannot be read"),
-        ({"id": "a", "prompt": "p", "answer": "x", "choices": [1]}, "expected a list of strings"),
+        (
+            {"id": "a", "prompt": "p", "answer": "x", "choices": [1]},
+            r"Expected `str`, got `int` - at `\$\.choices\[0\]`",
+        ),
         ({"id": "a", "prompt": "p", "answer": "C", "choices": ["u", "v"]}, "one of its 2 choices or the letter"),
         (
             {"id": "a", "prompt": "p", "answer": "use", "choices": ["u", "v"]},

@@ -44,7 +44,7 @@ def test_a_table():
 
 
 def test_two_scores_of_one_subject_in_one_format_are_refused():
-    with pytest.raises(ResponsesError, match=r"r.csv: 1 of 7 rows repeat a subject and item; .*; keep one answer"):
+    with pytest.raises(ResponsesError, match=r"r.csv: 1 rows repeat a subject and item; .*; keep one answer"):
         read_format_responses([tidy("r.csv", [*ROWS, "a,q1,text,1"])])
 
 
@@ -139,17 +139,20 @@ def test_recorded_runs():
     [
         (
             "subject,item,format,score\na,q,image+text,2\n",
-            "r.csv, line 2: the score score || 'NA' is '2', expected a number",
+            "r.csv, line 2: found '2', expected a score",
         ),
         ("subject,item,format,score\na,q,image+text\n", "r.csv, line 2: 3 cells, expected 4"),
-        ("subject,item,format,score\na,,text,1\n", "r.csv, line 2: no item: "),
+        ("subject,item,format,score\na,,text,1\n", "r.csv, line 2: item is None, expected a text"),
         ("subject,format,score\na,text,1\n", "r.csv, line 1: 0 columns for the item, expected one, named item or"),
         ("subject,item,question,format,score\na,b,c,d,1\n", "r.csv, line 1: 2 columns for the item"),
         ("subject,item,format,score\na,q,text,1\n", "the only format is 'text', expected several"),
         ("subject,item,format,score\na,q,image+text,1\na,q,sound,0\n", "the format 'sound' is not made of"),
         ("subject,item,format,score\na,q,image+image,1\na,q,none,0\n", "modalities are"),
         ("subject,item,format,score\n", "the first record has no rows"),
-        ("subject,q1\na,1\n", "r.csv, line 1: neither the columns subject, item, format and score"),
+        (
+            "subject,q1\na,1\n",
+            "r.csv: found 'subject,q1', expected a CSV with the columns subject, item, format and score",
+        ),
         (",<no_sound>1,1\na,1,1\n", "column '<no_sound>1': known beginnings are <no_question>"),
         (",<no_image>1,1\na,1,7\n", "r.csv, line 2, column '1': found '7'"),
     ],
@@ -168,7 +171,7 @@ def test_other_mistakes():
     for paths, message in (
         (["nowhere.csv"], "nowhere.csv does not exist"),
         (["r.csv", "s.csv"], "s.csv: the item 'q1' stands in r.csv already"),
-        (["r.txt"], "responses in formats are a CSV"),
+        (["r.txt"], "r.txt: found '', expected a CSV"),
     ):
         with pytest.raises(ResponsesError, match=message):
             read_format_responses(paths)

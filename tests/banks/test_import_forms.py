@@ -11,9 +11,8 @@ import pytest
 from pytest_adaptive_eval.banks.code import calls_of_tests
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.base import ImportSettings
-from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
-from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import import_items
 
 WORDS = ["river", "stone", "cloud", "garden", "window", "copper", "meadow", "lantern", "harbor", "pencil", "saddle"]
 COUNT = 24
@@ -101,21 +100,11 @@ CHOICES: dict[str, tuple[str, str]] = {
             for n in range(COUNT)
         ),
     ),
-    "the answer in one of two fields": (
-        "mixed.jsonl",
-        lines(
-            [
-                {**row, "options": row["options"] if n % 2 else None, "label": letter(n) if n % 2 else None}
-                | {"answer": None if n % 2 else right(n)}
-                for n, row in enumerate(PLAIN)
-            ]
-        ),
-    ),
 }
 
 
 def imported(path: Path, **settings: Any) -> Imported:
-    return import_items(str(path), ImportSettings(ItemMapping(), **settings))
+    return import_items(str(path), ImportSettings(**settings))
 
 
 @pytest.mark.parametrize("form", CHOICES)
@@ -128,6 +117,32 @@ def test_every_item_of_a_form_has_the_right_answer(form: str, tmp_path: Path) ->
             number = int(item.prompt.partition("round ")[2].partition(" ")[0])
             answer = item.choices["ABCD".index(item.answer)] if item.choices else item.answer
             assert answer == right(number)
+
+
+def test_the_answer_is_in_one_of_two_fields_where_the_mapping_says_so(tmp_path: Path) -> None:
+    rows = [
+        {**row, "options": row["options"] if n % 2 else None, "label": letter(n) if n % 2 else None}
+        | {"answer": None if n % 2 else right(n)}
+        for n, row in enumerate(PLAIN)
+    ]
+    (tmp_path / "mixed.jsonl").write_text(lines(rows))
+    found = imported(tmp_path / "mixed.jsonl", answer="label || answer")
+    assert [item.answer for item in found.items] == [letter(n) if n % 2 else right(n) for n in range(COUNT)]
+
+
+def test_options_in_one_text_are_a_list_by_a_line_of_the_mapping(tmp_path: Path) -> None:
+    rows = each(
+        lambda n: (
+            {"question": question(n), "options": "a ) {} , b ) {} , c ) {} , d ) {}".format(*options(n))}
+            | {"correct": letter(n).lower()}
+        )
+    )
+    (tmp_path / "math.jsonl").write_text(lines(rows))
+    assert "cannot be read; give a list, as by --set choices=" in imported(tmp_path / "math.jsonl").refused[0][1]
+    found = imported(tmp_path / "math.jsonl", choices=("split(options, ' , ')",))
+    assert [(item.answer, list(item.choices)) for item in found.items] == [
+        (letter(n), options(n)) for n in range(COUNT)
+    ]
 
 
 def test_a_workbook_is_imported(tmp_path: Path) -> None:
@@ -146,8 +161,8 @@ def test_the_columns_of_a_table_without_a_header_are_named(tmp_path: Path) -> No
         "".join(f"{question(n)},{','.join(options(n))},{letter(n)}\n" for n in range(COUNT))
     )
     header = ("question", *"ABCD", "answer")
-    mapping = ItemMapping(header=header, question="question", choices=tuple("ABCD"), answer="answer")
-    found = import_items(str(tmp_path / "test.csv"), ImportSettings(mapping))
+    mapping = ImportSettings(header=header, question="question", choices=tuple("ABCD"), answer="answer")
+    found = import_items(str(tmp_path / "test.csv"), mapping)
     assert [item.answer for item in found.items] == each(letter)
 
 
@@ -156,10 +171,10 @@ def test_questions_within_a_list_of_a_record_have_what_encloses_them(tmp_path: P
         [[f"Story {n}."], [{"question": question(n), "options": options(n), "answer": letter(n)}], n] for n in range(9)
     ]
     (tmp_path / "talks.json").write_text(json.dumps(rows))
-    mapping = ItemMapping(
+    mapping = ImportSettings(
         rows="[*][1][*]", context=("$outer[0]",), question="question", choices=("options",), answer="answer"
     )
-    found = import_items(str(tmp_path / "talks.json"), ImportSettings(mapping))
+    found = import_items(str(tmp_path / "talks.json"), mapping)
     assert [item.answer for item in found.items] == [letter(n) for n in range(9)]
     assert found.items[2].prompt.startswith("Story 2.\n\nWhich word")
 
@@ -170,20 +185,20 @@ def test_lists_side_by_side_and_splits_in_one_file_are_named(tmp_path: Path) -> 
         for n in range(COUNT)
     ]
     (tmp_path / "race.jsonl").write_text(lines(rows))
-    mapping = ItemMapping(
+    mapping = ImportSettings(
         rows="questions,options,answers",
         context=("article",),
         question="questions",
         choices=("options",),
         answer="answers",
     )
-    found = import_items(str(tmp_path / "race.jsonl"), ImportSettings(mapping))
+    found = import_items(str(tmp_path / "race.jsonl"), mapping)
     assert [item.answer for item in found.items] == each(letter)
     assert found.items[1].prompt.startswith("Story 1.\n\nWhich word")
     (tmp_path / "quiz.json").write_text(json.dumps({"train": PLAIN, "test": PLAIN[:3]}))
     with pytest.raises(DatasetError, match=r"it has the splits train, test; give --set rows=train"):
         imported(tmp_path / "quiz.json")
-    assert len(import_items(str(tmp_path / "quiz.json"), ImportSettings(ItemMapping(rows="test"))).items) == 3
+    assert len(import_items(str(tmp_path / "quiz.json"), ImportSettings(rows="test")).items) == 3
 
 
 def test_records_that_name_a_rule_in_another_file_are_joined_by_its_id(
@@ -215,9 +230,10 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     command = ["import", str(data), "--labels", str(labels)]
     assert main(command) == 4
     said = " ".join(capsys.readouterr().out.split())
-    assert "which no grader compares; give --set answer=$label.KEY, or --set grader=judge" in said
+    assert "or --set answer=$label.KEY, or --set grader=judge" in said
     assert "questions may need 'function'" in said
-    assert main([*command, "--grader", "judge", "--set", "context=function", "--question", "question"]) == 0
+    answers = ["--answer", "$label.ground_truth"]
+    assert main([*command, "--grader", "judge", "--set", "context=function", "--question", "question", *answers]) == 0
     shown = capsys.readouterr().out
     assert '| {"name": "area0"}\n' in shown
     assert f"| {question(0)}\n" in shown
@@ -228,8 +244,8 @@ def test_a_context_comes_before_the_messages_of_a_chat(tmp_path: Path) -> None:
     roles = ("user", "assistant", "user")
     chat = [{"role": role, "content": text} for role, text in zip(roles, ("Hello.", "Hi.", "Who?"), strict=True)]
     (tmp_path / "chat.jsonl").write_text(lines(each(lambda n: {"rule": f"Rule {n}.", "messages": chat, "answer": n})))
-    mapping = ItemMapping(context=("rule",), messages="messages", answer="answer")
-    first = import_items(str(tmp_path / "chat.jsonl"), ImportSettings(mapping)).items[0]
+    mapping = ImportSettings(context=("rule",), messages="messages", answer="answer")
+    first = import_items(str(tmp_path / "chat.jsonl"), mapping).items[0]
     assert [part["content"] for part in first.messages] == ["Rule 0.", "Hello.", "Hi.", "Who?"]
 
 
@@ -237,20 +253,7 @@ def test_labels_may_be_json_lines_under_any_name(tmp_path: Path) -> None:
     labels, data = tmp_path / "labels.json", tmp_path / "data.jsonl"
     labels.write_text(lines(each(lambda n: {"id": f"q{n}", "label": letter(n)})[::-1]))
     data.write_text(lines(each(lambda n: {"id": f"q{n}", "question": question(n), "options": options(n)})))
-    assert [item.answer for item in imported(data, labels=labels).items] == each(letter)
-
-
-def test_images_are_found_in_a_folder_around_where_their_name_is_unique(tmp_path: Path) -> None:
-    for folder in ("annotations", "pictures/val", "pictures/old"):
-        (tmp_path / folder).mkdir(parents=True)
-    for n in range(COUNT):
-        (tmp_path / f"pictures/val/p{n}.png").write_bytes(PNG)
-    (tmp_path / "pictures/old/p3.png").write_bytes(PNG)
-    data = tmp_path / "annotations" / "data.jsonl"
-    data.write_text(lines([{**row, "image": f"p{n}.png"} for n, row in enumerate(PLAIN)]))
-    found = imported(data)
-    assert len(found.items) == COUNT - 1
-    assert "the image 'p3.png' is in" in found.refused[0][1]
+    assert [item.answer for item in imported(data, labels=str(labels), answer="$label.label").items] == each(letter)
 
 
 def test_a_unit_is_asked_for(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from published_rows import PUBLISHED
 from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.importer import IMPORTERS, import_items
-from pytest_adaptive_eval.mappings import ItemMapping, split_list
+from pytest_adaptive_eval.mappings import split_list
 
 
 def png(colour=(200, 30, 30)):
@@ -41,7 +41,7 @@ def write(folder, name, records):
 
 
 def imported(path, preset="", settings=None, **mapping):
-    settings = settings or ImportSettings(ItemMapping(**mapping))
+    settings = settings or ImportSettings(**mapping)
     with import_items(str(path), settings, preset) as found:
         return found
 
@@ -64,7 +64,7 @@ def test_a_published_form_is_understood_without_options(name, tmp_path):
     if "labels" in form.options:
         labels = tmp_path / "labels.lst"
         labels.write_text(form.options["labels"])
-    found = imported(path, settings=ImportSettings(labels=labels))
+    found = imported(path, settings=ImportSettings(labels=str(labels or "")))
     item = found.items[0]
     assert found.refused == []
     assert form.question in (item.prompt or "\n".join(message["content"] for message in item.messages))
@@ -101,15 +101,15 @@ def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [int, float, bool])
-def test_a_list_of_a_mark_for_each_choice_names_the_marked_ones(mark, tmp_path):
+def test_a_list_of_a_mark_for_each_choice_is_not_taken_for_numbers_of_choices(mark, tmp_path):
     marks = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]]
     rows = [
         {"question": f"Which, {n}?", "choices": list("pqrs"), "label": list(map(mark, row))}
         for n, row in enumerate(marks)
     ]
-    assert [item.answer for item in imported(write(tmp_path, "a.jsonl", rows)).items] == ["B", "A", "CD"]
-    two = [{"question": f"Which, {n}?", "choices": ["p", "q"], "label": [n % 2, 1 - n % 2]} for n in range(6)]
-    assert imported(write(tmp_path, "b.jsonl", two)).items == []  # marks, or the numbers of both choices
+    path = write(tmp_path, "a.jsonl", rows)
+    assert "name a choice in 0 of 3 rows only" in reason(imported(path))
+    assert imported(path, answer_kind="all", counted="0").items == []
 
 
 def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_are_the_same(tmp_path):
@@ -248,7 +248,7 @@ def test_more_than_half_refused_needs_partial(tmp_path, capsys):
     given = ["--question", "question", "--answer", "answer", "--choices", "options"]
     command = ["import", str(path), "-o", str(tmp_path / "a.bank"), *given]
     assert main(command) == 4
-    assert "3 of 4 records are refused (3: no answer)" in capsys.readouterr().err
+    assert "3 of 4 records are refused, 3 because no answer" in capsys.readouterr().err
     assert main([*command, "--partial"]) == 0
     assert main([*command, "--partial"]) == 4
     assert "replace" in capsys.readouterr().err
@@ -361,7 +361,7 @@ def test_a_question_under_an_unusual_name_is_shown_as_unused_and_never_dropped(n
         (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
         (["import", "{data}", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
         (["import", "nothing.jsonl"], "nothing at"),
-        (["import", "{data}", "--set", "question=a.["], "expression 'a.["),
+        (["import", "{data}", "--set", "question=a.["], "question 'a.[': not understood"),
         (
             ["import", "{data}", "--set", "question=missing", "--set", "answer=answer"],
             "no question at 'missing'",
@@ -379,7 +379,7 @@ def test_mistakes_on_the_command_line_are_told_in_a_sentence(arguments, words, t
 def test_presets_name_their_groups_and_are_many():
     presets = [importer for importer in IMPORTERS.values() if not importer.by_source]
     assert len(presets) >= 30
-    assert all(importer.ask in ("generation", "likelihood") and importer.summary for importer in presets)
+    assert all(importer.summary for importer in presets)
 
 
 def test_a_preset_refuses_other_data(tmp_path):
@@ -395,7 +395,7 @@ def test_gzipped_json_and_labels_by_id(tmp_path):
     path = tmp_path / "questions.json.gz"
     path.write_bytes(gzip.compress(json.dumps(rows).encode()))
     labels = write(tmp_path, "answers.json", {"0": {"answer": "C"}, "1": {"answer": "A"}, "2": {"answer": "B"}})
-    settings = ImportSettings(ItemMapping(answer="$label.answer"), labels=labels)
+    settings = ImportSettings(answer="$label.answer", labels=str(labels))
     assert [item.answer for item in imported(path, settings=settings).items] == ["C", "A", "B"]
 
 
@@ -562,50 +562,31 @@ def test_a_preset_for_yes_or_no_reads_truth_values(tmp_path):
     assert {item.choices for item in items} == {("yes", "no")}  # whose likelihoods can be compared
 
 
-def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_path, capsys):
-    from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.cli import main
-
-    for split, count in (("test", 3), ("train", 2)):
-        rows = [{"question": f"{split} {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n}"} for n in range(count)]
-        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    examples = tmp_path / "shots.jsonl"
-    for source in (tmp_path, tmp_path / "test.jsonl"):
-        bank = tmp_path / f"{source.name}.bank"
-        arguments = ["import", str(source), "--preset", "gsm8k", "-o", str(bank), "--examples", str(examples)]
-        assert main(arguments) == 0
-        assert "2 examples of the split train" in capsys.readouterr().out
-        shots = read_bank(examples).items
-        assert [(item.prompt.partition("?")[0], item.answer) for item in shots] == [("train 0", "0"), ("train 1", "1")]
-        assert len(read_bank(bank)) == 3
-        examples.unlink()
-    given = ["--set", "split=test", "--yes"]
-    assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "d.bank"), *given]) == 0
-    assert "2 examples of the split train" in capsys.readouterr().out
-    assert main(["import", str(tmp_path), "--set", "split=dev", "-o", str(tmp_path / "c.bank")]) == 4
-    assert "no file of the split 'dev'; the names of its files have test, train" in capsys.readouterr().err
-
-
-def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that_the_prompt_asks_for(tmp_path, capsys):
+def test_another_split_is_a_bank_for_the_examples_of_an_evaluation(tmp_path, capsys):
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.cli import main
     from pytest_adaptive_eval.items.presentation import Presentation, example_of
 
-    rows = [{"id": f"q{n}", "question": f"What is {n} + 3?", "answer": n + 3} for n in range(40)]
-    data, examples, bank = write(tmp_path, "quiz.json", rows), tmp_path / "shots.jsonl", tmp_path / "quiz.bank"
-    assert main(["import", str(data), "--examples", str(examples), "-o", str(bank), "--yes"]) == 0
-    assert "4 examples that the bank does not have" in capsys.readouterr().out
-    shots, items = read_bank(examples).items, read_bank(bank).items
-    assert (len(shots), len(items), {item.id for item in shots} & {item.id for item in items}) == (4, 36, set())
-    shown = Presentation(examples=(example_of(shots[0]),)).present(items[0]).prompt
-    assert shown.startswith(f"{shots[0].prompt}\nAnswer: {shots[0].answer}\n\n{items[0].prompt}")
-    (tmp_path / "twin").mkdir()
+    for split, count in (("test", 3), ("train", 2)):
+        rows = [{"question": f"{split} {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n}"} for n in range(count)]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    banks = {}
     for split in ("test", "train"):
-        write(tmp_path / "twin", f"{split}.json", rows[:20] if split == "test" else rows[18:22])
-    given = ["--set", "split=test", "--yes"]
-    command = ["import", str(tmp_path / "twin"), "--examples", str(examples), "-o", str(tmp_path / "t.bank")]
-    assert main([*command, *given]) == 0
-    assert [item.id for item in read_bank(examples).items] == ["q20", "q21"]
+        output = tmp_path / f"{split}.bank"
+        command = ["import", str(tmp_path), "--preset", "gsm8k", "--set", f"split={split}", "-o", str(output)]
+        assert main(command) == 0
+        banks[split] = read_bank(output).items
+    assert [(item.prompt.partition("?")[0], item.answer) for item in banks["train"]] == [
+        ("train 0", "0"),
+        ("train 1", "1"),
+    ]
+    shown = Presentation(examples=(example_of(banks["train"][0]),)).present(banks["test"][0]).prompt
+    assert shown.startswith(f"{banks['train'][0].prompt}\nAnswer: 0\n\n{banks['test'][0].prompt}")
+    capsys.readouterr()
+    assert main(["import", str(tmp_path), "--set", "split=dev", "-o", str(tmp_path / "c.bank")]) == 4
+    assert "no data file of the split 'dev'; the names of its files have test, train" in capsys.readouterr().err
+    assert main(["import", str(tmp_path), "--examples", "shots.jsonl"]) == 4
+    assert "import the split for examples into a bank of its own" in capsys.readouterr().err
 
 
 def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tmp_path):
@@ -619,10 +600,10 @@ def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tm
     ]
     rows[4]["tests"] = ["import os\nos.remove('x')"]
     del rows[5]["name"]
-    mapping = ItemMapping(
+    mapping = ImportSettings(
         question="task", grader="code", meta=("function=name", "calls=calls(tests, name)"), instruction=""
     )
-    found = imported(write(tmp_path, "own.jsonl", rows), settings=ImportSettings(mapping))
+    found = imported(write(tmp_path, "own.jsonl", rows), settings=mapping)
     assert [item.meta["function"] for item in found.items] == ["f"] * 4
     assert found.items[0].meta["calls"][1] == {"arguments": "[2]", "expected": "2"}
     assert [why for _, why in found.refused] == [
@@ -631,14 +612,16 @@ def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tm
     ]
 
 
-def test_a_preset_of_ones_own_is_a_toml_file(tmp_path):
+def test_a_preset_of_a_package_uses_its_first_form_that_fits(tmp_path):
+    from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import preset
+
     rows = [{"text": f"Which word is {n}?", "a": "red", "b": "blue", "key": "AB"[n % 2]} for n in range(4)]
-    data, own = write(tmp_path, "quiz.jsonl", rows), tmp_path / "own.toml"
-    own.write_text('forms = [{question = "none"}, {question = "text", choices = ["a", "b"], answer = "key"}]\n')
-    assert [item.answer for item in imported(data, preset=str(own), settings=ImportSettings()).items] == list("ABAB")
-    own.write_text("form = []")
-    with pytest.raises(ConfigError, match=r"own\.toml: expected forms, a list of mappings"):
-        imported(data, preset=str(own), settings=ImportSettings())
+    data = write(tmp_path, "quiz.jsonl", rows)
+    own = preset("own", {"forms": [{"question": "none"}, {"question": "text", "choices": ["a", "b"], "answer": "key"}]})
+    (dataset,) = own.open(str(data), ImportSettings())
+    assert (dataset.mapping.question, dataset.facts["ask"]) == ("text", "generation")
+    with pytest.raises(ConfigError, match="forms"):
+        preset("own", {"summary": "no forms"})
 
 
 def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_grades(tmp_path):

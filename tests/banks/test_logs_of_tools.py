@@ -142,6 +142,21 @@ def test_evalscope_reviews(tmp_path):
     assert read_responses(tmp_path, metric="loose,acc").scores.tolist() == [[1, 1, 1], [0, 1, 1]]
 
 
+def test_an_evalscope_log_that_was_cut_is_no_whole_log(tmp_path):
+    rows = [review(n, acc=1.0) for n in range(3)]
+    subsets = [{"name": "main", "num": 3, "score": 1.0}, {"name": "other", "num": 9, "score": 0.0}]
+    stated = {"dataset_name": "gsm8k", "metrics": [{"name": "acc", "num": 12, "categories": [{"subsets": subsets}]}]}
+    (tmp_path / "reports" / "big").mkdir(parents=True)
+    write(tmp_path / "reports" / "big" / "gsm8k.json", stated)
+    file = tmp_path / "reviews" / "big" / "gsm8k_main.jsonl"
+    lines(file, *rows)
+    assert read_responses(tmp_path).check_whole("big", partial=False) == []
+    lines(file, *rows[:2])
+    for place in (tmp_path, file):
+        with pytest.raises(ResponsesError, match="2 of 3 planned samples"):
+            read_responses(place).check_whole("big", partial=False)
+
+
 def test_evalscope_runs_on_different_samples_are_not_one_item(tmp_path):
     lines(tmp_path / "a" / "g.jsonl", review(1, acc=1.0))
     other = review(1, acc=1.0)
@@ -194,30 +209,6 @@ def test_promptfoo_results_that_were_cut_are_no_whole_log(tmp_path):
     write(tmp_path / "out.json", {"evalId": "e-1", "results": {**whole, "results": results[:2]}})
     with pytest.raises(ResponsesError, match="2 of 3 planned samples"):
         read_responses(tmp_path / "out.json").check_whole("a", partial=False)
-
-
-# --- code -------------------------------------------------------------------------------------------------------------
-
-
-def test_human_eval_results(tmp_path):
-    rows = [
-        {"task_id": f"HumanEval/{n}", "completion": "", "result": "", "passed": p} for n, p in ((0, True), (0, False))
-    ]
-    lines(tmp_path / "gpt_samples.jsonl_results.jsonl", *rows)
-    assert table(read_responses(tmp_path)) == {"gpt": {"HumanEval/0": 0.5}}
-
-
-def test_evalplus_counts_what_passes_all_tests(tmp_path):
-    rows = [
-        {"task_id": "HumanEval/0", "solution": "", "base_status": "pass", "plus_status": plus}
-        for plus in ("fail", "pass")
-    ]
-    folder = tmp_path / "results"
-    write(folder / "m_temp_0.0_eval_results.json", {"date": "", "hash": "", "eval": {"HumanEval/0": rows}})
-    assert table(read_responses(folder)) == {"m_temp_0.0": {"HumanEval/0": 0.5}}
-
-
-# --- Every Eval Ever --------------------------------------------------------------------------------------------------
 
 
 # --- published logs ---------------------------------------------------------------------------------------------------

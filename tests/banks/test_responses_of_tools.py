@@ -145,7 +145,7 @@ def test_equal_documents_are_one_item_and_no_score_is_missing(tmp_path):
     [
         ([sample(0, acc=3.5)], "line 1, metric 'acc': found 3.5, expected a score in [0, 1]"),
         ([sample(0, acc=1), sample(0, acc=0)], "1 documents stand there twice"),
-        ([sample(0, metrics=["x"], x=["a"])], "metrics: found none"),
+        ([sample(0, metrics=["x"], x=["a"])], "none of its samples has a score"),
         ([{"a": 1}], "line 1: an object with the keys a, expected a logged sample"),
         ([{"doc_id": None}], "doc_id is None"),
         ([], "empty; remove it"),
@@ -487,8 +487,8 @@ def test_links_to_the_newest_table_are_one_table_and_older_ones_are_left_out(tmp
 @pytest.mark.parametrize(
     ("entries", "part"),
     [
-        ([row(1, 2)], "line 2, column 'hit': found '2', expected 0, 1 or nothing"),
-        ([row(1, "yes")], "found 'yes'"),
+        ([row(1, 2)], "line 2, column 'hit': found '2', expected a score"),
+        ([row(1, "maybe")], "found 'maybe'"),
         ([row(1, 1), row(1, 0)], "line 3: index is '1', expected another one in each row"),
         ([row(None, 1)], "line 2: index is '', expected another one"),
         ([], "no responses"),

@@ -33,12 +33,16 @@ def refused(path, rows=""):
         ("r.json", '{"id": 1, "q": "x"}\n{"id": 2, "q": "y, z"}\n'),
         ("r.json", [{"id": 1, "q": "x"}, {"id": 2, "q": "y, z"}]),
         ("r.json", {"data": [{"id": 1, "q": "x"}, {"id": 2, "q": "y, z"}]}),
-        ("r.json", {"id": [1, 2], "q": ["x", "y, z"]}),
-        ("r.json", {"id": {"0": 1, "1": 2}, "q": {"0": "x", "1": "y, z"}}),
     ],
 )
 def test_records_of_each_form(tmp_path, name, text):
     assert records(write(tmp_path / name, text)) == [{"id": 1, "q": "x"}, {"id": 2, "q": "y, z"}]
+
+
+def test_lists_side_by_side(tmp_path):
+    path = write(tmp_path / "r.json", {"id": [1, 2], "q": ["x", "y, z"], "set": "s"})
+    assert records(path, "id,q") == [{"id": 1, "q": "x", "set": "s"}, {"id": 2, "q": "y, z", "set": "s"}]
+    assert "id, set at rows are no lists of one length" in refused(path, "id,set")
 
 
 def test_tables_and_gzipped_files(tmp_path):

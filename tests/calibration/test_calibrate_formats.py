@@ -94,7 +94,7 @@ def test_sparse_responses_count_over_the_formats(tmp_path: Path, capsys: pytest.
 def test_responses_in_one_format_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "r.csv").write_text("subject,q1,q2\na,1,0\nb,0,1\n")
     assert main(["calibrate", str(tmp_path / "r.csv"), "--formats", "m3"]) != 0
-    assert "neither the columns subject, item, format and score" in capsys.readouterr().err
+    assert "expected a CSV with the columns subject, item, format and score" in capsys.readouterr().err
 
 
 @pytest.mark.slow

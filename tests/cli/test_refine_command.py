@@ -135,7 +135,7 @@ def test_images_in_the_place_of_others_are_not_overwritten(place):
     assert (place / "there/i/q-1.png").read_bytes() == b"other"
     assert not Path("there/t.jsonl").exists()
     shutil.rmtree("i")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(BankError, match="cannot be copied"):
         write_items(Path("t.jsonl"), items)
 
 
@@ -144,7 +144,7 @@ def test_images_in_the_place_of_others_are_not_overwritten(place):
     [
         (["bank", "refine"], "required: RESPONSES"),
         (["bank", "refine", "nowhere.csv"], "nowhere.csv does not exist"),
-        (["bank", "refine", "m.csv"], "m.csv, line 1: neither the columns subject, item, format and score"),
+        (["bank", "refine", "m.csv"], "m.csv: found 'subject,q1', expected a CSV with the columns"),
         (["bank", "refine", "r.csv", "-o", "x.bank"], "-o x.bank: items are written as JSON lines"),
         (["bank", "refine", "r.csv", "-o", "i.jsonl"], "name a new file that ends with .jsonl"),
         (["bank", "refine", "r.csv", "-o", "x.jsonl"], "-o x.jsonl needs --items with the texts"),

@@ -96,6 +96,25 @@ def test_a_field_of_a_json_object(answer: str, text: str, score: float) -> None:
     assert grade("json", answer, text) == score
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "score"),
+    [
+        ('{"city": "Paris", "count": 2}', 'Here: {"count": 2.0, "city": "paris"}', 1),
+        ('{"city": "Paris", "count": 2}', '```json\n{"city": "Paris"}\n```', 0),
+        ('{"city": "Paris"}', '{"city": "Paris", "count": 2}', 0),
+        ('{"done": true}', '{"done": 1}', 0),
+        ("[1, [2, null]]", "First [1], then [1, [2, null]]", 1),
+        ("[1, 2]", "[2, 1]", 0),
+        ("[1, 2]", '{"answer": [1, 2]}', 1),
+        ('{"answer": 1, "why": "x"}', '{"answer": 1, "why": "x"}', 1),
+        ('{"answer": 1, "why": "x"}', '{"answer": 1, "why": "y"}', 0),
+        ('{"a": 1}', "no JSON at all", 0),
+    ],
+)
+def test_a_whole_json_value(key: str, text: str, score: float) -> None:
+    assert grade("json", key, text) == score
+
+
 def test_the_json_field_can_be_named_by_a_path() -> None:
     assert grade("json", "7", '{"result": {"values": [3, 7]}}', meta={"field": "result.values.1"}) == 1
     assert not Item("i", answer="7", grader="json").readable("7")

@@ -68,9 +68,9 @@ def test_turns_are_part_of_the_content() -> None:
 @pytest.mark.parametrize(
     ("fields", "found"),
     [
-        ({"turns": [3]}, "expected a list of texts"),
+        ({"turns": [3]}, "Expected `str`, got `int`"),
         ({"turns": [" "]}, "expected a list of texts"),
-        ({"turns": "again"}, "expected a list"),
+        ({"turns": "again"}, "Expected `array`, got `str`"),
         ({"turns": ["x" * 9000]}, "at most 8000"),
         ({"turns": ["again"], "prompt": "", "images": ["a.png"]}, "add the first prompt"),
         ({"turns": ["again"], "grader": "bits_per_byte", "answer": ""}, "has turns, which are answered in writing"),

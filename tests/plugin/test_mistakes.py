@@ -258,11 +258,14 @@ def test_flags(project: Any, args: tuple[str, ...], message: str) -> None:
     [
         ([""], "toy.jsonl: no items*"),
         (['{"id": "a", "prompt": "p", "answer": "x"}', "{"], "toy.jsonl:2: not a JSON object*"),
-        (["[]"], "toy.jsonl:1: found list, expected a JSON object*"),
+        (["[]"], "toy.jsonl:1: Expected `object`, got `array`*"),
         (['{"id": "a", "prompt": "p", "answer": "x"}'] * 2, "toy.jsonl:2: the item id 'a' stands already in line 1*"),
         (['{"id": "a b", "prompt": "p", "answer": "x"}'], "toy.jsonl:1: id 'a b' cannot name a test*"),
         (['{"id": "a", "prompt": "p"}'], "toy.jsonl:1: item 'a' has no answer*"),
-        (['{"id": "a", "prompt": "p", "answer": "x", "anser": 1}'], "toy.jsonl:1: unknown field 'anser'*"),
+        (
+            ['{"id": "a", "prompt": "p", "answer": "x", "anser": 1}'],
+            "toy.jsonl:1: Object contains unknown field `anser`*",
+        ),
         (['{"id": "a", "prompt": "p", "grader": "python:os:system"}'], "toy.jsonl:1: item 'a': grader *not trusted*"),
     ],
 )

@@ -23,6 +23,17 @@ from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 _DEPTH = 5
 #: Answers kept of an item, and the longest.
 _REPLIES, _REPLY_LENGTH = 4, 8000
+#: Verdicts in words, in lower case; C, P, I and N are the grades of Inspect.
+_VERDICTS: Mapping[str, float] = MappingProxyType(
+    {
+        **dict.fromkeys(("true", "correct", "right", "yes", "pass", "passed", "success", "resolved", "c", "1"), 1.0),
+        **dict.fromkeys(
+            ("false", "incorrect", "wrong", "no", "fail", "failed", "failure", "unresolved", "i", "n"), 0.0
+        ),
+        **dict.fromkeys(("", "na", "n/a", "nan", "none", "null"), math.nan),
+        "p": 0.5,
+    }
+)
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -53,23 +64,30 @@ def files_that(recognised: Callable[[Path], bool], path: Path, expected: str) ->
 
 
 def score(value: Any, where: str) -> float:
-    """Return a score as a number, NaN where it is missing; refuse what is not in [0, 1], a truth value, None or NaN.
+    """Return a number in [0, 1], a truth value or a verdict in words as a score, NaN where it is missing.
 
     Raises:
-        ResponsesError: The value is not a number in [0, 1], a truth value, None or NaN.
+        ResponsesError: The value is something else.
     """
-    if value is None:
-        return math.nan
-    if isinstance(value, int | float) and (0 <= value <= 1 or math.isnan(value)):
-        return float(value)
-    raise ResponsesError(
-        f"{where}: found {value!r:.80}, expected a score in [0, 1], true, false, or null where missing"
-    )
+    value = "" if value is None else value
+    try:
+        number = _VERDICTS.get(value.strip().lower()) if isinstance(value, str) else None
+        number = float(value) if number is None else number
+    except (TypeError, ValueError, OverflowError):
+        number = -1.0
+    if not (math.isnan(number) or 0.0 <= number <= 1.0):
+        raise ResponsesError(
+            f"{where}: found {value!r:.80}, expected a score in [0, 1], a truth value, a verdict such as correct, or "
+            "null; in a mapping, lookup(..) or scale(..) make one"
+        )
+    return number
 
 
 def named(value: Any, field: str, where: str) -> str:
     """Return an id as text; whole numbers are ids too; raise ResponsesError for other values."""
-    if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    text = str(whole).strip() if isinstance(whole, (str, int)) and not isinstance(whole, bool) else ""
+    if text:
         return text
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
 
@@ -85,19 +103,15 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
     Raises:
         ResponsesError: Several names and no request, or no requested name is present.
     """
-    if requested is None:
-        if len(names_present) == 1:
-            return next(iter(names_present))
-        problem = "and no choice between them"
-    else:
-        for name in requested.split(","):
-            if name.strip() in names_present:
-                return name.strip()
-        problem = f"and {setting} is {requested!r}"
-    names = sorted(names_present)
+    wanted = [name.strip() for name in requested.split(",")] if requested is not None else sorted(names_present)
+    present = [name for name in wanted if name in names_present]
+    if len(present) == 1 or (present and requested is not None):
+        return present[0]
+    problem = "no choice between them" if requested is None else f"{setting} is {requested!r}"
+    found = ", ".join(map(repr, sorted(names_present)[:12])) or "none"
     raise ResponsesError(
-        f"{where}: found {', '.join(map(repr, names[:12])) or 'none'} {problem}; give {setting} one of them, or "
-        "several with commas, of which the first one present counts"
+        f"{where}: found {found} and {problem}; give {setting} one of them, or several with commas, of which the first "
+        "one present counts"
     )
 
 
@@ -107,7 +121,6 @@ class Answer(NamedTuple):
     Args:
         values: Scores by metric, as they are logged; empty where it was not scored.
         sample: What tells several answers to the item apart, such as an epoch.
-        filter: How the answer was read, where a tool logs it several times.
     """
 
     where: str
@@ -116,7 +129,6 @@ class Answer(NamedTuple):
     question: LoggedQuestion | None = None
     reply: Any = None
     sample: str = ""
-    filter: str = ""
 
 
 class TaskLog(NamedTuple):
@@ -125,8 +137,8 @@ class TaskLog(NamedTuple):
     Args:
         created: Number or text that sorts logs by time.
         planned, status: As in `Stated`.
-        accuracies: Mean scores that the log states, by metric, or by metric and filter with a comma.
-        unscored: Why none of the answers has a score; empty otherwise.
+        accuracies: Mean scores that the log states, by metric.
+        unscored: Why none of its answers has a score, if so.
     """
 
     where: str
@@ -139,24 +151,15 @@ class TaskLog(NamedTuple):
     unscored: str = ""
 
     @property
-    def filters(self) -> set[str]:
-        """Names of all filters."""
-        return {answer.filter for answer in self.answers}
-
-    @property
     def metrics(self) -> set[str]:
         """Names of all metrics that some answer has a value of."""
         return {name for answer in self.answers for name, value in answer.values.items() if value is not None}
 
-    def only(self, filter_name: str) -> TaskLog:
-        """Return the log with the answers of one filter."""
-        return self._replace(answers=[answer for answer in self.answers if answer.filter == filter_name])
-
-    def stated(self, held: int, metric: str, filter_name: str, measured: float | None) -> Stated:
-        """Return what the log states, besides what it holds."""
-        accuracy = self.accuracies.get(f"{metric},{filter_name}" if filter_name else metric)
+    def stated(self, metric: str, held: int, measured: float | None) -> Stated:
+        """Return what the log states, beside the number of samples that are held, and their mean."""
+        planned = self.planned if held else self.planned or 1
+        accuracy = self.accuracies.get(metric)
         known = float(accuracy) if isinstance(accuracy, int | float) else None
-        planned = (self.planned or 1) if self.unscored else self.planned
         return Stated(self.subject, self.where, held, planned, self.status, known, measured)
 
 
@@ -171,12 +174,13 @@ class Collected:
     """
 
     def __init__(self, source: str, *, texts: bool = False) -> None:
-        self._source, self._texts = source, texts
+        self._source = source
+        self._texts = texts
         self._items: dict[str, int] = {}
         self._scores: dict[str, tuple[array[int], array[float]]] = {}
         self._questions: dict[str, tuple[LoggedQuestion, str]] = {}
         self._replies: dict[str, list[Reply]] = {}
-        self._changed: dict[str, str] = {}
+        self._unscored: list[str] = []
         self.stated: list[Stated] = []
 
     @property
@@ -190,90 +194,99 @@ class Collected:
         positions.append(self._items.setdefault(item, len(self._items)))
         scores.append(score)
         if isinstance(text, str):
-            self._add_reply(item, Reply(subject, text, score))
+            replies = self._replies.setdefault(item, [])
+            is_example = len(replies) < _REPLIES and len(text) <= _REPLY_LENGTH and not math.isnan(score)
+            if self._texts or is_example:
+                replies.append(Reply(subject, text, score))
 
-    def _add_reply(self, item: str, reply: Reply) -> None:
-        replies = self._replies.setdefault(item, [])
-        is_example = len(replies) < _REPLIES and len(reply.text) <= _REPLY_LENGTH and not math.isnan(reply.score)
-        if self._texts or is_example:
-            replies.append(reply)
-
-    def ask(self, item: str, question: LoggedQuestion, where: str) -> None:
-        """Add what a log holds of an item; of several logs the first counts."""
-        first, _ = self._questions.setdefault(item, (question, where))
-        if _words(first) != _words(question):
-            self._changed.setdefault(item, where)
-
-    def add_task(self, logs: Sequence[TaskLog], settings: ReadSettings, where: str) -> None:
-        """Add the logs of all subjects on a task, by one filter and one metric.
-
-        Of several logs of a subject, each item's score is that of the newest log that has one.
+    def ask(self, item: str, question: LoggedQuestion | None, where: str) -> None:
+        """Add what a log holds of an item.
 
         Raises:
-            ResponsesError: There are several filters or metrics and none is requested, a log lacks the metric, or a
-                value is not a score.
+            ResponsesError: Another log has another question of the item.
         """
-        scored = [log for log in logs if not log.unscored]
-        filters = set[str]().union(*(log.filters for log in scored))
-        filter_name = choose("filter", filters, settings.filter, f"{where}, filters") if filters - {""} else ""
-        chosen = [log.only(filter_name) for log in scored]
-        metrics = set[str]().union(*(log.metrics for log in chosen))
+        if question is None:
+            return
+        first, place = self._questions.setdefault(item, (question, where))
+        if first is not question and _words(first) != _words(question):
+            raise ResponsesError(
+                f"{where}: the item {item!r:.80} has another question than in {place}; give runs of one version of the "
+                "data, or an item that tells the questions apart, such as --set item=EXPRESSION"
+            )
+
+    def add_task(self, logs: Sequence[TaskLog], settings: ReadSettings, where: str) -> None:
+        """Add the logs of all subjects on a task, by one metric.
+
+        Of several logs of a subject, each item's score is that of the newest log that has one. Logs without scores are
+        left out.
+
+        Raises:
+            ResponsesError: There are several metrics and none is requested, a log lacks the metric, or a value is not a
+                score.
+        """
+        newest_first = sorted(logs, key=attrgetter("created"), reverse=True)
+        scored = [(log, metrics) for log in newest_first if (metrics := log.metrics)]
+        for log in logs:
+            self._note_unscored(log, [each for each, _ in scored], settings)
+        metrics = set[str]().union(*(metrics for _, metrics in scored))
         metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
         for subject in dict.fromkeys(log.subject for log in logs):
-            own = _newest_first(chosen, subject)
+            own = [log for log, _ in scored if log.subject == subject]
             if len(own) > 1:
                 settings.note(f"{where}: {len(own)} logs of {subject}; for each item the newest score counts")
-            latest = _newest_first(logs, subject)[0]
-            self.stated.append(latest.stated(*self._add_logs(own, metric, filter_name)))
+            self._add_logs(next(log for log in newest_first if log.subject == subject), own, metric)
 
-    def _add_logs(self, logs: Sequence[TaskLog], metric: str, filter_name: str) -> tuple[int, str, str, float | None]:
-        """Add a subject's logs, the newest first; return their number of samples, and the mean of the newest."""
-        means: list[float | None] = []
+    def _note_unscored(self, log: TaskLog, scored: Sequence[TaskLog], settings: ReadSettings) -> None:
+        if not any(log is each for each in scored):
+            self.leave_out(log.unscored or f"{log.where}: none of its samples has a score; score the log", settings)
+
+    def _add_logs(self, latest: TaskLog, logs: Sequence[TaskLog], metric: str) -> None:
+        """Add a subject's logs, the newest first, and what the latest of all states."""
         held: set[tuple[str, str]] = set()
         settled: set[str] = set()
+        measured: list[float] = []
         for log in logs:
-            if metric not in log.metrics:
+            if all(answer.values.get(metric) is None for answer in log.answers):
                 raise ResponsesError(
                     f"{log.where}: no score {metric!r}, which the other logs of the task have; score it, run it again, "
                     "or remove it"
                 )
             scores = [score(each.values.get(metric), f"{each.where}, metric {metric!r}") for each in log.answers]
-            means.append(mean_score(scores))
+            measured = measured or [value for value in scores if not math.isnan(value)]
             for answer, value in zip(log.answers, scores, strict=True):
-                held.add((answer.item, answer.sample))
                 if answer.item not in settled:
                     self.add(log.subject, answer.item, value, answer.reply)
-                if answer.question is not None:
-                    self.ask(answer.item, answer.question, answer.where)
-            settled |= {answer.item for answer in log.answers if answer.values.get(metric) is not None}
-        return len(held), metric, filter_name, means[0] if means else None
+                self.ask(answer.item, answer.question, answer.where)
+            held |= {(answer.item, answer.sample) for answer in log.answers}
+            settled |= {answer.item for answer, value in zip(log.answers, scores, strict=True) if not math.isnan(value)}
+        mean = sum(measured) / len(measured) if measured else None
+        self.stated.append(latest.stated(metric, len(held), mean))
 
-    def check_questions(self, fix: str) -> None:
-        """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`.
-
-        Raises:
-            ResponsesError: Names the first such item, both places, and `fix`.
-        """
-        if self._changed:
-            item, where = next(iter(self._changed.items()))
-            raise ResponsesError(
-                f"{where}: the item {item!r:.80} has another question than in {self._questions[item][1]}, and so have "
-                f"{len(self._changed)} of {len(self._questions)} items; {fix}"
-            )
+    def leave_out(self, reason: str, settings: ReadSettings) -> None:
+        """Note a log without any score."""
+        self._unscored.append(reason)
+        settings.note(f"left out: {reason}")
 
     def responses(self) -> Responses:
-        """Return all scores, subjects and items in the order of their first score."""
+        """Return all scores, subjects and items in the order of their first score.
+
+        Raises:
+            ResponsesError: No log has a score.
+        """
+        if self._unscored and not self._scores:
+            raise ResponsesError(self._unscored[0])
         n = len(self._items)
         table = np.full((len(self._scores), n), np.nan)
         administered = np.zeros(table.shape, dtype=np.bool_)
         for row, asked, (positions, scores) in zip(table, administered, self._scores.values(), strict=True):
-            columns, values = np.array(positions, dtype=np.int64), np.array(scores)
+            columns = np.asarray(positions, dtype=np.int64)
+            values = np.asarray(scores)
             asked[columns] = True
             scored = ~np.isnan(values)
             counts = np.bincount(columns[scored], minlength=n)
             sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
-            # Rounding can make a mean of thirds 1 + 2e-16.
-            row[counts > 0] = np.minimum(sums[counts > 0] / counts[counts > 0], 1.0)
+            means = np.divide(sums, counts, out=row, where=counts > 0)
+            np.minimum(means, 1.0, out=row)  # rounding can make a mean of thirds 1 + 2e-16
         questions = {item: question for item, (question, _) in self._questions.items() if item in self._items}
         return Responses(
             tuple(self._scores),
@@ -285,17 +298,6 @@ class Collected:
             replies=self._replies,
             stated=tuple(self.stated),
         )
-
-
-def _newest_first(logs: Sequence[TaskLog], subject: str) -> list[TaskLog]:
-    """Return the logs of a subject, the newest first."""
-    return sorted((log for log in logs if log.subject == subject), key=attrgetter("created"), reverse=True)
-
-
-def mean_score(scores: Sequence[float]) -> float | None:
-    """Return the mean of the scores that are not missing; None without any."""
-    known = [value for value in scores if not math.isnan(value)]
-    return sum(known) / len(known) if known else None
 
 
 def _words(question: LoggedQuestion) -> list[str]:
@@ -327,19 +329,16 @@ def with_families(responses: Matrix, path: Path) -> Matrix:
 
 def _read_families(path: Path) -> dict[str, str]:
     """Return the family of each subject in the file."""
-    rows = read_rows(path)
-    _, header = next(rows, (0, []))
-    words = [word.strip().lower() for word in header]
-    if len(words) != 2 or words[0] not in SUBJECT_WORDS or words[1] not in ("family", "families", "run"):
-        raise ResponsesError(f"{path}, line 1: found {','.join(header)!r:.80}, expected 'subject,family'")
     families: dict[str, str] = {}
-    for number, row in rows:
-        subject = row[0].strip()
-        if len(row) != 2 or not subject:
+    for number, row in read_rows(path):
+        subject, *others = (cell.strip() for cell in row)
+        if len(others) != 1 or not subject or subject in families:
             raise ResponsesError(
-                f"{path}, line {number}: found {','.join(row)!r:.80}, expected a subject and its family"
+                f"{path}, line {number}: found {','.join(row)!r:.80}, expected 'subject,family', one row for "
+                "each subject"
             )
-        if subject in families:
-            raise ResponsesError(f"{path}, line {number}: the subject {subject!r} stands twice; keep one row")
-        families[subject] = row[1].strip() or subject
+        families[subject] = others[0] or subject
+    head = next(iter(families.items()), ("", ""))
+    if head[0].lower() not in SUBJECT_WORDS or head[1].lower() not in ("family", "families", "run"):
+        raise ResponsesError(f"{path}, line 1: found {','.join(head)!r:.80}, expected 'subject,family'")
     return families

@@ -22,9 +22,10 @@ from pytest_adaptive_eval.text import counted
 _TRIED = 400
 #: Share of the answers on which a grader must agree with the logged scores; below it the note warns.
 _AGREEING = 0.9
-#: Graders by the form of the right answers, the likeliest first.
-_GRADERS = {"letter": ("choice", "exact"), "number": ("numeric", "exact"), "text": ("exact", "contains")}
-_DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
+#: Forms of right answers, and the graders that may grade them, the likeliest first.
+_GRADERS = ((r"\(?[A-J]\)?", ("choice", "exact")), (r"[-+$]?[\d,]*\.?\d+%?", ("numeric", "exact")))
+#: Characters from which a text holds an image itself.
+_ENCODED = 1000
 
 
 def inner(data: Any, *keys: str) -> Any:
@@ -40,24 +41,37 @@ def texts(value: Any) -> tuple[str, ...]:
         return ()
     if isinstance(value, Mapping):
         value = value.get("text", list(value.values()))  # {"text": [...], "label": [...]}
-    entries = value if isinstance(value, list | tuple) else [value]
-    return tuple(entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in entries)
+    return tuple(
+        entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in _entries(value)
+    )
+
+
+def _entries(value: Any) -> Sequence[Any]:
+    """Return a list as it is, no value as an empty list, and another value in a list."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
     """Return the question in the values of a row by field; None without a text."""
-    question = values.get("question")
-    prompt, messages = _prompt(question)
+    prompt, messages = _prompt(values.get("question"))
     if not (prompt or messages):
         return None
     choices = texts(values.get("choices"))
+    target = values.get("target")
+    if type(target) is int and 0 <= target < min(len(choices), 26):
+        target = chr(ord("A") + target)  # the number of a choice
+    answers = [text for text in texts(str(target) if isinstance(target, bool) else target) if text.strip()]
+    images = [_image(entry, file) for entry in _entries(values.get("images"))]
     return LoggedQuestion(
         prompt=prompt,
         messages=messages,
         choices=choices,
-        answers=_answers(values.get("target"), choices),
-        images=_images(values.get("images"), file),
+        answers=tuple(dict.fromkeys(answers)),
+        images=tuple([image for image in images if image is not None]),
         category=str(values["category"]) if isinstance(values.get("category"), str | int) else "",
+        names=values.get("names", {}),
     )
 
 
@@ -75,61 +89,33 @@ def _prompt(question: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
     return "", tuple(chat)
 
 
-def _answers(target: Any, choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the accepted answers; the number of a choice becomes its letter."""
-    if isinstance(target, bool):
-        return (str(target),)
-    if isinstance(target, int) and choices and 0 <= target < min(len(choices), 26):
-        return (chr(ord("A") + target),)
-    return tuple(dict.fromkeys(text for text in texts(target) if text.strip()))
-
-
-def _images(value: Any, file: Path) -> tuple[str | bytes, ...]:
-    """Return the images of a row: contents, data URLs or paths beside the log."""
-    entries = value if isinstance(value, list) else [] if value is None else [value]
-    images: list[str | bytes] = []
-    for entry in entries:
-        content = (entry.get("bytes") or entry.get("path")) if isinstance(entry, Mapping) else entry
-        if isinstance(content, str) and not _DATA_URL.match(content) and len(content) < 1000:
-            path = (file.parent / content).resolve()
-            content = str(path) if path.is_relative_to(file.parent.resolve()) else b""
-        if isinstance(content, str | bytes):
-            images.append(content)
-    return tuple(images)
-
-
-def _content(image: str | bytes) -> str | bytes:
-    """Return the bytes of an image at a path, or the image as the log holds it."""
-    if not image:
-        raise DatasetError("an image lies outside of the log's folder")
-    if isinstance(image, bytes) or len(image) >= 1000 or _DATA_URL.match(image):
-        return image
-    try:
-        return read_regular(image)
-    except OSError as error:
-        raise DatasetError(f"an image cannot be read ({error!s:.120})") from None
+def _image(entry: Any, file: Path) -> str | bytes | Path | None:
+    """Return an image of a row: its content, or its path; nothing in place of a path outside of the log's folder."""
+    content = (entry.get("bytes") or entry.get("path")) if isinstance(entry, Mapping) else entry
+    if isinstance(content, str) and len(content) < _ENCODED and not content.lower().startswith("data:image/"):
+        path = (file.parent / content).resolve()
+        return path if path.is_relative_to(file.parent.resolve()) else b""
+    return content if isinstance(content, str | bytes) else None
 
 
 def grade_reply(values: Mapping[str, Any], items: Mapping[str, Item] | None) -> float | None:
     """Return the score of an answer by one's own item, or by the target of its row; None where neither is there."""
-    answer, target = values.get("answer"), values.get("target")
+    answer = values.get("answer")
     if answer is None:
         return None
     text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     if items is not None:
         item = items.get(str(values.get("item")))
         return None if item is None else _graded(item, text)
-    question = LoggedQuestion("?", choices=texts(values.get("choices")))
-    answers = _answers(target, question.choices)
-    if not answers:
+    question = as_question({"question": "?", "choices": values.get("choices"), "target": values.get("target")}, Path())
+    if question is None or not question.answers:
         return None
-    question = replace(question, answers=answers)
     return _graded(_item("q", question, _candidates(question)[0], (), ""), text)
 
 
-def _graded(item: Item | None, text: str) -> float | None:
+def _graded(item: Item, text: str) -> float | None:
     try:
-        return None if item is None else item.grade(text)
+        return item.grade(text)
     except (Unscored, BankError):
         return None
 
@@ -143,7 +129,7 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
         folder: Exists; images are written to it.
         note: Called with sentences on graders and on what is left out.
     """
-    groups: dict[tuple[str, bool, str], dict[str, LoggedQuestion]] = {}
+    groups: dict[tuple[str, bool, Sequence[str]], dict[str, LoggedQuestion]] = {}
     left_out: Counter[str] = Counter()
     for name, question in responses.questions.items():
         if not question.answers:
@@ -152,16 +138,16 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
             left_out["with several right choices"] += 1
         else:
             task = name.partition(":")[0] if ":" in name else ""
-            groups.setdefault((task, bool(question.choices), _form(question.answers)), {})[name] = question
+            groups.setdefault((task, bool(question.choices), _form(question)), {})[name] = question
     items: list[Item] = []
     store = ImageStore(folder, [])
     for questions in groups.values():
         grader = _choose_grader(questions, responses.replies, note)
         for name, question in questions.items():
             try:
-                images = [store.add(_content(image)) for image in question.images]
+                images = [store.add(read_regular(i) if isinstance(i, Path) else i) for i in question.images]
                 items.append(_item(name, question, grader, images, str(folder)))
-            except (BankError, DatasetError) as error:
+            except (BankError, DatasetError, OSError) as error:
                 reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
                 left_out[f"with a question that cannot be asked ({reason:.120})"] += 1
     for reason, count in left_out.items():
@@ -169,18 +155,17 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
     return items
 
 
-def _form(answers: Sequence[str]) -> str:
-    """Return the form that answers have: a letter, a number or a text."""
-    if all(re.fullmatch(r"\(?[A-J]\)?", answer.strip()) for answer in answers):
-        return "letter"
-    if all(re.fullmatch(r"[-+$]?[\d,]*\.?\d+%?", answer.strip()) for answer in answers):
-        return "number"
-    return "text"
+def _form(question: LoggedQuestion) -> Sequence[str]:
+    """Return the graders that fit the form of all right answers: letters, numbers or texts."""
+    for pattern, graders in _GRADERS:
+        if all(re.fullmatch(pattern, answer.strip()) for answer in question.answers):
+            return graders
+    return ("exact", "contains")
 
 
-def _candidates(question: LoggedQuestion) -> tuple[str, ...]:
-    """Return the graders that may grade questions of one form, the likeliest first."""
-    return ("choice",) if question.choices else _GRADERS[_form(question.answers)]
+def _candidates(question: LoggedQuestion) -> Sequence[str]:
+    """Return the graders that may grade a question, the likeliest first."""
+    return ("choice",) if question.choices else _form(question)
 
 
 def _choose_grader(
@@ -211,22 +196,19 @@ def _agrees(question: LoggedQuestion, reply: Reply, grader: str) -> bool:
 
 def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str], root: str) -> Item:
     """Return a question as an item; raise BankError if it cannot be asked or graded."""
-    data: dict[str, Any] = {"id": name, **_expected(question, grader)}
-    if question.messages:
-        data["messages"] = [dict(message) for message in question.messages]
-    else:
-        data["prompt"] = question.prompt
-    if question.choices:
-        data["choices"] = list(question.choices)
-    if question.category:
-        data["category"] = [question.category]
-    if images:
-        data["images"] = list(images)
-    return parse_item(json.dumps(data), "the log", root)
-
-
-def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
-    """Return grader and answers of an item; a letter stands without parentheses."""
-    marks = "() \n" if _form(question.answers) == "letter" else None
+    marks = "() \n" if "choice" in _form(question) else None  # a letter stands without parentheses
     answers = [answer.strip(marks) for answer in question.answers]
-    return {"grader": grader, "answer": answers if len(answers) > 1 and not question.choices else answers[0]}
+    asked = {"messages": list(map(dict, question.messages))} if question.messages else {"prompt": question.prompt}
+    further = {
+        "choices": question.choices,
+        "category": [question.category] if question.category else [],
+        "images": images,
+    }
+    data = {
+        "id": name,
+        "grader": grader,
+        "answer": answers if len(answers) > 1 and not question.choices else answers[0],
+        **asked,
+        **{key: list(value) for key, value in further.items() if value},
+    }
+    return parse_item(json.dumps(data), "the log", root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
@@ -13,7 +13,8 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import files_of, with_families
 from pytest_adaptive_eval.banks.responses.readers.mapped import propose
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
-from pytest_adaptive_eval.banks.rows import head, json_lines
+from pytest_adaptive_eval.banks.rows import head
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
@@ -24,16 +25,8 @@ from pytest_adaptive_eval.registry import registered
 FORMATS: Mapping[str, ResponseReader] = registered(
     "pytest_adaptive_eval.banks.responses.readers", "adaptive_eval.response_readers", ResponseReader
 )
-
-_PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib"}
-_TABLES = {".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
-
-_CSV = "write a CSV with the columns subject, item and score"
-#: Contents of JSON lines that no reader reads: keys of which one has to be present besides ``id``, and a description.
-_OTHER_LINES = (
-    ({"prompt", "messages", "grader"}, "looks like the items of a bank, which are questions without responses"),
-    ({"text", "score", "status"}, "looks like the answers of one subject for replaying; a matrix in CSV holds several"),
-)
+#: Begin of sums by task, as lm-evaluation-harness writes them beside its samples.
+_SUMS = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
 
 
 def read_responses(
@@ -71,18 +64,12 @@ def read_responses(
         ResponsesError: Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     source = Path(path)
-    if format is not None and format not in FORMATS:
-        raise ResponsesError(f"format {format!r} is not known; use {', '.join(FORMATS)}")
-    if orientation is not None and orientation not in ORIENTATIONS:
-        raise ResponsesError(f"orientation {orientation!r} is not known; use {' or '.join(ORIENTATIONS)}")
+    settings = ReadSettings(orientation, metric, filter, note, mapping, items, texts)
+    check_faults(_faults(source, format, orientation), error=ResponsesError)
     try:
-        if not source.exists():
-            raise ResponsesError(f"{source} does not exist; check the path")
-        reader = FORMATS[format if format else "mapping"] if format or mapping else _recognise(source)
-        _check_settings(
-            source, reader, {"orientation": orientation, "metric": metric, "filter": filter, "mapping": mapping}
-        )
-        responses = reader.read(source, ReadSettings(orientation, metric, filter, note, mapping, items, texts))
+        reader = FORMATS[format or "mapping"] if format or mapping else _recognise(source)
+        check_faults(_settings_faults(source, reader, settings), error=ResponsesError)
+        responses = reader.read(source, settings)
         return with_families(responses, Path(families)) if families is not None else responses
     except OSError as error:
         raise ResponsesError(
@@ -90,81 +77,60 @@ def read_responses(
         ) from error
 
 
-def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, object]) -> None:
-    """Refuse settings that the format does not use, and a folder for a format that is read from one file."""
-    for setting, value in settings.items():
-        if value is not None and setting not in reader.settings:
+def _faults(source: Path, format: str | None, orientation: str | None) -> Iterator[str]:
+    for name, value, known in (("format", format, FORMATS), ("orientation", orientation, ORIENTATIONS)):
+        if value is not None and value not in known:
+            yield f"{name} {value!r} is not known; use {', '.join(known)}"
+    if not source.exists():
+        yield f"{source} does not exist; check the path"
+    if is_bank(source):
+        yield f"{source} is a bank, which holds questions and parameters; give the responses to it"
+
+
+def _settings_faults(source: Path, reader: ResponseReader, settings: ReadSettings) -> Iterator[str]:
+    """Yield settings that the format does not use, and a folder for a format that is read from one file."""
+    for name in ("orientation", "metric", "filter", "mapping"):
+        value = getattr(settings, name)
+        if value is not None and name not in reader.settings:
             takes = " and ".join(reader.settings) or "no such setting"
-            text = value.options if isinstance(value, ResponseMapping) else f"{setting} {value!r}"
-            raise ResponsesError(f"{source} is read as {reader.name}, which takes {takes}; leave {text} out")
+            text = value.options if isinstance(value, ResponseMapping) else f"{name} {value!r}"
+            yield f"{source} is read as {reader.name}, which takes {takes}; leave {text} out"
     if source.is_dir() and not reader.folders:
-        raise ResponsesError(f"{source} is a folder, and {reader.name} is read from one file; name the file")
+        yield f"{source} is a folder, and {reader.name} is read from one file; name the file"
 
 
 def _recognise(path: Path) -> ResponseReader:
     """Return the least general reader that recognises a file, or any file in a folder."""
-    if path.is_dir() and is_bank(path):
-        raise ResponsesError(f"{path} is a bank, which holds questions and parameters; give the responses to it")
-    files, readers = [path], list(FORMATS.values())
-    if path.is_dir():
-        files, readers = files_of(path), [reader for reader in readers if reader.folders]
-    else:
-        _refuse_binary(path)
-    least: dict[int, list[ResponseReader]] = {}
-    for reader in readers:
-        if any(map(reader.recognises, files)):
-            least.setdefault(reader.generality, []).append(reader)
-    if not least:
+    files = files_of(path) if path.is_dir() else [path]
+    readers = [reader for reader in FORMATS.values() if reader.folders or not path.is_dir()]
+    matching = [reader for reader in readers if any(map(reader.recognises, files))]
+    least = min((reader.generality for reader in matching), default=0)
+    matching = [reader for reader in matching if reader.generality == least]
+    if not matching:
         raise _unsupported(path, files)
-    matching = least[min(least)]
     if len(matching) > 1:
         names = " and ".join(reader.name for reader in matching)
         raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
     return matching[0]
 
 
-def _refuse_binary(path: Path) -> None:
-    """Refuse pickles and binary tables."""
-    suffix = _suffix(path)
-    if suffix in _PICKLES:
-        raise ResponsesError(
-            f"{path} is a pickle, which can run any code when opened, so it is never opened. Give the table stored "
-            "with it (.xlsx, .csv), or write it as CSV"
-        )
-    if suffix in _TABLES:
-        raise ResponsesError(f"{path}: {suffix} is not read; write it as CSV with ids in the first row and column")
-
-
-def _suffix(path: Path) -> str:
-    return Path(path.name.removesuffix(".gz")).suffix.lower()
-
-
 def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
-    """Return the error for files of no format, with what they hold."""
-    # sums by task, as lm-evaluation-harness writes them beside its samples
-    sums = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
-    if summed := next((file for file in files if _suffix(file) == ".json" and sums.match(head(file))), None):
+    """Return the error for files of no format."""
+    if summed := next((file for file in files if file.suffix == ".json" and _SUMS.match(head(file))), None):
         return ResponsesError(
             f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
             "with --log_samples and give the folder of samples_*.jsonl"
         )
     expected = ", ".join(reader.content for reader in FORMATS.values())
+    found = "neither its name nor its beginning says a format"
+    proposal = ""
     if path.is_dir():
         counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
         holds = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
-        return ResponsesError(f"{path} holds {holds}; expected {expected}; rows of a table are given by their own file")
-    proposal = propose(path)
+        found = f"it holds {holds}"
+        proposal = "; rows of a table are given by their own file"
+    else:
+        proposal = propose(path)
     return ResponsesError(
-        f"{path}{_contents(path)}; expected {expected}; or {_CSV}{'. ' if proposal else ''}{proposal}"
+        f"{path}: {found}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"
     )
-
-
-def _contents(path: Path) -> str:
-    """Return what a file of no format holds, by the keys of the first line."""
-    if _suffix(path) != ".jsonl":
-        return ": neither its name nor its beginning says a format"
-    _, first = next(json_lines(path), ("", {}))
-    for other_keys, description in _OTHER_LINES:
-        if "id" in first and first.keys() & other_keys:
-            return f" {description}"
-    return f" has objects with the keys {', '.join(sorted(first)[:6])}" if first else " holds no objects"

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Annotated, Any, Self
 
-from pytest_adaptive_eval.banks.rows import TableRecord, within
+from pytest_adaptive_eval.banks.rows import TableRecord
+from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.typed_tables import replaced
+from pytest_adaptive_eval.typed_tables import described, replaced
+
+#: Places of refused records that are listed for each reason.
+_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ImportSettings:
-    """Choices of the user.
+class ImportSettings(ItemMapping, frozen=True):
+    """Settings of ``import``: the mapping of fields, and what is read."""
 
-    Args:
-        mapping: Fields that the user named; the others are an importer's own, or proposed.
-        labels_by: Expression of the id in the second file; that of the item when empty.
-        ignore: Fields that the questions do not need.
-        paths: Further files, read with the first one.
-    """
-
-    mapping: ItemMapping = field(default_factory=ItemMapping)
-    files: str = ""
-    labels: Path | None = None
-    labels_by: str = ""
-    image_root: Path | None = None
-    split: str = ""
-    ignore: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    ignore: Annotated[tuple[str, ...], described("fields that the questions do not need")] = ()
+    files: Annotated[str, described("files of a folder that count, such as '*_test.csv'")] = ""
+    paths: Annotated[tuple[str, ...], described("further files of the data set, or folders")] = ()
+    split: Annotated[
+        str, described("split that counts (of a preset, the first of test, validation, dev and train)")
+    ] = ""
+    labels: Annotated[str, described("second file with the answers, or $label: a line each, or by id")] = ""
+    labels_by: Annotated[str, described("id in the second file, such as rule_id (the id of the item)")] = ""
+    image_root: Annotated[str, described("folder that image paths are relative to")] = ""
+    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
+    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +45,80 @@ class Dataset:
 
     Args:
         name: Begin of ids of records without one.
-        records: Return a new iterator over the records, or over the first ones of each file.
+        read: Return a new iterator over the records for a mapping, or over the first ones of each file.
         bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
         facts: Source, licence and hashes of the files, as JSON data.
         files: Names of the files, where a data set has several mappings.
     """
 
     name: str
-    records: Callable[[int | None], Iterator[TableRecord]]
+    read: Callable[[ItemMapping, int | None], Iterator[TableRecord]]
     mapping: ItemMapping
+    settings: ImportSettings
     bases: tuple[Path, ...] = ()
-    labels: Path | None = None
-    labels_by: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
-    def at_rows(self, rows: str) -> Dataset:
-        """Return the data set with the records at a place within each of its records."""
+    def records(self, limit: int | None = None) -> Iterator[TableRecord]:
+        """Yield all records, or the first ones of each file."""
+        return self.read(self.mapping, limit)
 
-        def records(limit: int | None = None) -> Iterator[TableRecord]:
-            return chain.from_iterable(within(record, rows) for record in self.records(limit))
 
-        return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
+@dataclass(slots=True)
+class Imported:
+    """Result of an import; use it as a context, which removes the copies of images at its end.
+
+    Args:
+        parts: Names of the files that each mapping read (none where it read all), with the mapping.
+        facts: Source, licence, hashes of the files and the mapping, for the bank's report.
+        proposed: Whether the mapping follows from names, and a person has to confirm it.
+        unused: Fields that no question uses; first the ones that questions may need.
+    """
+
+    folder: Path
+    proposed: bool
+    facts: dict[str, Any]
+    items: list[Item] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    parts: list[tuple[tuple[str, ...], ItemMapping]] = field(default_factory=list)
+    unused: list[Any] = field(default_factory=list)
+
+    @property
+    def read(self) -> int:
+        """Number of records that were read and not left out by the mapping."""
+        return len(self.items) + len(self.refused)
+
+    def reasons(self) -> list[tuple[int, str, str]]:
+        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
+        kinds: dict[str, list[tuple[str, str]]] = {}
+        for where, reason in self.refused:
+            kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
+        rows = []
+        for entries in sorted(kinds.values(), key=len, reverse=True):
+            first, *others = (where for where, _ in entries[:_SHOWN])
+            file = first.partition(", ")[0]
+            places = "".join([first, *(where.removeprefix(file) for where in others)])
+            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
+            rows.append((len(entries), entries[0][1], places + more))
+        return rows
+
+    def refusals(self) -> str:
+        """Return how many records were refused, the commonest reason and what to do; needs a refused record."""
+        count, reason, places = self.reasons()[0]
+        return (
+            f"{len(self.refused)} of {self.read} records are refused, {count} because {reason} ({places}): change the "
+            "mapping, or go on without them by --partial"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +128,6 @@ class Importer:
     Args:
         name: Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
         open: Open a source by the user's settings, as a data set for each mapping. Raises `DatasetError`.
-        ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
-        few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
         by_source: Whether the source names a data set of a tool, instead of a file or folder.
         proposes: Whether its mapping is completed by the names of fields and confirmed by a person.
     """
@@ -81,7 +135,66 @@ class Importer:
     name: str
     summary: str
     open: Callable[[str, ImportSettings], Sequence[Dataset]]
-    ask: str = "generation"
-    few_shot: str = ""
     by_source: bool = False
     proposes: bool = False
+
+
+def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
+    """Return a mapping with the user's fields in place of its own."""
+    return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
+
+
+def tool_package(name: str, source: str, install: str = "") -> Any:
+    """Import the package of a tool.
+
+    Raises:
+        DatasetError: It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        package = install or name.partition(".")[0].replace("_", "-")
+        raise DatasetError(f"{source}: the package {package} is needed; pip install {package}") from None
+
+
+@contextmanager
+def foreign_code(problem: str, advice: str = "") -> Iterator[None]:
+    """Turn any error of a tool, its network or a user's code in a block into a refusal."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except Exception as error:  # of code that is not this project's
+        first_line = (str(error).splitlines() or [""])[0]
+        raise DatasetError(f"{problem} ({type(error).__name__}: {first_line:.200}){advice}") from None
+
+
+def tool_dataset(
+    source: str,
+    name: str,
+    entries: Iterable[Any],
+    read: Callable[[Any], Mapping[str, Any]],
+    mapping: ItemMapping,
+    settings: ImportSettings,
+    **facts: Any,
+) -> list[Dataset]:
+    """Return the data set of a tool.
+
+    Args:
+        entries: Its rows, which are read again for each pass.
+        read: Return the fields of an entry. Raises `DatasetError` for one that is left out.
+    """
+
+    def records(_: ItemMapping, limit: int | None) -> Iterator[TableRecord]:
+        for number, entry in enumerate(islice(entries, limit), 1):
+            names: dict[str, Any] = {"line": number, "key": "", "file": name, "set": name}
+            data: Mapping[str, Any] = {}
+            try:
+                data = read(entry)
+            except DatasetError as error:
+                names["refused"] = str(error)
+            yield TableRecord(f"{source}, row {number}", data, names)
+
+    about = {"source": source, "licence": "", "files": {}, **facts}
+    bases = (Path(settings.image_root),) if settings.image_root else ()
+    return [Dataset(name, records, merged(mapping, settings), settings, bases, about)]

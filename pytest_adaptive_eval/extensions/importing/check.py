@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.items.reading.choice import choice_of
-from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.text import counted
 
 #: Graders whose right answers follow from the item's answer.
-_KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal", "json")
+_KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal")
 #: Answer of no question.
 _NONSENSE = "qzxv wkjq"
 #: Time limit of all checks of an import, in seconds.
 _SECONDS = 60.0
-#: Choices that a question may list itself.
-_LISTED = 10
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(slots=True)
@@ -35,26 +31,25 @@ class KeyCheck:
     _keys: dict[str, list[str]] = field(default_factory=dict)
 
     def check(self, item: Item) -> None:
-        """Grade "Answer: KEY", the key alone and wrong answers, such as another item's key.
+        """Grade "Answer: KEY", the key alone, and another item's key.
 
         Raises:
             DatasetError: They do not give 1, 1 and 0.
         """
         if item.grader not in _KINDS:
             self._unchecked[f"of the grader {item.grader}"] += 1
-            return
-        if self._spent > _SECONDS:
+        elif self._spent > _SECONDS:
             self._unchecked[f"after {_SECONDS:g} s of grading"] += 1
-            return
-        start = clock.elapsed()
-        keys = self._keys.setdefault(item.grader, [])
-        try:
-            _check(item, keys)
-        finally:
-            self._spent += clock.elapsed() - start
-        self.graded += 1
-        if item.answer not in keys:
-            keys[:] = [*keys[-1:], item.answer]
+        else:
+            start = clock.elapsed()
+            keys = self._keys.setdefault(item.grader, [])
+            try:
+                check_faults(_faults(item, keys), f"its grader {item.grader}", DatasetError)
+            finally:
+                self._spent += clock.elapsed() - start
+            self.graded += 1
+            if item.answer not in keys:
+                keys[:] = [*keys[-1:], item.answer]
 
     def notes(self) -> list[str]:
         """Return what was checked, and what was not."""
@@ -64,44 +59,37 @@ class KeyCheck:
         return [right, *unchecked] if self.graded else unchecked
 
 
-def _check(item: Item, others: Sequence[str]) -> None:
-    key = _as_json(item, item.answer) if item.grader == "json" else item.answer
-    for text in (f"Answer: {key}", key):
-        if (score := _score(item, text)) != 1:
-            raise _misgraded(item, f"its expected answer, {text!r:.60}, {score:g} where 1 is right")
-    for text in _wrong(item, others):
-        if (score := _score(item, text)) == 1 or (score > 0 and item.grader != "f1"):
-            raise _misgraded(item, f"a wrong answer, {text!r:.60}, {score:g} where 0 is right")
+def _faults(item: Item, others: Sequence[str]) -> Iterator[str]:
+    """Yield what a grader does wrong."""
+    key = item.answer
+    wrong = next((other for other in reversed(others) if not _may_be_equal(item, other)), _NONSENSE)
+    shown = _with_placeholders(item, f"answer {key} {wrong}")
+    for text, right in ((f"Answer: {key}", True), (key, True), (wrong, False)):
+        try:
+            score = shown.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
+        except (BankError, Unscored) as error:
+            yield f"cannot grade {text!r:.60}: {error!s:.120}"
+            return
+        partial = item.grader == "f1" and not right and score < 1
+        if score != right and not partial:
+            answer = "its expected answer" if right else "a wrong answer"
+            yield f"gives {answer}, {text!r:.60}, {score:g} where {right:d} is right; name another (--set grader=NAME)"
 
 
-def _misgraded(item: Item, problem: str) -> DatasetError:
-    return DatasetError(f"its grader {item.grader} gives {problem}; name another grader (--set grader=NAME)")
+def _with_placeholders(item: Item, text: str) -> Item:
+    """Return an item with a placeholder for each choice whose words a text does not have.
+
+    No grader can find such a choice in the text, and equal choices are prepared once for all items.
+    """
+    words = set(_words(text)) | {"a", "an", "the"}
+    choices = [
+        choice if words.issuperset(_words(choice)) else f"placeholder{n}" for n, choice in enumerate(item.choices)
+    ]
+    return replace(item, choices=tuple(choices)) if item.grader == "choice" and len(item.answer) == 1 else item
 
 
-def _score(item: Item, text: str) -> float:
-    """Return the score of an answer, to the last turn of an item with several."""
-    try:
-        return item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
-    except (BankError, Unscored) as error:
-        raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
-
-
-def _as_json(item: Item, answer: str) -> str:
-    return json.dumps({str(item.meta.get("field", "answer")): answer})
-
-
-def _wrong(item: Item, others: Sequence[str]) -> Iterator[str]:
-    """Yield answers that are wrong: nonsense, another choice, and the keys of other items."""
-    if item.grader == "choice":
-        right = [choice_of(answer, item.choices) for answer in item.answers]
-        letters = _LETTERS[: len(item.choices) or _LISTED]
-        yield from [letter for n, letter in enumerate(letters) if (n,) not in right][:1]
-    elif item.grader == "yesno":
-        yield "no" if truth_of(item.answer) == "yes" else "yes"
-    elif item.grader == "json":
-        yield _as_json(item, _NONSENSE)
-    else:
-        yield from [_NONSENSE, *(other for other in others if not _may_be_equal(item, other))]
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def _may_be_equal(item: Item, other: str) -> bool:

@@ -2,99 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.items import build_items, file_of
+from pytest_adaptive_eval.extensions.importing.base import Dataset, Imported, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.items import build_items
 from pytest_adaptive_eval.extensions.importing.proposal import (
+    APART,
     SAMPLE,
-    Unused,
+    UNLABELLED,
     is_complete,
-    named_apart,
     nested_rows,
     propose,
     unused_fields,
 )
 from pytest_adaptive_eval.extensions.importing.reading import Draft, RecordReader
 from pytest_adaptive_eval.extensions.importing.sources import open_source, read_labels
-from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
-from pytest_adaptive_eval.typed_tables import find_named
+from pytest_adaptive_eval.typed_tables import find_named, replaced
 
 #: Presets and loaders of tools by name.
 IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importers", Importer)
-
-
+#: Files and folders of any other data set.
+_GENERAL = Importer(
+    "general",
+    "any data set",
+    lambda source, settings: [open_source(source, settings, first=False)],
+    proposes=True,
+)
 #: Characters of all questions of a data set, which are kept in memory, and of the records that are looked at.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
-#: Places of refused records that are listed for each reason.
-_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetPart:
-    """The records that one mapping read; `files` is empty if it read all."""
-
-    files: tuple[str, ...]
-    mapping: ItemMapping
-
-
-@dataclass(slots=True)
-class Imported:
-    """Result of an import; use it as a context, which removes the copies of images at its end.
-
-    Args:
-        facts: Source, licence, hashes of the files and the mapping, for the bank's report.
-        proposed: Whether the mapping follows from names, and a person has to confirm it.
-        unused: Fields that no question uses; first the ones that questions may need.
-    """
-
-    items: list[Item]
-    refused: list[tuple[str, str]]
-    notes: list[str]
-    parts: list[DatasetPart]
-    facts: dict[str, Any]
-    folder: Path
-    proposed: bool = False
-    unused: list[Unused] = field(default_factory=list)
-
-    @property
-    def read(self) -> int:
-        """Number of records that were read and not left out by the mapping."""
-        return len(self.items) + len(self.refused)
-
-    def reasons(self) -> list[tuple[int, str, str]]:
-        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
-        kinds: dict[str, list[tuple[str, str]]] = {}
-        for where, reason in self.refused:
-            kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
-        rows = []
-        for entries in sorted(kinds.values(), key=len, reverse=True):
-            first, *others = (where for where, _ in entries[:_SHOWN])
-            shown = "".join([first, *(where.removeprefix(file_of(first)) for where in others)])
-            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-            rows.append((len(entries), entries[0][1], shown + more))
-        return rows
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+#: Where records are in lines, a list, an object or lists in an object.
+_PLACES = ("", "[*].", "*.", "*.[*].")
 
 
 def import_items(source: str, settings: ImportSettings | None = None, importer: str = "") -> Imported:
@@ -102,7 +52,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-        importer: Name of a preset, or a TOML file with one. Without it, and without a mapping of question and answer,
+        importer: Name of a preset. Without it, and without a mapping of question and answer,
             the mapping is proposed from the names of fields.
 
     Raises:
@@ -110,73 +60,68 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
         DatasetError: The data set cannot be read; the message names the option to give.
     """
     settings = settings or ImportSettings()
-    prefix, mark, rest = source.partition(":")
-    proposed = False
+    tool, mark, rest = source.partition(":")
+    reader = IMPORTERS.get(tool, _GENERAL)
     if importer:
-        datasets = _preset(importer).open(source, settings)
-    elif mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
-        datasets = IMPORTERS[prefix].open(rest, settings)
-        proposed = IMPORTERS[prefix].proposes and not is_complete(settings.mapping)
+        reader = find_named("the preset", importer, IMPORTERS)
+    elif mark and reader.by_source:
+        source = rest
     else:
-        datasets = [open_source(source, settings, first=False).dataset(ItemMapping())]
-        proposed = not is_complete(settings.mapping)
-    folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-import-"))
+        reader = _GENERAL
+    datasets = reader.open(source, settings)
+    hashes = {name: hashed for dataset in datasets for name, hashed in dataset.facts["files"].items()}
+    facts = {**datasets[0].facts, "files": hashes, "importer": importer or "general"}
+    proposed = reader.proposes and not is_complete(settings)
+    imported = Imported(Path(tempfile.mkdtemp(prefix="adaptive-eval-import-")), proposed, facts)
     try:
-        imported = _imported(datasets, folder, settings, proposed=proposed)
+        for dataset in datasets:
+            imported.notes += dataset.notes
+        _read(imported, datasets, settings)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(imported.folder, ignore_errors=True)
         raise
-    imported.facts |= {"importer": importer or "general", "mappings": [part.mapping.given() for part in imported.parts]}
     return imported
 
 
-def _preset(name: str) -> Importer:
-    if not name.endswith(".toml"):
-        return find_named("the preset", name, IMPORTERS)
-    from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import read_preset
-
-    return read_preset(Path(name))
-
-
-def _imported(datasets: Sequence[Dataset], folder: Path, settings: ImportSettings, *, proposed: bool) -> Imported:
-    """Import the records of each mapping."""
-    notes = [note for dataset in datasets for note in dataset.notes]
-    parts: list[DatasetPart] = []
-    groups: list[tuple[list[Draft], ItemMapping]] = []
-    refused: list[tuple[str, str]] = []
-    unused: list[Unused] = []
+def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSettings) -> None:
+    """Read the records of each mapping, and build the items of all."""
+    folder = imported.folder
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
+    groups: list[tuple[list[Draft], ItemMapping]] = []
     for dataset in datasets:
-        if proposed:
-            dataset, mapping, left_out = _proposed(dataset, settings)
-            unused += left_out
-        else:
-            mapping = named_apart(_sample(dataset), dataset.mapping)
-        number = sum(len(drafts) for drafts, _ in groups) + len(refused)
-        drafts, without = _drafts(dataset, mapping, number, store)
-        parts.append(DatasetPart(dataset.files, mapping))
+        mapping = _whole_mapping(imported, dataset, settings)
+        imported.parts.append((dataset.files if len(datasets) > 1 else (), mapping))
+        number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
+        drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported.refused)
         groups.append((drafts, mapping))
-        refused += without
-    built = build_items(groups, str(folder), datasets[0].name)
+    build_items(groups, imported, datasets[0].name)
     # line 2 comes before line 10
-    refused = sorted(
-        refused + built.refused,
-        key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
+    imported.refused.sort(
+        key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
     )
-    notes += built.notes
-    return Imported(built.items, refused, notes, parts, dict(datasets[0].facts), folder, proposed, unused)
+    imported.facts["mappings"] = [mapping.given() for _, mapping in imported.parts]
 
 
-def _proposed(dataset: Dataset, settings: ImportSettings) -> tuple[Dataset, ItemMapping, list[Unused]]:
-    """Return a data set at the records that have questions, its whole mapping, and fields that no question uses."""
-    given, sample = dataset.mapping, _sample(dataset)
+def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSettings) -> ItemMapping:
+    """Return a mapping with what the names of fields say, and add the fields that a proposal leaves out."""
+    if not imported.proposed:
+        return propose(_sample(dataset), dataset.mapping, APART)
+    mapping, sample = _nested(dataset, _sample(dataset))
+    labelled = settings.labels and not settings.labels_by
+    mapping = propose(sample, mapping, UNLABELLED if labelled else ())
+    imported.unused += unused_fields(sample, mapping, settings.ignore)
+    return mapping
+
+
+def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, list[TableRecord]]:
+    """Return the mapping at the records that have questions, and its first ones."""
+    given = dataset.mapping
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
-    if rows:
-        dataset = dataset.at_rows(rows)
-        sample = _sample(dataset)
-    labelled = dataset.labels is not None and not dataset.labels_by
-    mapping = propose(sample, dataset.mapping, labelled=labelled)
-    return dataset, mapping, unused_fields(sample, mapping, settings.ignore)
+    for place in _PLACES if rows else ():
+        mapping = replaced(given, rows=f"{place}{rows}")
+        with contextlib.suppress(DatasetError):
+            return mapping, _sample(replace(dataset, mapping=mapping))
+    return given, sample
 
 
 def _sample(dataset: Dataset) -> list[TableRecord]:
@@ -185,66 +130,51 @@ def _sample(dataset: Dataset) -> list[TableRecord]:
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)
-        size += _size_of(record.data)
+        size += _size_of(record.data.values())
         if size > _SAMPLE_LIMIT:
             break
     if not sample:
-        raise DatasetError(
-            f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
-        )
+        source = dataset.facts.get("source", dataset.name)
+        raise DatasetError(f"{source}: no records; expected one record for each question")
     return sample
 
 
-def _size_of(value: Any, depth: int = 4) -> int:
-    """Return the number of characters and bytes in a value."""
-    if isinstance(value, str | bytes):
-        return len(value)
-    if depth and isinstance(value, Mapping):
-        return sum(_size_of(entry, depth - 1) for entry in value.values())
-    if depth and isinstance(value, list | tuple):
-        return sum(_size_of(entry, depth - 1) for entry in value)
-    return 8
+def _size_of(cells: Iterable[Any]) -> int:
+    """Return the number of characters and bytes in values."""
+    return sum(len(cell) if isinstance(cell, str | bytes) else len(repr(cell)) for cell in cells)
 
 
 def check_refused(imported: Imported, source: str) -> None:
     """Refuse an import if more than half of its records are refused, as by a wrong mapping.
 
     Raises:
-        DatasetError: Names the commonest reasons.
+        DatasetError: Names the commonest reason.
     """
-    if len(imported.refused) * 2 <= imported.read:
-        return
-    listed = "; ".join(f"{count}: {reason}" for count, reason, _ in imported.reasons()[:3])
-    raise DatasetError(
-        f"{source}: {len(imported.refused)} of {imported.read} records are refused ({listed}); the first is "
-        f"{imported.refused[0][0]}. Correct the mapping, or keep the others with --partial"
-    )
+    if len(imported.refused) * 2 > imported.read:
+        raise DatasetError(f"{source}: {imported.refusals()}")
 
 
-def _drafts(
-    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
-) -> tuple[list[Draft], list[tuple[str, str]]]:
-    """Return the drafts of all records, with stored images, and place and reason for records without one."""
-    labels = read_labels(dataset.labels) if dataset.labels is not None else ()
-    reader = RecordReader(mapping, labels, dataset.labels_by)
+def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple[str, str]]) -> list[Draft]:
+    """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
+    file = dataset.settings.labels
+    labels = read_labels(Path(file)) if file else ()
+    reader = RecordReader(dataset.mapping, labels, dataset.settings.labels_by)
     drafts: list[Draft] = []
-    refused: list[tuple[str, str]] = []
     count = size = 0
-    for record in dataset.records(None):
-        count += 1
+    for count, record in enumerate(dataset.records(None), 1):
         try:
             draft = reader.read(record, count - 1)
-            if draft is not None:
-                draft.images = [store.add(image) for image in draft.images]
+            if draft is None:
+                continue
+            draft.images = [store.add(image) for image in draft.images]
         except (BankError, DatasetError) as error:
             refused.append((record.where, str(error)))
             continue
-        if draft is not None:
-            draft.number += start
-            drafts.append(draft)
-            size += _size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
-            if size > _TEXT_LIMIT:
-                raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
-    if dataset.labels is not None and not isinstance(labels, Mapping) and len(labels) != count:
-        raise DatasetError(f"{dataset.labels}: {len(labels)} labels for {count} records; expected one each")
-    return drafts, refused
+        draft.number += start
+        drafts.append(draft)
+        size += _size_of([draft.question, draft.answer, *draft.choices.texts, *draft.meta.values()])
+        if size > _TEXT_LIMIT:
+            raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
+    if not isinstance(labels, Mapping) and labels and len(labels) != count:
+        raise DatasetError(f"{file}: {len(labels)} labels for {count} records; expected one each")
+    return drafts

@@ -80,15 +80,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         """
     ),
 }
-#: Pairs of texts that are one question.
-PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"), ("text1", "text2"))
 #: Wrong alternatives, and columns of one alternative each.
 DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
 COLUMNS = re.compile(
     r"(?i)(|(?:mc[ _]?)?(?:choices?|options?|opt?|answers?|ans|endings?|sol|solution|alternatives?|candidates?))[ _.-]?"
     r"\(?(\d{1,2}|[A-Ja-j])[).:]?"
 )
-NUMBERED_IMAGE = re.compile(r"(?i)(?:image|img)(?:path)?[ _]?(\d{1,2})")
 #: Names of questions in a list within a record.
 ASKED = frozenset(_words("question questiontext problem prompt query stem"))
 #: Names of answers that say which of several choices is right.

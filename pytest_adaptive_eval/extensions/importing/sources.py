@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -14,56 +14,50 @@ from typing import Any
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings
+from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
-_ABOUT = re.compile(r"(?i)read.?me|licen[cs]e|notice|citation|requirements|version|about")
+_SAME = {"valid": "validation", "val": "validation", "few-shot": "fewshot"}
 _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Fields by which labels are joined.
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
-#: Levels above a file in which its images may lie.
-_ABOVE = 2
+#: Levels below a folder in which its data are, and levels above a file in which its images may be.
+_BELOW, _ABOVE = 5, 2
 
 
-def data_files(folder: Path, depth: int = 4) -> list[Path]:
-    """Return the data files below a folder, sorted, or its texts if there are none; links are not followed."""
+def data_files(folder: Path) -> list[Path]:
+    """Return the data files below a folder, sorted; links are not followed."""
     files: list[Path] = []
-    texts: list[Path] = []
-    for path in sorted(folder.iterdir()):
-        if path.is_symlink() or path.name.startswith((".", "~$")):
-            continue
-        if path.is_dir() and depth:
-            files += data_files(path, depth - 1)
-        elif suffix_of(path) and path.name not in _NO_DATA:
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith((".", "~$")) for part in parts)
+        is_data = suffix_of(path) and path.name not in _NO_DATA and not path.is_symlink() and not path.is_dir()
+        if len(parts) <= _BELOW and is_data and not hidden:
             files.append(path)
-        elif path.suffix.lower() == ".txt" and not _ABOUT.match(path.name):
-            texts.append(path)
-    return files or texts
+    return files
 
 
 def split_of(path: Path) -> tuple[str, Path]:
     """Return the split in the name of a file or its folder, empty if none, and the folder with the splits."""
     folder = path.parent
     if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
-        return str(splits[-1]).lower(), folder
-    return (folder.name.lower(), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
+        return _split_name(splits[-1]), folder
+    return (_split_name(folder.name), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
 
 
-def same_split(first: str, second: str) -> bool:
-    """Return whether two names are of one split; a validation split has several."""
-    names = [name.lower().replace("-", "") for name in (first, second)]
-    return names[0] == names[1] or all(name in ("validation", "valid", "val") for name in names)
+def _split_name(name: str) -> str:
+    """Return one name for a split that has several."""
+    return _SAME.get(name.lower(), name.lower())
 
 
-def splits_of(files: Sequence[Path]) -> list[str]:
+def splits_of(files: Iterable[Path]) -> list[str]:
     """Return the splits in the names of files, in the usual order."""
-    return sorted({name for file in files if (name := split_of(file)[0])}, key=_SPLITS.index)
+    return sorted({split_of(file)[0] for file in files} - {""}, key=_SPLITS.index)
 
 
 def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
@@ -71,98 +65,62 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
 
     Args:
         pattern: Files of a folder that count.
-        split: The split that counts, also of the folder of a file. Without it, the files without a split count, and
-            those of the first split of each folder, in the order test, validation, dev, train.
+        split: The split that counts. Without it, the files without a split count, and those of the first split of each
+            folder, in the order test, validation, dev, train.
 
     Raises:
         DatasetError: Data files are missing.
     """
     if not source.exists():
         raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
-    if not source.is_dir():
-        return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
-    files = data_files(source)
-    fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
-    chosen = fitting if pattern else _of_first_splits(files)
+    files, base = (data_files(source), source) if source.is_dir() else ([source], source.parent)
+    chosen = [path for path in files if path.relative_to(base).match(pattern or "*")]
+    there = splits_of(chosen)
     if split:
-        chosen = _of_split(fitting, split, source)
+        chosen = [path for path in chosen if split_of(path)[0] == _split_name(split)]
+    elif not pattern:
+        chosen = _of_first_splits(chosen)
     if not chosen:
-        raise _no_files(source, pattern)
+        wanted = (
+            f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
+            if split
+            else f"matches {pattern!r}"
+        )
+        raise DatasetError(
+            f"{source}: no data file {wanted if split or pattern else 'is there'}; expected .jsonl, .json, .csv, .tsv, "
+            ".parquet or .arrow (a pickle, which can run any code, is never opened)"
+        )
     return chosen, [path for path in files if path not in chosen]
-
-
-def _no_files(folder: Path, pattern: str) -> DatasetError:
-    problem = f"no data file matches {pattern!r}" if pattern else "no data file"
-    pickled = [path.name for path in folder.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
-    also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
-    return DatasetError(f"{folder}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
 
 
 def _of_first_splits(files: Sequence[Path]) -> list[Path]:
     """Return the files without a split, and those of the first split in the folder that holds theirs."""
     splits = {path: split_of(path) for path in files}
     first: dict[Path, str] = {}
-    for name, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
-        first.setdefault(holder, name)
-    return [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
-
-
-def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
-    """Return the files of a split, of one data set where the source is a file."""
-    chosen = [path for path in files if same_split(split_of(path)[0], split)]
-    if not source.is_dir():
-        chosen = [path for path in chosen if set_of(path) == set_of(source)] or chosen
-    if not chosen:
-        there = ", ".join(splits_of(files)) or "none"
-        raise DatasetError(f"{source}: no file of the split {split!r}; the names of its files have {there}")
-    return chosen
-
-
-def other_split(source: Path, split: str = "") -> str:
-    """Return the first split for examples that the data have beside the one that counts; empty if there is none."""
-    if not source.exists():
-        return ""
-    counting = splits_of(chosen_files(source, "", split)[0])
-    there = splits_of(data_files(source if source.is_dir() else split_of(source)[1]))
-    free = [name for name in ("train", "dev", "validation") if name in there and name not in counting]
-    return free[0] if free and counting else ""
+    for name in reversed(_SPLITS):
+        first |= {holder: split for split, holder in splits.values() if split == name}
+    return [path for path, (name, holder) in splits.items() if name in ("", first.get(holder))]
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a record or line each, or by id.
+    """Return the answers of a second file: a record or line each, or records by id.
 
     Raises:
-        DatasetError: The file is of another form.
+        DatasetError: The file is of another form, or an id is there twice.
     """
-    try:
-        records = list(read_records(path))
-    except ResponsesError as error:
-        raise DatasetError(str(error)) from None
+    records = list(_read(path, ItemMapping()))
     while records and is_missing(records[-1].names["value"]):
         records.pop()  # a blank line between others is an answer that is missing
-    if records and all(record.names["key"] for record in records):
-        return {str(record.names["key"]): record.names["value"] for record in records}
-    return _by_id([record.names["value"] for record in records])
-
-
-def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
-    """Return labels by their id where each row has one and another field, else by position."""
-    shared = set.intersection(*(set(row) if isinstance(row, dict) else set() for row in rows)) if rows else set()
-    names = [name for name in rows[0] if name in shared and _ID.fullmatch(name)] if shared else []
-    if not names:
-        return [_only_value(row) for row in rows]
-    labels: dict[str, Any] = {}
-    for row in rows:
-        name = as_text(row[names[0]])
-        if name in labels:
-            raise DatasetError(f"the labels name {names[0]} {name!r:.60} more than once; keep one of each")
-        labels[name] = _only_value({key: value for key, value in row.items() if key != names[0]})
-    return labels
-
-
-def _only_value(row: Any) -> Any:
-    """Return the value of an object with one field; other values as they are."""
-    return next(iter(row.values())) if isinstance(row, dict) and len(row) == 1 else row
+    rows, keys = [record.names["value"] for record in records], [record.names["key"] for record in records]
+    fields = [name for name in records[0].data if all(name in record.data for record in records)] if records else []
+    name = next(filter(_ID.fullmatch, fields), "")
+    if name and not all(keys):
+        keys = [as_text(row[name]) for row in rows]
+    if not all(keys):
+        return rows
+    if len(set(keys)) < len(keys):
+        raise DatasetError(f"{path}: the labels have a value of {name} more than once; keep one of each")
+    return dict(zip(keys, rows, strict=True))
 
 
 def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
@@ -171,10 +129,9 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
     for path in files:
         try:
             with open_regular(path) as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+                hashes[_name_within(path, base)] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         except OSError as error:
             raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
-        hashes[_name_within(path, base)] = digest
     return hashes
 
 
@@ -182,46 +139,8 @@ def _name_within(path: Path, base: Path) -> str:
     return path.relative_to(base).as_posix() if base.is_dir() else path.name
 
 
-def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
-    """Return a mapping with the user's fields in place of its own."""
-    return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The files of a file or folder that count, and what is known about them."""
-
-    path: Path
-    files: tuple[Path, ...]
-    facts: Mapping[str, Any]
-    notes: tuple[str, ...]
-    settings: ImportSettings
-
-    def dataset(self, mapping: ItemMapping, files: Sequence[Path] = (), name: str = "") -> Dataset:
-        """Return the records of some of the files, or of all, read by a mapping.
-
-        Args:
-            name: Begin of ids; the file's name when omitted.
-        """
-        settings, path = self.settings, self.path
-        whole = merged(mapping, settings.mapping)
-        folder = path if path.is_dir() else path.absolute().parent
-        bases = (folder, *[*folder.absolute().parents][:_ABOVE])
-        return Dataset(
-            name or (path.name if path.is_dir() else set_of(path)),
-            partial(_records, files or self.files, whole),
-            whole,
-            bases if settings.image_root is None else (settings.image_root,),
-            settings.labels,
-            settings.labels_by,
-            self.facts,
-            self.notes,
-            tuple(_name_within(file, path) for file in files),
-        )
-
-
-def open_source(source: str, settings: ImportSettings, files: str = "", *, first: bool = True) -> Source:
-    """Open files, or those of a folder that count.
+def open_source(source: str, settings: ImportSettings, files: str = "", *, first: bool = True) -> Dataset:
+    """Open files, or those of a folder that count, with the user's mapping.
 
     Args:
         files: Files that count where the user names none.
@@ -240,10 +159,26 @@ def open_source(source: str, settings: ImportSettings, files: str = "", *, first
         )
     for more in settings.paths:
         chosen += chosen_files(Path(more), settings.files, settings.split)[0]
-    facts = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
+    folder = path if path.is_dir() else path.absolute().parent
+    bases = (folder, *[*folder.absolute().parents][:_ABOVE])
     listed = ", ".join(file.name for file in others[:6])
     left_out = f"skipped {counted(len(others), 'other data file')}: {listed}; --set files=GLOB chooses"
-    return Source(path, tuple(chosen), facts, (left_out,) if others else (), settings)
+    return Dataset(
+        path.name if path.is_dir() else set_of(path),
+        partial(_records, chosen),
+        merged(ItemMapping(), settings),
+        settings,
+        (Path(settings.image_root),) if settings.image_root else bases,
+        {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)},
+        (left_out,) if others else (),
+        tuple(map(str, chosen)),
+    )
+
+
+def of_files(dataset: Dataset, mapping: ItemMapping, files: Sequence[str]) -> Dataset:
+    """Return the part of a data set in some of its files, which another mapping reads."""
+    whole = merged(mapping, dataset.settings)
+    return replace(dataset, read=partial(_records, list(map(Path, files))), mapping=whole, files=tuple(files))
 
 
 def _records(files: Sequence[Path], mapping: ItemMapping, limit: int | None = None) -> Iterator[TableRecord]:

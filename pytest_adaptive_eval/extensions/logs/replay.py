@@ -52,7 +52,8 @@ class LogReplay(ReplayModel):
     ) -> None:
         flat = {f"{item} {n}": each.completion for item, logged in answers.items() for n, each in enumerate(logged)}
         super().__init__(name, flat, source)
-        self._logged, self._warnings = answers, list(warnings)
+        self._logged = answers
+        self._warnings = list(warnings)
 
     @property
     def warnings(self) -> list[str]:

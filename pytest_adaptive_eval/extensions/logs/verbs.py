@@ -27,13 +27,16 @@ from pytest_adaptive_eval.typed_tables import read_table, suggestion
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
-    from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.items.responses import LoggedQuestion
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Margin of a comparison when ``--margin`` is omitted, and confidence of each one-sided verdict.
 _MARGIN, _CONFIDENCE = 0.02, 0.95
 _BASELINE = "baseline"  #: Name of the baseline in gates, and of its file.
+_PYTEST = (
+    "-m pytest -q -p no:cacheprovider -p pytest_adaptive_eval.plugin.entry -c pytest.ini --adaptive-eval "
+    "--adaptive-eval-record=record.json"
+)
 
 
 def _add_arguments(parser: VerbParser) -> None:
@@ -78,14 +81,14 @@ def _run(options: argparse.Namespace) -> int:
     settings = _settings(options)
     candidate = _read_log(options.source, settings)
     baseline = None if options.baseline is None else _read_log(options.baseline, settings)
-    parts = _parts(candidate, baseline, each_task=options.each_task)
+    items = list(candidate.scores) if baseline is None else _common(candidate, baseline)
     with tempfile.TemporaryDirectory() as scratch:
         folder = _folder(options.output, Path(scratch))
-        _write(folder, parts, candidate, settings, options)
+        _write(folder, _parts(items, each_task=options.each_task), candidate, settings, options)
         record = _run_pytest(folder, baseline)
     show(record)
     if not options.like_questions:
-        say(["", _like_questions(next(iter(parts.values())), candidate, baseline, options.confidence)])
+        say(["", _like_questions(items, candidate, baseline, options.confidence)])
     if options.json is not None:
         subjects = {"candidate": candidate.subject, "baseline": baseline and baseline.subject}
         gates = [{"items": gate.interview, **gate.verdict.to_json()} for gate in record.gates]
@@ -101,12 +104,9 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
     if options.json is not None:
         check_writable("--json", options.json)
-    settings = given_settings(options)
-    if options.partial:
-        settings["partial"] = True
-    if options.ids:
-        settings["ids"] = str(Path(options.ids).absolute()) if Path(options.ids).is_file() else options.ids
-    return settings
+    ids = str(Path(options.ids).absolute()) if options.ids and Path(options.ids).is_file() else options.ids
+    further = {"partial": options.partial, "ids": ids}
+    return {**given_settings(options), **{name: value for name, value in further.items() if value}}
 
 
 def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
@@ -122,30 +122,13 @@ def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
     return _Log(path, subject, responses.scores_of(subject), responses.questions)
 
 
-def _parts(candidate: _Log, baseline: _Log | None, *, each_task: bool) -> dict[str, list[str]]:
-    """Return the items to judge by the name of their evaluation: all of them, and those of each task."""
-    items = _common(candidate, baseline)
-    by_task: dict[str, list[str]] = {}
-    for item in items:
-        by_task.setdefault(re.sub(r"[^\w.+-]+", "_", _task(item)) or "no task", []).append(item)
-    if not each_task or len(by_task) < 2:
-        return {"log": items}
-    return {"all tasks": items, **by_task}
-
-
-def _task(item: str) -> str:
-    """Return the task of an item, the part of its id before the first colon; empty without one."""
-    return item.partition(":")[0] if ":" in item else ""
-
-
-def _common(candidate: _Log, baseline: _Log | None) -> list[str]:
-    """Return the items to judge on: the candidate's, if the baseline has scores of them."""
-    if baseline is None:
-        return list(candidate.scores)
+def _common(candidate: _Log, baseline: _Log) -> list[str]:
+    """Return the candidate's items that the baseline has scores of; note the others."""
     scored = {item for item, score in baseline.scores.items() if score == score}  # not NaN
     common = [item for item in candidate.scores if item in scored]
     if not common:
-        first, second = next(iter(candidate.scores)), next(iter(baseline.scores))
+        first = next(iter(candidate.scores))
+        second = next(iter(baseline.scores))
         raise ResponsesError(
             f"no item of {candidate.subject} has a score of {baseline.subject}: the ids are such as {first!r:.80} and "
             f"{second!r:.80}; give --ids what joins them, or logs of the same tasks"
@@ -159,15 +142,26 @@ def _common(candidate: _Log, baseline: _Log | None) -> list[str]:
 
 def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) -> None:
     """Note the items whose prompts, where both logs have them, differ by more than spaces."""
-    prompts = [
-        {item: question.prompt.split() for item, question in log.questions.items()} for log in (candidate, baseline)
-    ]
-    asked = [item for item in common if all(item in texts for texts in prompts)]
-    if other := [item for item in asked if prompts[0][item] != prompts[1][item]]:
+    asked = [item for item in common if item in candidate.questions and item in baseline.questions]
+    prompts = [[log.questions[item].prompt.split() for item in asked] for log in (candidate, baseline)]
+    if other := [item for item, first, second in zip(asked, *prompts, strict=True) if first != second]:
         screen.note(
             f"{counted(len(other), 'item')} of {len(common)} had other prompts in the two runs, such as "
             f"{other[0]!r:.80}; the difference may come from these"
         )
+
+
+def _parts(items: Sequence[str], *, each_task: bool) -> dict[str, Sequence[str]]:
+    """Return the items to judge by the name of their evaluation: all of them, and those of each task."""
+    by_task: dict[str, list[str]] = {}
+    for item in items if each_task else ():
+        by_task.setdefault(re.sub(r"[^\w.+-]+", "_", _task(item)) or "no task", []).append(item)
+    return {"all tasks": items, **by_task} if len(by_task) > 1 else {"log": items}
+
+
+def _task(item: str) -> str:
+    """Return the task of an item, the part of its id before the first colon; empty without one."""
+    return item.partition(":")[0] if ":" in item else ""
 
 
 def _folder(output: Path | None, scratch: Path) -> Path:
@@ -188,8 +182,6 @@ def _write(
     options: argparse.Namespace,
 ) -> None:
     """Write an evaluation of each part with its bank and gates."""
-    from pytest_adaptive_eval.evaluation.toml import gate_keys
-
     must_pass = _must_pass(options.must_pass, candidate)
     tables: list[str] = []
     for number, (name, items) in enumerate(parts.items()):
@@ -203,11 +195,9 @@ def _write(
             "model": f"replay:{candidate.path.absolute()}#{candidate.subject}",
             "must_pass": [item for item in items if item in must_pass],
         }
-        tables.append(_table_text("[[eval]]", keys))
-        if settings:
-            tables.append(_table_text("[eval.model_options]", settings))
-        for condition in _conditions(options, len(items)):
-            tables.append(_table_text("[[eval.gate]]", gate_keys(condition)))
+        headed = [("[[eval]]", keys), ("[eval.model_options]", settings)]
+        headed += [("[[eval.gate]]", gate) for gate in _gates(options, len(items))]
+        tables += [_table_text(header, values) for header, values in headed if values]
     (folder / "adaptive-eval.toml").write_text("\n".join(tables), "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")
 
@@ -224,26 +214,23 @@ def _table_text(header: str, values: Mapping[str, Any]) -> str:
 
 def _item(item: str, question: LoggedQuestion | None) -> dict[str, Any]:
     """Return the question of a log as an item without a grader: its recorded score counts."""
-    prompt = {"prompt": question.prompt} if question is not None and question.prompt.strip() else {}
-    category = [name for name in (_task(item), question.category if question else "") if name]
-    return {"id": item, **prompt, "category": category, "meta": {"textless": True}}
+    prompt, category = (question.prompt, question.category) if question is not None else ("", "")
+    asked = {"prompt": prompt} if prompt.strip() else {}
+    return {"id": item, **asked, "category": list(filter(None, (_task(item), category))), "meta": {"textless": True}}
 
 
-def _conditions(options: argparse.Namespace, items: int) -> list[Condition]:
-    """Return what is judged of so many items; if questions that must pass decide alone, one right answer suffices."""
-    from pytest_adaptive_eval.gates.condition import LIKE_QUESTIONS, Condition
-
-    shared: dict[str, Any] = {"confidence": options.confidence, "on_inconclusive": options.on_inconclusive}
+def _gates(options: argparse.Namespace, items: int) -> list[dict[str, Any]]:
+    """Return the gates on so many items; if questions that must pass decide alone, one right answer suffices."""
+    shared = {"confidence": options.confidence, "on_inconclusive": options.on_inconclusive}
     if options.like_questions:
-        shared["method"] = LIKE_QUESTIONS
-    conditions = []
+        shared["method"] = "like-questions"
+    gates: list[dict[str, Any]] = []
     if options.at_least is not None or options.baseline is None:
-        least = 0.5 / items if options.at_least is None else options.at_least
-        conditions.append(Condition("accuracy", "at_least", least, **shared))
+        gates.append({"at_least": 0.5 / items if options.at_least is None else options.at_least, **shared})
     if options.baseline is not None:
         margin = _MARGIN if options.margin is None else options.margin
-        conditions.append(Condition("accuracy", "not_worse_than", margin, _BASELINE, **shared))
-    return conditions
+        gates.append({"not_worse_than": _BASELINE, "margin": margin, **shared})
+    return gates
 
 
 def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
@@ -251,15 +238,14 @@ def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
     categories = {item: question.category for item, question in candidate.questions.items()}
     chosen: set[str] = set()
     for name in names:
-        of_name = {item for item in candidate.scores if name in (_task(item), categories.get(item))}
-        found = {name} & candidate.scores.keys() or of_name
+        found = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
         if not found:
             known = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
             raise ConfigError(
                 f"--must-pass {name}: neither a question, a task nor a category of {candidate.subject}; "
                 f"{suggestion(name, known[:200])}"
             )
-        chosen |= found
+        chosen |= {name} & set(found) or set(found)
     return chosen
 
 
@@ -276,19 +262,7 @@ def _run_pytest(folder: Path, baseline: _Log | None) -> RunRecord:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     screen.progress("judging")
     done = subprocess.run(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "pytest_adaptive_eval.plugin.entry",
-            ),
-            *("-c", "pytest.ini", "--adaptive-eval", "--adaptive-eval-record=record.json", *against),
-        ],
+        [sys.executable, *_PYTEST.split(), *against],
         cwd=folder,
         env={**environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         stdin=subprocess.DEVNULL,

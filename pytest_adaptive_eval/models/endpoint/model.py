@@ -7,11 +7,11 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from queue import SimpleQueue
 from typing import Any, Self
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
+from pytest_adaptive_eval.models.arrivals import Arrivals
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_messages, first_token, read_reply
@@ -49,8 +49,7 @@ class EndpointModel(Model):
 
     def __init__(self, endpoint: Endpoint, reader: LikelihoodReader) -> None:
         super().__init__(endpoint.identity)
-        #: What is left to do for each delivery of `_send`, in the order in which they came.
-        self._arrivals: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._arrivals = Arrivals()  #: Deliveries of `_send`.
         self._reader = reader
         self._endpoint = endpoint
         self.cap = endpoint.cap
@@ -236,13 +235,11 @@ class EndpointModel(Model):
 
     def take_arrived(self, *, wait: bool) -> None:
         """Call `arrived` for the answers of `begin` that are there, or raise why there are none; see the base class."""
-        while wait or not self._arrivals.empty():
-            self._arrivals.get()()
-            wait = False
+        self._arrivals.take(wait=wait)
 
     def wake(self) -> None:
         """End a wait of `take_arrived`; see the base class."""
-        self._arrivals.put(lambda: None)
+        self._arrivals.wake()
 
     def close(self) -> None:
         """Close the connections."""

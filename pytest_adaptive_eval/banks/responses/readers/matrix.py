@@ -18,8 +18,11 @@ ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
 
 def read_matrix(path: Path, settings: ReadSettings) -> Responses:
     """Read a table of scores with ids in its first row and column; the first cell or the settings orient it."""
-    table, cells = MatrixTable(path), Cells()
-    identities, families, scores = list[str](), list[str](), list[Array]()
+    table = MatrixTable(path)
+    cells = Cells()
+    identities = list[str]()
+    families = list[str]()
+    scores = list[Array]()
     for row in table:
         try:
             scores.append(_row_scores(row.cells, cells))

@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import parse_expression
-from pytest_adaptive_eval.errors import ConfigError, DatasetError
+from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.sources import open_source
-from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.extensions.importing.sources import of_files, open_source
 from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.typed_tables import Table, read_table
+from pytest_adaptive_eval.typed_tables import Table, read_table, replaced
 
 _DECLARED = tomllib.loads((Path(__file__).parent.parent / "presets.toml").read_text("utf-8"))
 
 
 class PresetTable(Table, frozen=True):
-    """A published benchmark, in ``presets.toml`` or in a file of one's own.
+    """A published benchmark, in ``presets.toml`` or in a package of one's own.
 
     Args:
         forms: Mappings, or their names, for each form in which it is published; the first that fits a file is used.
         files: Files of a folder that count.
+        ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
+        few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
         labels_beside: Whether the answers are in ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``.
     """
 
@@ -44,36 +45,32 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
     mappings = [read_table(ItemMapping, table, f"{where}: {name}") for table in tables]
 
     def opened(source: str, settings: ImportSettings) -> list[Dataset]:
-        labels = settings.labels
-        if about.labels_beside and not (labels or settings.split):
-            labels = _labels_beside(Path(source))
-        opened = open_source(source, replace(settings, labels=labels), about.files)
-        fitting: dict[int, list[Path]] = {}
-        others: list[str] = []
+        if about.labels_beside and not (settings.labels or settings.split):
+            settings = replaced(settings, labels=_labels_beside(Path(source)))
+        opened = open_source(source, settings, about.files)
+        fitting: dict[int, list[str]] = {}
         for file in opened.files:
-            numbers = (n for n, mapping in enumerate(mappings) if _fits(opened.dataset(mapping, [file])))
-            if (number := next(numbers, None)) is None:
-                others.append(file.name)
-            else:
-                fitting.setdefault(number, []).append(file)
+            numbers = (n for n, mapping in enumerate(mappings) if _fits(of_files(opened, mapping, [file])))
+            fitting.setdefault(next(numbers, -1), []).append(file)
+        others = ", ".join(fitting.pop(-1, []))
         if not fitting:
             raise DatasetError(
                 f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
                 "the fields"
             )
         facts = {**opened.facts, "ask": about.ask, "few_shot": about.few_shot}
-        notes = (f"left out: {', '.join(others[:4])}: the fields are none of those of {name}",) if others else ()
-        opened = replace(opened, facts=facts, notes=(*opened.notes, *notes))
-        return [opened.dataset(mappings[number], files, name) for number, files in fitting.items()]
+        notes = (f"left out: {others:.200}: the fields are none of those of {name}",) if others else ()
+        opened = replace(opened, name=name, facts=facts, notes=(*opened.notes, *notes))
+        return [of_files(opened, mappings[number], files) for number, files in fitting.items()]
 
-    return Importer(name, about.summary or name, opened, about.ask, about.few_shot)
+    return Importer(name, about.summary or name, opened)
 
 
-def _labels_beside(source: Path) -> Path | None:
-    """Return the file ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``."""
+def _labels_beside(source: Path) -> str:
+    """Return the file ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``; empty if there is none."""
     folder, split = (source, "valid") if source.is_dir() else (source.parent, source.name.partition(".")[0])
     path = folder / f"{split}-labels.lst"
-    return path if path.is_file() else None
+    return str(path) if path.is_file() else ""
 
 
 def _fits(dataset: Dataset) -> bool:
@@ -84,28 +81,9 @@ def _fits(dataset: Dataset) -> bool:
     except DatasetError:
         return False
     accepted = () if mapping.choices else mapping.accepted[:1]
-    expressions = [
-        text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted) if text
-    ]
-    parsed = [parse_expression(text) for text in expressions if not text.startswith("$label")]
+    texts = (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted)
+    parsed = [parse_expression(text) for text in texts if text and not text.startswith("$label")]
     return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
-
-
-def read_preset(path: Path) -> Importer:
-    """Return the preset of a TOML file, which has the keys of one in ``presets.toml``.
-
-    Raises:
-        ConfigError: It is not TOML, or has no forms.
-    """
-    try:
-        data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"{path}: not a readable TOML file ({error}); write forms = [{{question = 'field'}}]"
-        ) from None
-    if not data.get("forms"):
-        raise ConfigError(f"{path}: expected forms, a list of mappings such as {{question = 'field'}}")
-    return preset(path.stem, data, str(path))
 
 
 REGISTERED = tuple(preset(name, about) for name, about in _DECLARED["presets"].items())

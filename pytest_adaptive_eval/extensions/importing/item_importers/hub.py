@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any
 
-from pytest_adaptive_eval.banks.rows import TableRecord, class_name, without_nan
-from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-
-
-def _loaded(name: str, configuration: str, split: str) -> Any:
-    """Return a data set of the hub with its images as bytes."""
-    try:
-        import datasets
-    except ImportError:
-        raise DatasetError(
-            f"hf:{name}: the package datasets is needed; pip install 'pytest-adaptive-eval[datasets]', or download "
-            "the files and give their folder"
-        ) from None
-    try:
-        loaded = datasets.load_dataset(name, configuration or None, split=split or "test")
-    except Exception as error:  # of the network, the hub, and the formats
-        first_line = (str(error).splitlines() or [""])[0]
-        raise DatasetError(
-            f"hf:{name}: it cannot be loaded ({type(error).__name__}: {first_line:.200}). "
-            "Without a network, download its files elsewhere and give their folder; name configuration and split as "
-            "hf:OWNER/NAME:CONFIGURATION:SPLIT"
-        ) from None
-    for column, feature in loaded.features.items():
-        if isinstance(feature, datasets.Image):
-            loaded = loaded.cast_column(column, datasets.Image(decode=False))
-    return loaded
+from pytest_adaptive_eval.banks.rows import class_name, without_nan
+from pytest_adaptive_eval.extensions.importing.base import (
+    Dataset,
+    Importer,
+    ImportSettings,
+    foreign_code,
+    tool_dataset,
+    tool_package,
+)
+from pytest_adaptive_eval.mappings import ItemMapping
 
 
 def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
@@ -42,26 +24,24 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
         DatasetError: ``datasets`` is not installed, or the data set cannot be loaded.
     """
     name, configuration, split, *_ = [*source.split(":"), "", ""]
-    loaded = _loaded(name, configuration, settings.split or split)
-    names = {
-        column: list(map(str, feature.names))
-        for column, feature in loaded.features.items()
-        if hasattr(feature, "names")
-    }
+    datasets = tool_package("datasets", f"hf:{name}", "'pytest-adaptive-eval[datasets]'")
+    advice = (
+        ". Without a network, download its files elsewhere and give their folder; name configuration and split as "
+        "hf:OWNER/NAME:CONFIGURATION:SPLIT"
+    )
+    with foreign_code(f"hf:{name}: it cannot be loaded", advice):
+        loaded = datasets.load_dataset(name, configuration or None, split=settings.split or split or "test")
+    for column, feature in loaded.features.items():
+        if isinstance(feature, datasets.Image):  # as bytes
+            loaded = loaded.cast_column(column, datasets.Image(decode=False))
+    classes = {key: list(map(str, each.names)) for key, each in loaded.features.items() if hasattr(each, "names")}
 
-    def records(limit: int | None = None) -> Iterator[TableRecord]:
-        for number, row in enumerate(islice(loaded, limit), 1):
-            data = {key: class_name(value, names[key]) if key in names else value for key, value in row.items()}
-            yield TableRecord(
-                f"hf:{name}, row {number}", without_nan(data), {"line": number, "key": "", "file": name, "set": name}
-            )
+    def read(row: Mapping[str, Any]) -> Any:
+        return without_nan({key: class_name(row[key], classes[key]) if key in classes else row[key] for key in row})
 
-    facts = {
-        "source": f"hf:{source}",
-        "licence": str(loaded.info.license or ""),
-        "files": {"fingerprint": str(loaded._fingerprint)},
-    }
-    return [Dataset(name.rpartition("/")[2], records, settings.mapping, (), settings.labels, settings.labels_by, facts)]
+    licence, files = str(loaded.info.license or ""), {"fingerprint": str(loaded._fingerprint)}
+    last = name.rpartition("/")[2]
+    return tool_dataset(f"hf:{source}", last, loaded, read, ItemMapping(), settings, licence=licence, files=files)
 
 
 REGISTERED = (

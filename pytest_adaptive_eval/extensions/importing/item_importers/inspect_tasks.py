@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator
-from itertools import islice
+import runpy
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.sources import merged
+from pytest_adaptive_eval.extensions.importing.base import (
+    Dataset,
+    Importer,
+    ImportSettings,
+    foreign_code,
+    tool_dataset,
+    tool_package,
+)
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.typed_tables import replaced
 
 #: Grader for each scorer of Inspect.
 _GRADERS = {
@@ -21,72 +25,49 @@ _GRADERS = {
 }  # fmt: skip
 
 
-def _task(path: Path, name: str) -> Any:
-    """Return the task that a function of a file makes; the file is run, as by ``inspect eval``."""
-    try:
-        import inspect_ai
-    except ImportError:
-        raise DatasetError(f"inspect:{path}: the package inspect-ai is needed; pip install inspect-ai") from None
-    spec = importlib.util.spec_from_file_location("adaptive_eval_inspect_task", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise DatasetError(f"inspect:{path}: expected FILE.py@TASK, the file that defines a task")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-        # functions that are registered as tasks of Inspect
-        makers = {
-            key: value
-            for key, value in vars(module).items()
-            if callable(value) and getattr(getattr(value, "__registry_info__", None), "type", "") == "task"
-        }
-        if not name and len(makers) == 1:
-            name = next(iter(makers))
-        if name not in makers:
-            raise DatasetError(f"inspect:{path}: it defines {', '.join(makers) or 'no task'}; give {path.name}@TASK")
-        task = makers[name]()
-    except DatasetError:
-        raise
-    except Exception as error:  # of the user's file
-        raise DatasetError(
-            f"inspect:{path}@{name}: the task cannot be made ({type(error).__name__}: {error!s:.200})"
-        ) from None
-    if not isinstance(task, inspect_ai.Task):
-        raise DatasetError(f"inspect:{path}@{name}: found {type(task).__name__}, expected a Task")
-    return task
-
-
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``FILE.py`` or ``FILE.py@TASK``."""
+    """Open ``FILE.py`` or ``FILE.py@TASK``; the file is run, as by ``inspect eval``.
+
+    Raises:
+        DatasetError: The file fails, it has no such task, or no grader stands for its scorer.
+    """
     file, _, name = source.partition("@")
-    path = Path(file)
-    task = _task(path, name)
-    scorers = [each for each in task.scorer or () if hasattr(each, "__registry_info__")]
-    scorer = ", ".join(str(each.__registry_info__.name).rpartition("/")[2] for each in scorers)
-    grader = settings.mapping.grader or _GRADERS.get(scorer, "")
+    where = f"inspect:{source}"
+    tool_package("inspect_ai", where)
+    with foreign_code(f"{where}: the task cannot be made"):
+        # functions that are registered as tasks of Inspect
+        values = runpy.run_path(file).items()
+        makers = {key: value for key, value in values if _about(value, "type") == "task"}
+        name = name or next(iter(makers), "")
+        if name not in makers:
+            raise DatasetError(f"{where}: it defines {', '.join(makers) or 'no task'}; give FILE.py@TASK")
+        task = makers[name]()
+    scorer = ", ".join(_about(each, "name").rpartition("/")[2] for each in task.scorer or ())
+    grader = settings.grader or _GRADERS.get(scorer, "")
     if not grader:
         raise DatasetError(
-            f"inspect:{source}: its scorer is {scorer or 'of its own'}, which no grader stands for; name one with "
+            f"{where}: its scorer is {scorer or 'of its own'}, which no grader stands for; name one with "
             "--set grader=NAME"
         )
+    mapping = ItemMapping(messages="input", accepted=("target",), id="id", grader=grader)
     if grader == "choice":
-        mapping = ItemMapping(messages="input", answer="target", id="id", choices=("choices",))
-    else:
-        mapping = ItemMapping(messages="input", accepted=("target",), id="id", grader=grader)
+        mapping = replaced(mapping, answer="target", accepted=(), choices=("choices",), grader="")
+    if not settings.image_root:
+        settings = replaced(settings, image_root=str(Path(file).absolute().parent))
+    return tool_dataset(where, str(task.name), task.dataset, _read, mapping, settings)
 
-    def records(limit: int | None = None) -> Iterator[TableRecord]:
-        for number, sample in enumerate(islice(task.dataset, limit), 1):
-            data = sample.model_dump(exclude_none=True)
-            if isinstance(data["input"], str):
-                data["input"] = [{"role": "user", "content": data["input"]}]
-            names: dict[str, Any] = {"line": number, "key": "", "file": path.stem, "set": task.name}
-            if sample.files or sample.sandbox or sample.setup:
-                names["refused"] = "it needs files or a sandbox of its own, which a bank does not have"
-            yield TableRecord(f"inspect:{source}, sample {number}", data, names)
 
-    facts = {"source": f"inspect:{source}", "licence": "", "files": {}}
-    return [
-        Dataset(str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, "", facts)
-    ]
+def _about(value: Any, name: str) -> str:
+    """Return what Inspect registers about an object; empty for any other."""
+    return str(getattr(getattr(value, "__registry_info__", None), name, ""))
+
+
+def _read(sample: Any) -> dict[str, Any]:
+    if sample.files or sample.sandbox or sample.setup:
+        raise DatasetError("it needs files or a sandbox of its own, which a bank does not have")
+    data: dict[str, Any] = sample.model_dump(exclude_none=True)
+    text = data["input"]
+    return {**data, "input": [{"role": "user", "content": text}]} if isinstance(text, str) else data
 
 
 REGISTERED = (

@@ -19,7 +19,7 @@ _STATS = "per_instance_stats.json"
 #: Statistics that are no scores.
 _OTHER = re.compile(r"num_|training_|inference_|finish_reason|prompt_truncated|batch_size|logprob|max_prob|predicted_")
 #: The part of a run's name that tells the model.
-_MODEL = re.compile(r",?model(?:_deployment)?=[^,]*")
+_MODEL = re.compile(r",?model(?:_deployment)?=([^,]*)")
 
 
 def read_helm(path: Path, settings: ReadSettings) -> Responses:
@@ -30,21 +30,18 @@ def read_helm(path: Path, settings: ReadSettings) -> Responses:
     prompt count as their mean.
     """
     expected = f"no {_STATS}; expected the folders that helm-run writes, with it in each"
-    files = files_that(lambda file: file.name == _STATS, path, expected)
     collected = Collected(str(path), texts=settings.texts)
     runs: dict[str, list[TaskLog]] = {}
-    for file in files:
+    for file in files_that(lambda file: file.name == _STATS, path, expected):
         scenario, log = _read_run(file, settings)
         runs.setdefault(scenario, []).append(log)
-    # a run has one split, which its reader chose
     for scenario, logs in runs.items():
         collected.add_task(logs, settings, f"{path}: scenario {scenario!r}")
-    collected.check_questions("give runs of one version of the scenario")
     return collected.responses()
 
 
 def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
-    """Return the scenario of a run, and its answers."""
+    """Return the scenario of a run, and its answers of one split."""
     model, scenario = _about(file)
     instances = load_file(file)
     if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
@@ -54,13 +51,13 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
         settings.note(f"{file}: {perturbed} perturbed instances are left out")
     splits = {_split(each) for each in whole}
     split = choose("filter", splits, settings.filter, f"{file}, splits") if splits else ""
-    logged = {item: rest for item, *rest in _questions(file.with_name("scenario_state.json"), scenario)}
+    logged = dict(_questions(file.with_name("scenario_state.json")))
     answers = []
     for n, instance in enumerate(whole, 1):
         if _split(instance) == split:
             where = f"{file}: instance {n}"
-            item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
-            answers.append(Answer(where, item, _values(instance, where), *logged.get(item, ())))
+            name = named(instance.get("instance_id"), "instance_id", where)
+            answers.append(Answer(where, f"{scenario}:{name}", _values(instance, where), *logged.get(name, ())))
     sums = _sums(file.with_name("stats.json"), split)
     planned = round(sums["num_instances"]) if "num_instances" in sums else None
     return scenario, TaskLog(f"{file}, split {split!r}", model, answers, "", planned, "", sums)
@@ -68,21 +65,23 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
 
 def _sums(file: Path, split: str) -> dict[str, float]:
     """Return the means of statistics over the unperturbed instances of a split, by name."""
-    plain = {"name", "split"}
-    stats = [stat for stat in _objects(_loaded(file)) if isinstance(stat.get("mean"), int | float)]
-    named_stats = [(stat["name"], stat["mean"]) for stat in stats if isinstance(stat.get("name"), Mapping)]
-    return {name["name"]: mean for name, mean in named_stats if name.keys() == plain and name["split"] == split}
+    sums: dict[str, float] = {}
+    for stat in _objects(_loaded(file)):
+        name = stat.get("name")
+        mean = stat.get("mean")
+        if isinstance(mean, int | float) and name == {"name": inner(name, "name"), "split": split}:
+            sums[str(inner(name, "name"))] = mean
+    return sums
 
 
 def _about(file: Path) -> tuple[str, str]:
     """Return the model and the scenario of a run."""
-    spec_file = file.with_name("run_spec.json")
-    spec = _loaded(spec_file)
+    spec = _loaded(file.with_name("run_spec.json"))
     run = inner(spec, "name")
     run = run if isinstance(run, str) else file.absolute().parent.name
-    match = re.search(r"model=([^,]*)", run)
+    match = _MODEL.search(run)
     model = inner(spec, "adapter_spec", "model") or (match[1] if match else run)
-    return named(model, "adapter_spec.model", str(spec_file)), _MODEL.sub("", run).rstrip(":,")
+    return named(model, "adapter_spec.model", f"run of {file}"), _MODEL.sub("", run).rstrip(":,")
 
 
 def _loaded(file: Path) -> Any:
@@ -107,20 +106,22 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
         raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
     values: dict[str, float] = {}
     for stat in _objects(stats):
-        label, mean = inner(stat, "name", "name"), stat.get("mean")
+        label = inner(stat, "name", "name")
+        mean = stat.get("mean")
         is_score = isinstance(label, str) and not _OTHER.match(label) and not inner(stat, "name", "perturbation")
         if is_score and stat.get("count") and isinstance(mean, int | float) and 0 <= mean <= 1:
             values[label] = float(mean)
     return values
 
 
-def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion | None, Any]]:
+def _questions(file: Path) -> Iterator[tuple[str, tuple[LoggedQuestion | None, Any]]]:
+    """Yield question and reply of each unperturbed instance, by its id."""
     for state in _objects(inner(_loaded(file), "request_states")):
         instance = inner(state, "instance")
         if inner(instance, "id") is not None and not inner(instance, "perturbation"):
             completions = _objects(inner(state, "result", "completions"))
             reply = inner(completions[0], "text") if completions else None
-            yield f"{scenario}:{instance['id']}", _question(instance, state.get("output_mapping"), file), reply
+            yield str(instance["id"]), (_question(instance, state.get("output_mapping"), file), reply)
 
 
 def _question(instance: Mapping[str, Any], letters: Any, file: Path) -> LoggedQuestion | None:

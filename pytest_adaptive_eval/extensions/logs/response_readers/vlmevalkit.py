@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, files_of
-from pytest_adaptive_eval.banks.rows import TableRecord, read_records
+from pytest_adaptive_eval.banks.responses.files import Collected, files_of, score
+from pytest_adaptive_eval.banks.rows import read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.tables import Cells, read_rows
+from pytest_adaptive_eval.tables import read_rows
 
 _SUFFIXES = (".xlsx", ".csv", ".tsv")
 #: Text that the toolkit writes where the model, or the judge, gave no answer.
@@ -40,28 +40,25 @@ def _model(path: Path, dataset: str | None) -> str:
     return path.stem.partition(f"_{dataset}")[0] if dataset else path.stem
 
 
-def _judged_tables(path: Path, dataset: str | None) -> list[Path]:
-    """Return the judged tables of a data set, by path."""
-    files = files_of(path) if path.is_dir() else [path]
-    # The toolkit links the newest table next to the dated folders.  Of the two paths of one file, the longer has the
-    # date.
-    judged = sorted(filter(_is_judged, files), key=lambda file: len(file.parts))
-    tables = {file.resolve(): file for file in judged}.values()
-    chosen = sorted(file for file in tables if dataset is None or dataset in file.stem)
-    if not chosen:
-        raise ResponsesError(
-            f"{path}: no judged table of {dataset or 'any data set'}, with the columns index and hit; found "
-            f"{', '.join(file.name for file in tables) or 'none'}: run the toolkit's evaluation, and give what ends in "
-            "_result"
-        )
-    return chosen
-
-
 def _newest_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
     """Return the newest table of each subject; refuse tables of several kinds."""
+    dataset = settings.filter
+    files = [
+        file
+        for file in (files_of(path) if path.is_dir() else [path])
+        if _is_judged(file) and (not dataset or dataset in file.stem)
+    ]
+    if not files:
+        raise ResponsesError(
+            f"{path}: no judged table of {dataset or 'any data set'}, with the columns index and hit: run the "
+            "toolkit's evaluation, and give what ends in _result"
+        )
+    # The toolkit links the newest table next to the dated folders.  Of the two paths of one file, the longer has the
+    # date.
+    tables = {file.resolve(): file for file in sorted(files, key=lambda file: len(file.parts))}
     newest: dict[str, Path] = {}
-    for file in _judged_tables(path, settings.filter):  # folder names begin with the date, so the last is the newest
-        model = _model(file, settings.filter)
+    for file in sorted(tables.values()):  # folder names begin with the date, so the last is the newest
+        model = _model(file, dataset)
         before = newest.get(model, file)
         newest[model] = file
         if before.stem != file.stem:
@@ -74,17 +71,6 @@ def _newest_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
     return newest
 
 
-def _hit(row: TableRecord, texts: dict[str, str], cells: Cells) -> float:
-    """Return the score of a row; NaN where the model or the judge failed."""
-    if _FAILED in f"{texts.get('log')} {texts.get('prediction')}".lower():
-        return math.nan
-    try:
-        return cells[texts.get("hit", "")]
-    except ValueError:
-        found = texts["hit"]
-        raise ResponsesError(f"{row.where}, column 'hit': found {found!r:.80}, expected 0, 1 or nothing") from None
-
-
 def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
     """Read a folder with judged tables of several models, or one table.
 
@@ -92,28 +78,29 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
     The model is the name of a folder above the file, if the file's name begins with it. Otherwise it is the part of the
     file's name before the data set, which is the filter.
     """
-    collected, cells = Collected(str(path)), Cells()
-    first_answers: dict[str, tuple[str, Path]] = {}
+    collected = Collected(str(path), texts=settings.texts)
+    answers: dict[str, str] = {}
     for subject, file in _newest_tables(path, settings).items():
-        hits: dict[str, list[float]] = {}
-        indices: set[str] = set()
+        hits: dict[str, dict[str, float]] = {}
         for row in read_records(file):
             texts = {name.lower(): _text(cell) for name, cell in row.data.items()}
             index = texts.get("index", "")
-            if not index or index in indices:
+            own = hits.setdefault(texts.get("g_index") or index, {})
+            if not index or index in own:
                 raise ResponsesError(f"{row.where}: index is {index!r:.40}, expected another one in each row")
-            indices.add(index)
-            hits.setdefault(texts.get("g_index") or index, []).append(_hit(row, texts, cells))
+            failed = _FAILED in f"{texts.get('log')} {texts.get('prediction')}".lower()
+            own[index] = math.nan if failed else score(texts.get("hit"), f"{row.where}, column 'hit'")
             answer = texts.get("answer", "")
-            expected, first = first_answers.setdefault(index, (answer, file))
+            expected = answers.setdefault(index, answer)
             if answer != expected:
                 raise ResponsesError(
-                    f"{file}: the answer to index {index} is {answer!r:.80}, in {first} it is {expected!r:.80}: tables "
-                    "of different data sets; give filter the one that is meant, such as 'MMMU_DEV_VAL'"
+                    f"{row.where}: the answer to index {index} is {answer!r:.80}, in another table {expected!r:.80}: "
+                    "they are of different data sets; give filter the one that is meant, such as 'MMMU_DEV_VAL'"
                 )
         for item, scores in hits.items():
             # 0 if any row is wrong, whatever the missing ones would have been
-            collected.add(subject, item, 0.0 if 0.0 in scores else sum(scores) / len(scores))
+            values = list(scores.values())
+            collected.add(subject, item, 0.0 if 0.0 in values else sum(values) / len(values))
     return collected.responses()
 
 

@@ -1,4 +1,4 @@
-"""Grader of a field of a JSON object."""
+"""Grader of JSON: a field of an object, or a whole object or list."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _DECODER = json.JSONDecoder(strict=False)
 #: Objects of an answer that are looked through, from the last.
 _OBJECTS = 50
 _MISSING = object()
+_FIELD = "answer"  #: Field that is read where `meta.field` names none.
 
 
 def _objects(text: str) -> Iterator[Any]:
@@ -45,10 +46,28 @@ def _field(value: Any, path: str) -> Any:
     return value
 
 
+def _expects_whole(question: Asked) -> bool:
+    """Return whether the whole object or list of an answer is compared: a key is one, and no field is named."""
+    return "field" not in question.meta and any(isinstance(_parsed(key), dict | list) for key in question.answers)
+
+
+def _parsed(text: str) -> Any:
+    """Return the value of a JSON text, or `_MISSING`."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _MISSING
+
+
 def _read(question: Asked, text: str) -> Any:
-    path = str(question.meta.get("field", "answer"))
-    fields = [_field(value, path) for value in _objects(without_reasoning(text))]
-    return next((value for value in reversed(fields) if value is not _MISSING), _MISSING)
+    values = list(_objects(without_reasoning(text)))
+    path = str(question.meta.get("field", _FIELD))
+    fields = [_field(value, path) for value in values]
+    field = next((value for value in reversed(fields) if value is not _MISSING), _MISSING)
+    if _expects_whole(question) and values:
+        key_has_field = any(_field(_parsed(key), _FIELD) is not _MISSING for key in question.answers)
+        return values[-1] if field is _MISSING or key_has_field else field
+    return field
 
 
 def _same(value: Any, answer: str) -> bool:
@@ -57,14 +76,25 @@ def _same(value: Any, answer: str) -> bool:
         return folded(value) == folded(answer)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return any(float(number) == float(value) for number in expected_numbers(answer)[:1])
-    try:
-        return bool(value == json.loads(answer.lower() if isinstance(value, bool) else answer))
-    except ValueError:
-        return False
+    return _equal(value, _parsed(answer.lower() if isinstance(value, bool) else answer))
+
+
+def _equal(value: Any, expected: Any) -> bool:
+    """Return whether two JSON values are equal; texts as `folded`, and true is not 1."""
+    if isinstance(value, str) and isinstance(expected, str):
+        return folded(value) == folded(expected)
+    if isinstance(value, dict) and isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(_equal(value[name], expected[name]) for name in value)
+    if isinstance(value, list) and isinstance(expected, list):
+        return len(value) == len(expected) and all(map(_equal, value, expected))
+    return bool(value == expected) and isinstance(value, bool) == isinstance(expected, bool)
 
 
 def _json(question: Asked, text: str) -> float:
-    """Return 1 if the field ``meta.field`` of the last JSON object that has it is an accepted answer."""
+    """Return 1 if the field ``meta.field`` of the last JSON object that has it is an accepted answer.
+
+    Where a key is an object or a list and no field is named, the last one of the text is compared as a whole.
+    """
     value = _read(question, text)
     return float(value is not _MISSING and any(_same(value, answer) for answer in question.answers))
 
@@ -77,7 +107,7 @@ def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form 
 REGISTERED = (
     GraderKind(
         "json",
-        "a field of a JSON object, `meta.field` (by default `answer`), equals the accepted answer",
+        "a field of a JSON object, `meta.field` (by default `answer`), or a whole object or list is the accepted one",
         _json,
         check=_check,
         readable=lambda question, text: _read(question, text) is not _MISSING,
