@@ -133,12 +133,12 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 def asked_items(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the interviews of a record."""
-    return [evaluation for evaluation in record["interviews"] if "administrations" in evaluation]
+    return [evaluation for evaluation in record["interviews"] if evaluation["kind"] in ("bank", "ladder")]
 
 
 def measured(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the evaluations of several models of a record."""
-    return [evaluation for evaluation in record["interviews"] if "administrations" not in evaluation]
+    return [evaluation for evaluation in record["interviews"] if evaluation["kind"] not in ("bank", "ladder")]
 
 
 def printed(folder: Path) -> str:

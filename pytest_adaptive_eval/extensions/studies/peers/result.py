@@ -184,7 +184,7 @@ class Assessment:
             "contestants": self._contestants(),
             "judges": self._judges(),
             "weights": self.weights,
-            "paper": self.paper,
+            "paper": self.paper.to_json(),
             "changes": self.changes,
             "topics": {
                 topic: {"tasks": count, "scores": scores, "errors": errors}
