@@ -95,7 +95,7 @@ class Status(enum.StrEnum):
     @property
     def infrastructure(self) -> bool:
         """Whether the run is at fault, not the subject."""
-        return self in _INFRASTRUCTURE
+        return self in INFRASTRUCTURE
 
     @property
     def fault(self) -> bool:
@@ -103,7 +103,8 @@ class Status(enum.StrEnum):
         return self.infrastructure and self not in (Status.NOT_AWAITED, Status.NOT_RECORDED)
 
 
-_INFRASTRUCTURE = (
+#: Statuses for which the run is at fault, not the subject.
+INFRASTRUCTURE = (
     *(Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN),
     *(Status.NOT_AWAITED, Status.NOT_RECORDED),
 )

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
-from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
+from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.caps import Cap
 
 
@@ -87,7 +87,7 @@ class Completion:
     @property
     def unread(self) -> bool:
         """Whether it lacks an answer to grade: a fault of the infrastructure, or neither a text nor a score."""
-        return self.status.infrastructure or (self.score is None and not self.text.strip())
+        return self.status in INFRASTRUCTURE or (self.score is None and not self.text.strip())
 
     def response(self, item: Item) -> Response:
         """Return the response to an item by its known score, or its grader."""

@@ -313,7 +313,7 @@ def sets_up_only(config: pytest.Config) -> bool:
 STATE: pytest.StashKey[RunState] = pytest.StashKey()  #: Key of the run's state in ``config.stash``.
 
 
-class Once(pytest.Function):
+class UnrepeatableTest(pytest.Function):
     """A test that plugins for flaky tests leave alone, since asking again would be another administration."""
 
     own_model: OwnModel | None = None  #: Model of a TOML file, in place of the fixture `model`.
@@ -367,7 +367,7 @@ class OwnModel:
         return self.loaded[0]
 
 
-class EvaluationNode(Once):
+class EvaluationNode(UnrepeatableTest):
     """An evaluation: a test whose result gates judge."""
 
     evaluation: Evaluation | Plan

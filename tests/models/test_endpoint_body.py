@@ -22,7 +22,7 @@ from pytest_adaptive_eval.models.endpoint.body import (
     read_bytes,
     read_object,
 )
-from pytest_adaptive_eval.models.endpoint.connections import Line
+from pytest_adaptive_eval.models.endpoint.connections import CheckedStream
 
 MOST = 1 << 20
 JSON = {"content-type": "application/json"}
@@ -85,7 +85,7 @@ def test_a_compressed_reply_is_read(encoding: str, pack: Any) -> None:
         read(b'{"a": 1}', headers)
 
 
-class Counted(Line):
+class Counted(CheckedStream):
     """A connection that notes how long the body of its reply was."""
 
     body = -1

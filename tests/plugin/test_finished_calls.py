@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.plugin.ask.pipeline import Pipeline, _Ahead
+from pytest_adaptive_eval.plugin.ask.pipeline import PendingInterview, Pipeline
 
 
 def interview() -> tuple[Pipeline, Any, list[str]]:
@@ -16,7 +16,7 @@ def interview() -> tuple[Pipeline, Any, list[str]]:
     cancelled: list[str] = []
     loop: Any = SimpleNamespace(nodeid="n", respondent=SimpleNamespace(subject=SimpleNamespace()))
     loop.respondent.subject.take_arrived = lambda **_: None
-    pipeline, ahead = Pipeline(shares=True), _Ahead(loop)
+    pipeline, ahead = Pipeline(shares=True), PendingInterview(loop)
     for key in ("one", "two"):
         ahead.begun[key] = lambda key=key: cancelled.append(key)  # type: ignore[misc]
     ahead.arrived["three"] = Completion("right")

@@ -11,7 +11,7 @@ from typing import Any
 import httpcore2
 
 from pytest_adaptive_eval.api_keys import without_keys
-from pytest_adaptive_eval.models.endpoint.connections import Line
+from pytest_adaptive_eval.models.endpoint.connections import CheckedStream
 
 #: Number of chunks that are read before other requests get a turn.
 PIECES = 256
@@ -69,7 +69,7 @@ async def read_bytes(response: httpcore2.Response, most: int) -> bytearray | Non
     if unpack and (unpack.unused_data or not unpack.eof):
         raise RefusedReply("the reply cannot be decompressed: it ends early, or there is more behind its end")
     line = response.extensions["network_stream"]
-    if isinstance(line, Line):
+    if isinstance(line, CheckedStream):
         line.settle(sent)
     return raw
 

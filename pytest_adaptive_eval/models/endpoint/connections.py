@@ -93,7 +93,7 @@ class Stale(httpcore2.ReadError):
     """A reused connection ended without a byte, because the server had closed it."""
 
 
-class Line(httpcore2.AsyncNetworkStream):
+class CheckedStream(httpcore2.AsyncNetworkStream):
     """One connection, which counts the bytes that it hands on."""
 
     def __init__(self, ends: _Ends) -> None:
@@ -192,4 +192,4 @@ class Backend(httpcore2.AsyncNetworkBackend):
             _, ends = await asyncio.get_running_loop().create_connection(_Ends, host, port)
         except OSError as error:
             raise httpcore2.ConnectError(error) from error
-        return Line(ends)
+        return CheckedStream(ends)

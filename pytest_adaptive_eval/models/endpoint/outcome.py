@@ -75,7 +75,7 @@ class CallFault(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Attempt:
     """One attempt: its delivery, the cause if it failed, and the seconds that the server asked to wait."""
 
     delivery: Delivery
@@ -96,7 +96,7 @@ class Request:
     path: str
     content: bytes | None = None
     deadline: float = math.inf
-    last: Try | None = None
+    last: Attempt | None = None
     tries: int = 0
     doubtful: int = 0
     #: Whether it counts among those at the server.
@@ -109,7 +109,7 @@ class Request:
     previous_fault: float = -math.inf
     latest_fault: float = -math.inf
 
-    def note(self, last: Try, now: float) -> None:
+    def note(self, last: Attempt, now: float) -> None:
         """Record the end of a try."""
         self.last, self.sent = last, False
         self.tries += 1

@@ -42,10 +42,10 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
     MEANINGS,
     TOO_SLOW,
     WAITING,
+    Attempt,
     CallFault,
     Delivery,
     Request,
-    Try,
 )
 from pytest_adaptive_eval.models.endpoint.settings import Additions
 from pytest_adaptive_eval.retry_after import retry_after
@@ -334,7 +334,7 @@ class Wire:
                 return replace(last.delivery, detail=detail)
             await self._rest(request, delay)
 
-    async def _try(self, method: str, path: str, content: bytes | None, request: Request | None = None) -> Try:
+    async def _try(self, method: str, path: str, content: bytes | None, request: Request | None = None) -> Attempt:
         """Send a request at its turn, and fit the window to its result."""
         await self._take_turn()
         begun = self._loop.time()
@@ -372,7 +372,7 @@ class Wire:
                 await asyncio.sleep(wait)
             self._pace.begin(now, self._window.gap)
 
-    async def _attempt(self, method: str, path: str, content: bytes | None) -> Try:
+    async def _attempt(self, method: str, path: str, content: bytes | None) -> Attempt:
         headers = dict(self._headers)
         code = 0
         try:
@@ -390,16 +390,16 @@ class Wire:
                     if data.get("error") and not data.get("choices"):
                         return self._error_in_success(data, response)
                     limits = {x: without_keys(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
-                    return Try(Delivery(Status.OK, data, code=code, headers=limits))
+                    return Attempt(Delivery(Status.OK, data, code=code, headers=limits))
                 return await self._fault(response)
         except Stale:
             raise
         except RefusedReply as error:
-            return Try(Delivery(Status.ERROR, {}, str(error), code))
+            return Attempt(Delivery(Status.ERROR, {}, str(error), code))
         except (httpcore2.NetworkError, httpcore2.RemoteProtocolError, httpcore2.ProxyError) as error:
-            return Try(Delivery(Status.ERROR, {}, self._describe(error), code), self._cause(error))
+            return Attempt(Delivery(Status.ERROR, {}, self._describe(error), code), self._cause(error))
         except Exception as error:  # whatever else a hostile reply sets off in the libraries below
-            return Try(Delivery(Status.ERROR, {}, self._describe(error), code))
+            return Attempt(Delivery(Status.ERROR, {}, self._describe(error), code))
 
     def _cause(self, error: Exception) -> CallFault:
         if _is_tls(error):
@@ -410,14 +410,14 @@ class Wire:
         refused = any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in _chain(error))
         return CallFault.ABSENT if refused else CallFault.DOUBTFUL
 
-    async def _fault(self, response: httpcore2.Response) -> Try:
+    async def _fault(self, response: httpcore2.Response) -> Attempt:
         """Return the meaning of a reply that is not an answer."""
         code = response.status
         detail = f"HTTP {code}"
         if 300 <= code < 400:
             target = excerpt(header(response, "location"))
             detail += f": the server redirects to {target or 'nowhere'}, which is not followed; give the final address"
-            return Try(Delivery(Status.ERROR, {}, detail, code))
+            return Attempt(Delivery(Status.ERROR, {}, detail, code))
         if code in MEANINGS:
             detail += f": {MEANINGS[code]}"
         message, error_code = "", ""
@@ -427,18 +427,18 @@ class Wire:
         if message := message.strip():
             detail += f"; it says {excerpt(message)}"
         if code in (400, 403) and error_code in FILTERED:
-            return Try(Delivery(Status.REFUSED, {}, detail, code))
+            return Attempt(Delivery(Status.REFUSED, {}, detail, code))
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
-        return Try(Delivery(status, {}, detail, code), _fault_of(code), wait)
+        return Attempt(Delivery(status, {}, detail, code), _fault_of(code), wait)
 
-    def _error_in_success(self, data: Mapping[str, Any], response: httpcore2.Response) -> Try:
+    def _error_in_success(self, data: Mapping[str, Any], response: httpcore2.Response) -> Attempt:
         """Return the meaning of an error that came with HTTP 200, by the status code that its body names or means."""
         message, error_code = _error_of(data)
         code = error_code_of(f"{error_code} {_field(data['error'], 'status')} {_field(data['error'], 'type')}")
         detail = f"an error came as a success: {excerpt(message)}"
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
-        return Try(
+        return Attempt(
             Delivery(Status.TIMEOUT if code in TOO_SLOW else Status.ERROR, {}, detail, code), _fault_of(code), wait
         )
 

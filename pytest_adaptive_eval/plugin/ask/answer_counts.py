@@ -23,22 +23,39 @@ _SHOWN = 60  #: Characters of an answer that is named.
 
 
 class ConstantAnswers:
-    """Counts of expected and given answers, from which a constant subject and a guessing one are known."""
+    """Counts of expected and given answers, from which a constant subject and a guessing one are known.
+
+    Texts are counted as they are, and folded once the interview is over.
+    """
 
     def __init__(self) -> None:
-        self._expected: Counter[str] = Counter()
-        self._given: Counter[str] = Counter()
+        self._keys: Counter[tuple[str, tuple[str, ...]]] = Counter()  #: By grader and accepted answers.
+        self._texts: Counter[str] = Counter()
         self._choices: list[float] = []
 
     def expect(self, item: Item) -> None:
         """Count the expected answer of a question."""
         self._choices.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
-        label = truth_of(item.answer) if item.grader == "yesno" else None
-        self._expected[label or " | ".join(map(folded, item.answers))] += 1
+        self._keys[item.grader, item.answers] += 1
 
     def add(self, text: str) -> None:
         """Count an answer."""
-        self._given[folded(text[: 2 * _SHOWN]).strip(" .*`\"'")] += 1
+        self._texts[text[: 2 * _SHOWN]] += 1
+
+    def _expected(self) -> Counter[str]:
+        """Return the number of questions by what is expected."""
+        expected: Counter[str] = Counter()
+        for (grader, answers), count in self._keys.items():
+            label = truth_of(answers[0]) if grader == "yesno" and answers else None
+            expected[label or " | ".join(map(folded, answers))] += count
+        return expected
+
+    def _given(self) -> Counter[str]:
+        """Return the number of answers by their text."""
+        given: Counter[str] = Counter()
+        for text, count in self._texts.items():
+            given[folded(text).strip(" .*`\"'")] += count
+        return given
 
     @property
     def guessing(self) -> float | None:
@@ -50,16 +67,18 @@ class ConstantAnswers:
             return None
         if not np.isnan(self._choices).any():
             return float(np.mean(self._choices))
-        count = self._expected.total()
-        if not 1 < len(self._expected) <= LABELS or count < QUESTIONS_PER_LABEL * len(self._expected):
+        expected = self._expected()
+        count = expected.total()
+        if not 1 < len(expected) <= LABELS or count < QUESTIONS_PER_LABEL * len(expected):
             return None
-        return max(self._expected.values()) / count
+        return max(expected.values()) / count
 
     def note(self) -> str:
         """Return a sentence if nearly all answers are the same, though others are expected; else empty."""
-        count = self._given.total()
-        text, most = self._given.most_common(1)[0] if self._given else ("", 0)
-        if count < FEWEST or most < SHARE * count or not text or len(self._expected) < 2:
+        given = self._given()
+        count = given.total()
+        text, most = given.most_common(1)[0] if given else ("", 0)
+        if count < FEWEST or most < SHARE * count or not text or len(self._expected()) < 2:
             return ""
         return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
 

@@ -62,8 +62,8 @@ class AnswerRecorder:
         """Add a response to the administrations."""
         administration = test.administration
         administration.status, administration.score = response.status.value, response.score
-        administration.text = plain(response.text)
-        administration.detail = plain(response.detail or test.fault or length_note(response.text))
+        detail = response.detail or test.fault or length_note(response.text)
+        administration.text, administration.detail = plain([response.text, detail])
         self.administrations.append(administration)
 
     def request(self, test: QuestionTest | Draw) -> Request:

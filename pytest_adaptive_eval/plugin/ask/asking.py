@@ -29,7 +29,7 @@ from pytest_adaptive_eval.plugin.ask.question import AskedItem, Draw, QuestionTe
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.state import GeneratorStates, Once, TestFinding, sets_up_only
+from pytest_adaptive_eval.plugin.state import GeneratorStates, TestFinding, UnrepeatableTest, sets_up_only
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
 from pytest_adaptive_eval.text import counted
@@ -163,7 +163,7 @@ class Respondent:
 class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
-    def __init__(self, node: Once, gate_plan: GatePlan) -> None:
+    def __init__(self, node: UnrepeatableTest, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
         self.evaluation, self.state = gate_plan.interview, gate_plan.state
         self.fault: VoidReason | None = None

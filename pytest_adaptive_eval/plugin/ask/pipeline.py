@@ -41,7 +41,7 @@ class Pipeline:
     def __init__(self, *, shares: bool) -> None:
         self._shares = shares
         #: Interviews with questions asked ahead by node id, and node ids of those that cannot have any.
-        self._ahead: dict[str, _Ahead] = {}
+        self._ahead: dict[str, PendingInterview] = {}
         self._refused: set[str] = set()
         #: Number of questions that calls have begun and that have no answer yet, by the id of the subject.
         self._open: Counter[int] = Counter()
@@ -49,8 +49,8 @@ class Pipeline:
         self._sizes: dict[int, CallSizes] = {}
         #: The interview whose tests run, and those that may follow it: asked ahead, and not looked at yet.
         self._leader: AskingLoop | None = None
-        self._followers: list[_Ahead] = []
-        self._rest: Iterator[_Ahead] = iter(())
+        self._followers: list[PendingInterview] = []
+        self._rest: Iterator[PendingInterview] = iter(())
 
     def answer(self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest]) -> None:
         """Have questions of an interview answered, so the first one's test finds its completion.
@@ -117,11 +117,11 @@ class Pipeline:
         del self._ahead[loop.nodeid]
         return unneeded
 
-    def _lead(self, loop: AskingLoop, subject: Model) -> _Ahead:
+    def _lead(self, loop: AskingLoop, subject: Model) -> PendingInterview:
         """Return what is asked ahead of the interview whose tests run, and find the interviews that may follow it."""
         if loop is not self._leader:
             self._leader = loop
-            self._ahead.setdefault(loop.nodeid, _Ahead(loop)).loop = loop
+            self._ahead.setdefault(loop.nodeid, PendingInterview(loop)).loop = loop
             items = loop.node.session.items if self._shares and subject.shared_batch else []
             later = items[items.index(loop.node) + 1 :] if loop.node in items else []
             joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationNode))
@@ -151,7 +151,7 @@ class Pipeline:
         for group in [requests] if alike else [[request] for request in requests]:
             self._begin(subject, group)
 
-    def _call(self, subject: Model, leading: _Ahead, awaited: Sequence[Draw]) -> None:
+    def _call(self, subject: Model, leading: PendingInterview, awaited: Sequence[Draw]) -> None:
         """Make one call of a subject that a test waits for, with what is likely to be needed."""
         if not awaited:
             return
@@ -169,9 +169,9 @@ class Pipeline:
         self._begin(subject, requests)
         sizes.note(len(requests), clock.elapsed() - begun)
 
-    def _of_followers(self, capacity: int, *, whole_prospect: bool) -> list[tuple[_Ahead, Draw]]:
+    def _of_followers(self, capacity: int, *, whole_prospect: bool) -> list[tuple[PendingInterview, Draw]]:
         """Return the next questions of later interviews, up to `capacity`; the interviews come in their order."""
-        requests: list[tuple[_Ahead, Draw]] = []
+        requests: list[tuple[PendingInterview, Draw]] = []
         for follower in self._followers:
             ahead = follower.take(capacity - len(requests), whole_prospect=whole_prospect)
             requests += [(follower, draw) for draw in ahead]
@@ -181,11 +181,11 @@ class Pipeline:
             requests += [(further, draw) for draw in ahead]
         return requests
 
-    def _begin(self, subject: Model, requests: Sequence[tuple[_Ahead, Draw]]) -> None:
+    def _begin(self, subject: Model, requests: Sequence[tuple[PendingInterview, Draw]]) -> None:
         """Begin a call for some questions."""
         self._open[id(subject)] += len(requests)
         before, timed_seconds = subject.usage, 0.0
-        costs: dict[_Ahead, Usage] = {}
+        costs: dict[PendingInterview, Usage] = {}
 
         def arrived(index: int, completion: Completion) -> None:
             nonlocal timed_seconds
@@ -230,7 +230,7 @@ class Pipeline:
             if ahead.loop.respondent.subject is subject:
                 ahead.begun.clear()
 
-    def _charge(self, ahead: _Ahead, cost: Usage) -> None:
+    def _charge(self, ahead: PendingInterview, cost: Usage) -> None:
         """Count a cost of an interview whose tests do not run yet, which is not the leader's."""
         if self._leader is not None and ahead.loop is not self._leader:
             ahead.spent += cost
@@ -259,7 +259,7 @@ class Pipeline:
             ahead.loop.session.close()
             ahead.loop.recorder.close()
 
-    def _join(self, loop: AskingLoop, node: Any) -> _Ahead | None:
+    def _join(self, loop: AskingLoop, node: Any) -> PendingInterview | None:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
         if not node.is_interview or node.nodeid in self._refused:
             return None
@@ -272,12 +272,12 @@ class Pipeline:
             if (follower := _follower(loop, node)) is None:
                 self._refused.add(node.nodeid)
                 return None
-            self._ahead[node.nodeid] = _Ahead(follower)
+            self._ahead[node.nodeid] = PendingInterview(follower)
         ahead = self._ahead[node.nodeid]
         return ahead if ahead.loop.respondent.subject is loop.respondent.subject else None
 
 
-class _Ahead:
+class PendingInterview:
     """An interview with the open items of its session, which are asked before their tests run.
 
     Attributes:

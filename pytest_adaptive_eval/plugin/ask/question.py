@@ -18,7 +18,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
-from pytest_adaptive_eval.plugin.state import Once, name_toml_test
+from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
 from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Draw:
     request: Request | None = None
 
 
-class QuestionTest(Once):
+class QuestionTest(UnrepeatableTest):
     """One administered question; a failed assertion is a wrong answer and passes."""
 
     asked: AskedItem

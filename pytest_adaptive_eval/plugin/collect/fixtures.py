@@ -13,7 +13,7 @@ from pytest_adaptive_eval import evaluation as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.report.verdicts import VERDICTS
-from pytest_adaptive_eval.plugin.state import STATE, Once
+from pytest_adaptive_eval.plugin.state import STATE, UnrepeatableTest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import EvaluationNode
@@ -139,7 +139,7 @@ def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     state = request.config.stash[STATE]
     node = request.node
     state.places.check(node.nodeid)
-    if isinstance(node, Once):
+    if isinstance(node, UnrepeatableTest):
         raise judges_itself(node)
     if node not in state.needs:
         raise ConfigError(

@@ -14,13 +14,13 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.report.verdicts import VerdictLog
-from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, sets_up_only
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, UnrepeatableTest, sets_up_only
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
 
 
 def _owns(state: RunState, item: pytest.Item) -> bool:
     """Return whether a test is a question, an evaluation or a gate."""
-    return isinstance(item, Once) or item in state.needs
+    return isinstance(item, UnrepeatableTest) or item in state.needs
 
 
 class RunHooks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
@@ -223,13 +224,18 @@ class RunRecorder:
             if gates and hasattr(report, "wasxfail"):
                 self._expected_to_fail.add(report.nodeid)
 
+    @functools.cached_property
+    def _shows_live(self) -> bool:
+        """Whether a live line stands for the signs of single answers."""
+        return shows_live(self.config)
+
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, unlike tests that pass and fail."""
         if report.when != "call" or not report.passed:
             return None
         for name, score in getattr(report, "user_properties", ()):
             if name == PROPERTY:
-                if shows_live(self.config):
+                if self._shows_live:
                     return "", "", ""
                 return _SCORE_WORDS.get(score) or ("", "~", (f"SCORE {score}", {"green": True}))
         return None

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin.ask.question import crash_line
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
-from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, UnrepeatableTest, resolve
 from pytest_adaptive_eval.records.run_record import GateRecord, suite_gates
 from pytest_adaptive_eval.text import relative
 
@@ -180,7 +180,7 @@ class VerdictLog:
             verdicts = self._declared.get(item.nodeid)
             if verdicts is None or verdicts.unread:
                 pytest.fail(_UNREAD, pytrace=False)
-        elif item in self._state.needs and not isinstance(item, Once) and item.nodeid not in self._entries:
+        elif item in self._state.needs and not isinstance(item, UnrepeatableTest) and item.nodeid not in self._entries:
             pytest.fail(_NO_VERDICT, pytrace=False)
 
     def records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord] | None:
