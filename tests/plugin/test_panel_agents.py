@@ -49,7 +49,7 @@ def test_checkpoints_that_cannot_do_it_are_an_error_that_says_why(lab: Any) -> N
     assert "; unusable: " in study["error"]
     assert [member["name"] for member in study["members"]] == ["text-late", "text-early", "led"]
     assert all(len(member["checkpoint"]) == 64 for member in study["members"])
-    assert "metrics" not in study
+    assert not study["metrics"]
     calls, loads = study["costs"]["total"]["calls"], study["costs"]["loads"]
     assert 3 <= sum(loads.values()) <= 3 + calls  # one for who each is, and no more than one a call
     assert "1 of 3 in memory at once" in result.stdout.str()
