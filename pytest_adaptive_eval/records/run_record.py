@@ -185,6 +185,7 @@ class EvaluationRecord(Record, kw_only=True):
             `decoding_noise` alone.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
+        call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
     """
 
@@ -227,6 +228,7 @@ class EvaluationRecord(Record, kw_only=True):
     interviewer: InterviewerRecord | None = None
     conditions: list[Data] = []
     administrations: list[Administration] = []
+    call_sizes: dict[str, int] = {}
     judge: str = ""
     judged: Judged | None = None
     baselines: dict[str, BaselineSource] = {}

@@ -321,6 +321,7 @@ def _setup(interview: EvaluationRecord) -> dict[str, str]:
         "environment": words.settings(subject.environment),
         "bank": words.settings({name: getattr(bank, name) for name in _BANK}),
         "policy": words.settings(interview.policy.to_json()),
+        "questions a call": ", ".join(f"{size} ({count} times)" for size, count in interview.call_sizes.items()),
     }
 
 

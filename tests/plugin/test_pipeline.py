@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,8 @@ def test_questions_and_verdict_do_not_depend_on_what_a_call_holds(served: Any, b
     assert (interview["asked"], interview["stop"]) == (13, "DECISION")
     assert max(calls) <= batch
     assert sum(calls) >= 13
+    recorded = Counter({int(size): count for size, count in interview["call_sizes"].items()})
+    assert recorded == Counter(calls)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -174,6 +175,7 @@ class AskingLoop:
         self.skipped, self.reruns, self.finding = "", 0, TestFinding()
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
         self.unneeded = 0  #: Calls whose answers the interview did not need.
+        self.call_sizes: Counter[int] = Counter()  #: Calls that answer several questions, by their number.
         self._bound = False
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)

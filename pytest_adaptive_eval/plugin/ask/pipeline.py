@@ -168,6 +168,7 @@ class Pipeline:
         begun = clock.elapsed()
         self._begin(subject, requests)
         sizes.note(len(requests), clock.elapsed() - begun)
+        leading.loop.call_sizes[len(requests)] += 1
 
     def _of_followers(self, capacity: int, *, whole_prospect: bool) -> list[tuple[PendingInterview, Draw]]:
         """Return the next questions of later interviews, up to `capacity`; the interviews come in their order."""

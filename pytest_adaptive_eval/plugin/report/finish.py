@@ -151,6 +151,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         decoding_noise=noise,
         administrations=answers,
         interviewer=InterviewerRecord.of(loop.session.account),
+        call_sizes={str(size): count for size, count in sorted(loop.call_sizes.items())},
         judge=judge.name if judge is not None else "",
         judged=judge.counts if judge is not None else None,
         baselines={name: file.source for name, file in loop.gate_plan.loaded.items() if file.source.hash},
