@@ -54,7 +54,7 @@ def test_the_late_checkpoint_is_promoted(tmp_path: Path) -> None:
     assert 'failures="0"' in junit.read_text()
     said = led["interviewer"]
     assert said["interviewer"]["model"] == "interviewer"
-    assert said["interviewer"]["calls"] > said["chosen"] > 0
+    assert said["interviewer"]["usage"]["calls"] > said["chosen"] > 0
     assert said["fallbacks"] < said["chosen"] / 10
     assert said["embeddings"].startswith("open_clip")
     reasons = [a["reason"] for a in led["administrations"]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,7 +45,7 @@ class LoggedQuestion:
     messages: tuple[Mapping[str, Any], ...] = ()
     choices: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
-    images: tuple[str | bytes | Path, ...] = ()
+    images: tuple[Any, ...] = ()
     category: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
 

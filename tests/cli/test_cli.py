@@ -502,7 +502,7 @@ def test_a_bank_in_place_of_responses(run, matrix):
     assert "b.bank is a bank, which holds questions and parameters; give the responses to it" in err
     code, _, err = run("calibrate", texts("t.jsonl"))
     assert code == 4
-    assert "questions without responses" in err
+    assert "neither its name nor its beginning says a format" in err
 
 
 @pytest.mark.slow

@@ -371,7 +371,7 @@ def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int
     account = interviewer.account()
     assert account["fallbacks"] == {}
     assert account["usage"]["calls"] == count
-    assert account["flops"] > 1e6 * account["prompt_tokens"]
+    assert account["usage"]["flops"] > 1e6 * account["usage"]["prompt_tokens"]
 
 
 @pytest.mark.slow
