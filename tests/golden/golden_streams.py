@@ -127,7 +127,7 @@ SMALL = {
 #: What differs between two runs that found the same, is worded for people, or says where files are.
 DROPPED = (
     "administrations", "seconds", "stop_sentence", "notes", "error", "path", "environment", "interviewer", "costs",
-    "call_sizes", "sentence", "stated", "nodeid", "categories", "versions", "requirement", "journal", "versions", "conditions",
+    "call_sizes", "sentence", "stated", "nodeid", "categories", "requirement", "journal", "versions", "conditions",
 )  # fmt: skip
 
 
