@@ -131,7 +131,7 @@ def run(lab: Any, expected: int = 1, samples: int = 2, interrupt: bool = False) 
         (lab.path / "adaptive-eval.toml").write_text(EVALUATION.format(url=server.url, samples=samples))
         lab.result = lab.run()
         models.ended.set()
-    return None if interrupt else lab.record_without("run", "started", "seconds", "resumed"), models
+    return None if interrupt else lab.record_without("run", "started", "seconds", "resumed", "call_sizes"), models
 
 
 def test_a_judge_gets_several_requests_at_once_and_the_record_is_that_of_one_by_one(

@@ -125,7 +125,7 @@ def run(
         else:
             write(server.url)
         lab.result = lab.run(*flags)
-    return lab.record_without("run", "started", "seconds", "resumed", "costs", "cost", "notes"), busy
+    return lab.record_without("run", "started", "seconds", "resumed", "costs", "cost", "notes", "call_sizes"), busy
 
 
 def answers(record: Any) -> list[list[Any]]:
