@@ -15,6 +15,8 @@ from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.plugin.ask.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.collect.collection import Collection
 from pytest_adaptive_eval.plugin.collect.fixtures import model_function
+from pytest_adaptive_eval.plugin.collect.named_models import empty_flag, split_models
+from pytest_adaptive_eval.plugin.exchange import ResultExchange
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import WIDTH, show_log_warnings
 from pytest_adaptive_eval.plugin.progress import ProgressHooks
@@ -22,7 +24,7 @@ from pytest_adaptive_eval.plugin.report.outputs import check_outputs
 from pytest_adaptive_eval.plugin.report.run_protocol import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.report.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.report.verdicts import VERDICTS, VerdictLog
-from pytest_adaptive_eval.plugin.state import STATE, ResultExchange, RunState, empty_flag, split_models
+from pytest_adaptive_eval.plugin.state import STATE, RunState
 from pytest_adaptive_eval.text import guard
 
 

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.text import clean_terminal, columns, number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.state import ResultExchange
+    from pytest_adaptive_eval.plugin.exchange import ResultExchange
 
 EVERY, CONFIDENCE = 0.1, 0.95  #: Seconds between two drawings, and confidence of each bound of the interval.
 NAME = 30  #: Columns of an evaluation's name.

@@ -3,102 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import itertools
-import json
 import os
-import random
-import re
-import shutil
-import sys
-import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pytest
-from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
-from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.outputs import replacing
+from pytest_adaptive_eval.plugin.exchange import ResultExchange
 from pytest_adaptive_eval.plugin.names import PARAMETER
-from pytest_adaptive_eval.text import shown_address
-from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Plan, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.gates.suite import Suite
-    from pytest_adaptive_eval.items.item import Item
-    from pytest_adaptive_eval.models.base import Completion, Model
     from pytest_adaptive_eval.models.store import CompletionStore
     from pytest_adaptive_eval.records.run_record import EvaluationRecord
-
-
-class GeneratorStates:
-    """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
-
-    A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
-    it the same draws for every question, so repeated answers are copies of one answer. Each question has states of its
-    own. A resumed run therefore has the same, although it asks for fewer answers.
-
-    Attributes:
-        seed: Seed of all states, drawn when the interview begins, so two runs differ.
-    """
-
-    def __init__(self, key: str) -> None:
-        self._key, self._place = key, ""
-        self._numpy = np.random.MT19937(0)
-        self._torch: tuple[Any, Any] | None = None  #: States of torch before the interview.
-        self.seed = ""
-
-    @contextlib.contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Restore at the end of this context, which holds the interview, the states that the generators have now."""
-        python_state, numpy = random.getstate(), get_bit_generator()
-        self.seed = str(random.Random(f"{self._key} {python_state} {np.random.get_state()}").getrandbits(64))
-        try:
-            yield
-        finally:
-            random.setstate(python_state)
-            set_bit_generator(numpy)
-            if self._torch is not None:
-                cpu, devices = self._torch
-                sys.modules["torch"].set_rng_state(cpu)
-                if devices is not None:
-                    sys.modules["torch"].cuda.set_rng_state_all(devices)
-
-    def begin(self, *place: object) -> None:
-        """Set the states of a question's phase."""
-        self._place = repr(place)
-        self._set()
-
-    def resume(self, seed: str) -> None:
-        """Use the seed of an earlier run, from now on."""
-        self.seed = seed
-        self._set()
-
-    def _set(self) -> None:
-        words = hashlib.sha512(f"{self.seed} {self._place}".encode()).digest()
-        random.seed(words[:24])
-        set_bit_generator(self._numpy)
-        np.random.seed(int.from_bytes(words[24:28], "little"))  # a number is fifteen times as quick as an array
-        if (torch := sys.modules.get("torch")) is not None:
-            if self._torch is None:
-                devices = torch.cuda.is_available() and torch.cuda.is_initialized()
-                self._torch = torch.get_rng_state(), torch.cuda.get_rng_state_all() if devices else None
-            torch.manual_seed(int.from_bytes(words[28:36], "little"))
-
-
-def drawn_so_far() -> object:
-    """Return what differs after a draw from the generators of `random` or `numpy.random`."""
-    state: Any = np.random.get_state(legacy=False)
-    return random.getstate(), state["state"]["pos"], state["state"]["key"].tobytes()
 
 
 class PlaceGuard:
@@ -136,113 +60,6 @@ class PlaceGuard:
         return "for a second time" if nodeid in self._repeated else ""
 
 
-_PAUSE = 0.05  #: Seconds between two checks for a result.
-
-
-class Planned(NamedTuple):
-    """An interview or a gate that this run must account for; the budget of a gate is 0."""
-
-    nodeid: str
-    budget: int
-    needs: Sequence[str] = ()
-
-
-class Selection(NamedTuple):
-    """Gates that a run leaves out, and gates that the settings require.
-
-    Args:
-        chosen: Whether options such as ``-k`` deselected them, rather than a node id on the command line.
-        required: Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
-        near: Similar names of collected gates, for required gates that were not collected.
-        shard: Options by which this run is one shard of several; else empty.
-    """
-
-    deselected: Sequence[str] = ()
-    chosen: bool = False
-    required: Mapping[str, list[str]] = {}
-    near: Mapping[str, list[str]] = {}
-    shard: str = ""
-
-
-class ResultExchange:
-    """A folder of results by node id, on a worker the controller's; there is none if the run has one process."""
-
-    def __init__(self, folder: str | None = None) -> None:
-        self._folder = Path(folder) if folder else None
-        self._owns_folder = False
-        self._plan: list[Planned] = []
-        self._selection: Selection | None = None
-
-    def make(self) -> str:
-        """Make the folder, on the controller, and return its path."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-"))
-            self._owns_folder = True
-        return str(self._folder)
-
-    def close(self) -> None:
-        """Remove the folder if this process made it."""
-        if self._owns_folder and self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder, self._owns_folder = None, False
-
-    def _path(self, name: str) -> Path | None:
-        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json" if self._folder else None
-
-    def _put(self, name: str, data: Any) -> None:
-        if path := self._path(name):
-            with replacing(path) as file:
-                file.write(json.dumps(data).encode())
-
-    def _get(self, name: str) -> Any:
-        path = self._path(name)
-        return json.loads(path.read_text()) if path is not None and path.exists() else None
-
-    def plan(self, planned: list[Planned], selection: Selection) -> None:
-        """Publish the interviews and gates that this run must account for, in their order, and its selection."""
-        self._plan, self._selection = planned, selection
-        self._put("plan", planned)
-        self._put("selection", selection)
-
-    def planned(self) -> list[Planned]:
-        """Return the planned tests, as `plan` published them."""
-        return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
-
-    def selection(self) -> Selection:
-        """Return the selection, as `plan` published it."""
-        return self._selection or Selection(*self._get("selection") or ())
-
-    def publish_lines(self, lines: list[str]) -> None:
-        """Publish lines for the controller to print."""
-        self._put("lines", lines)
-
-    def lines(self) -> list[str]:
-        """Return the lines that a worker published by `publish_lines`."""
-        lines: list[str] = self._get("lines") or []
-        return lines
-
-    def publish(self, nodeid: str, result: dict[str, Any]) -> None:
-        """Publish a result."""
-        self._put(nodeid, result)
-
-    def result(self, nodeid: str) -> dict[str, Any] | None:
-        """Return a published result, or None."""
-        data: dict[str, Any] | None = self._get(nodeid)
-        return data
-
-    def break_off(self) -> None:
-        """Publish that a worker died, so no process waits for its results."""
-        self._put("broken", True)
-
-    def wait(self, nodeids: Iterable[str]) -> None:
-        """Wait until every result is published, a worker has died, or the controller has ended."""
-        missing = set(nodeids)
-        while missing and self._folder is not None and self._folder.exists() and not self._get("broken"):
-            missing = {nodeid for nodeid in missing if self.result(nodeid) is None}
-            if missing:
-                clock.sleep(_PAUSE)
-
-
 class Declared(NamedTuple):
     """A condition that a gate declares before the run."""
 
@@ -250,7 +67,6 @@ class Declared(NamedTuple):
     condition: Condition
 
 
-WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'  #: How to name an answer that a test must fail.
 RERUN_MARKERS = ("flaky",)  #: Markers by which plugins are told to run a failed test again.
 
 
@@ -415,48 +231,6 @@ class EvaluationNode(UnrepeatableTest):
         raise NotImplementedError
 
 
-class TestFinding:
-    """What answers have shown of a test.
-
-    Attributes:
-        methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
-        asks_item: Whether the test asked for an answer to its item as it is, and for nothing else; None if unknown.
-        grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
-        random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
-    """
-
-    def __init__(self) -> None:
-        self.methods: set[str] = set()
-        self.asks_item: bool | None = None
-        self.grades_answer = False
-        self.random = False
-
-
-class QuestionOwner(Protocol):
-    """The interview of a question, with what the question needs."""
-
-    nodeid: str
-    skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
-    reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
-    generators: GeneratorStates  #: Random state that the questions share.
-    finding: TestFinding  #: What made-up answers have shown of the test.
-
-    def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
-        """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
-
-    def begin(self, test: Any) -> None:
-        """Have a question answered before its test runs, if the test asks its item as it is."""
-
-    def complete(self, subject: Model, item: Item) -> Completion:
-        """Return the completion of a request that the test of the current question makes."""
-
-    def check_passed(self, test: Any) -> None:
-        """End the interview if the test of a question that passed accepts answers to other questions."""
-
-    def give_up(self, sentence: str, *, usage: bool = False) -> None:
-        """End the interview as void; the first reason is kept."""
-
-
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
     """Return the one evaluation named `name`.
 
@@ -478,72 +252,3 @@ def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
         f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
         "that the file of the evaluation is part of this run"
     )
-
-
-def empty_flag(flag: str) -> ConfigError:
-    """Return the refusal of a flag with an empty value."""
-    return ConfigError(f"{flag} is empty: give it a value (is a variable of the shell unset?) or leave it out")
-
-
-def name_apart(nodes: Iterable[EvaluationNode]) -> None:
-    """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
-
-    Raises:
-        ConfigError: One of them is not an interview, whose plan contains its name, or a test is collected twice.
-    """
-    groups: dict[str, list[EvaluationNode]] = {}
-    for node in nodes:
-        groups.setdefault(node.evaluation.name, []).append(node)
-    for name, group in groups.items():
-        if len(group) == 1:
-            continue
-        if len({node.nodeid for node in group}) < len(group):
-            raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
-        if not all(node.is_interview for node in group):
-            nodeids = " and ".join(node.nodeid for node in group)
-            raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
-        parts_by_place = itertools.zip_longest(*(node.place for node in group), fillvalue="")
-        differing = [parts for parts in parts_by_place if len(set(parts)) > 1]
-        for node, parts in zip(group, zip(*differing, strict=True), strict=True):
-            node.rename(f"{name}[{'-'.join(filter(None, parts))}]")
-
-
-FLAG = "--adaptive-eval-model"
-#: ``NAME=MODEL``; a URL, a path and a kind such as ``replay:`` have other signs before the first ``=``.
-_NAMED = re.compile(r"([\w. -]+)=(.*)", re.DOTALL)
-
-
-def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
-    """Return the model of all evaluations, if there is one, and the models of single evaluations by name.
-
-    A value that is a file or a folder as a whole names that, whatever signs it has. Of several the last counts.
-
-    Raises:
-        ConfigError: A value or a model is empty.
-    """
-    whole: str | None = None
-    named: dict[str, str] = {}
-    for value in values:
-        match = None if Path(value).exists() else _NAMED.fullmatch(value)
-        name, model = (match[1], match[2]) if match else ("", value)
-        if not model:
-            raise empty_flag(FLAG)
-        if name:
-            named[name] = model
-        else:
-            whole = model
-    return whole, named
-
-
-def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
-    """Refuse models of evaluations that no file of the run has.
-
-    Raises:
-        ConfigError: The message suggests a name.
-    """
-    for name, model in models.items():
-        if name not in used:
-            raise ConfigError(
-                f"{FLAG}={name}={shown_address(model)}: no TOML file of this run has an evaluation {name!r}; "
-                f"{suggestion(name, sorted(used))}; tests in Python take their models from fixtures"
-            )

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.plugin.ask.answer_recorder import AnswerRecorder
 from pytest_adaptive_eval.plugin.ask.question import AskedItem
-from pytest_adaptive_eval.plugin.state import GeneratorStates
+from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.records.run_record import Administration
 
 

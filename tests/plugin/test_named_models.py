@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.plugin.state import split_models
+from pytest_adaptive_eval.plugin.collect.named_models import split_models
 
 TOML = """
 [[eval]]

@@ -91,7 +91,7 @@ def test_two_interviews_draw_differently_and_the_state_is_given_back(lab: Any) -
 
 @pytest.mark.slow
 def test_the_state_outside_is_the_same_after_an_interview() -> None:
-    from pytest_adaptive_eval.plugin.state import GeneratorStates
+    from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 
     torch = pytest.importorskip("torch")
     random.seed(1), np.random.seed(1), torch.manual_seed(1)

@@ -130,7 +130,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     },
     "an error where results are published": {
         "more": """
-        from pytest_adaptive_eval.plugin.state import ResultExchange
+        from pytest_adaptive_eval.plugin.exchange import ResultExchange
         ResultExchange.publish = ResultExchange.plan = lambda self, *args: None
         from pytest_adaptive_eval.gates.result import SessionResult
         SessionResult.to_json = lambda self: 1 / 0

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.text import counted, relative
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.store import CompletionStore
     from pytest_adaptive_eval.plugin.ask.question import Draw, QuestionTest
-    from pytest_adaptive_eval.plugin.state import GeneratorStates
+    from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
 
 #: Why an answer that came too late for a verdict is missing.

@@ -26,11 +26,19 @@ from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts, too_many_errors
 from pytest_adaptive_eval.plugin.ask.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.ask.probe import TestProbes
-from pytest_adaptive_eval.plugin.ask.question import AskedItem, Draw, QuestionTest, check_scope, find_model_fixture
+from pytest_adaptive_eval.plugin.ask.question import (
+    AskedItem,
+    Draw,
+    QuestionTest,
+    TestFinding,
+    check_scope,
+    find_model_fixture,
+)
+from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.state import GeneratorStates, TestFinding, UnrepeatableTest, sets_up_only
+from pytest_adaptive_eval.plugin.state import UnrepeatableTest, sets_up_only
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
 from pytest_adaptive_eval.text import counted

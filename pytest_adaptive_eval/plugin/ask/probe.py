@@ -20,8 +20,14 @@ from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
-from pytest_adaptive_eval.plugin.ask.question import NOT_ASKED, AskedItem, QuestionTest, find_model_fixture
-from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner, drawn_so_far
+from pytest_adaptive_eval.plugin.ask.question import (
+    NOT_ASKED,
+    AskedItem,
+    QuestionOwner,
+    QuestionTest,
+    find_model_fixture,
+)
+from pytest_adaptive_eval.plugin.ask.random_states import drawn_so_far
 
 _WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters show where any part of it comes from.
 #: Made-up answers: words, then for tests that read other forms a number, and an object that a test may index.
@@ -34,6 +40,8 @@ UNSOUND = 3
 ENOUGH = 20
 #: Items whose keys may be donors, and answers of the run that are kept as donors.
 _KEYS, _RECENT = 20, 8
+
+WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'  #: How to name an answer that a test must fail.
 
 
 class Donor(NamedTuple):

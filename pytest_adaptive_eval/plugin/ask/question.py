@@ -8,8 +8,8 @@ import functools
 import numbers
 import traceback
 import warnings
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pytest
 
@@ -23,7 +23,7 @@ from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.request_keys import Request
-    from pytest_adaptive_eval.plugin.state import QuestionOwner
+    from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
 
 #: What is wrong with a test that passes by itself.
@@ -105,6 +105,48 @@ class Draw:
     asked: AskedItem
     administration: Administration
     request: Request | None = None
+
+
+class TestFinding:
+    """What answers have shown of a test.
+
+    Attributes:
+        methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
+        asks_item: Whether the test asked for an answer to its item as it is, and for nothing else; None if unknown.
+        grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
+        random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
+    """
+
+    def __init__(self) -> None:
+        self.methods: set[str] = set()
+        self.asks_item: bool | None = None
+        self.grades_answer = False
+        self.random = False
+
+
+class QuestionOwner(Protocol):
+    """The interview of a question, with what the question needs."""
+
+    nodeid: str
+    skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
+    reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
+    generators: GeneratorStates  #: Random state that the questions share.
+    finding: TestFinding  #: What made-up answers have shown of the test.
+
+    def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
+        """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
+
+    def begin(self, test: Any) -> None:
+        """Have a question answered before its test runs, if the test asks its item as it is."""
+
+    def complete(self, subject: Model, item: Item) -> Completion:
+        """Return the completion of a request that the test of the current question makes."""
+
+    def check_passed(self, test: Any) -> None:
+        """End the interview if the test of a question that passed accepts answers to other questions."""
+
+    def give_up(self, sentence: str, *, usage: bool = False) -> None:
+        """End the interview as void; the first reason is kept."""
 
 
 class QuestionTest(UnrepeatableTest):

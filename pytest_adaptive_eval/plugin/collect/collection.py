@@ -31,19 +31,17 @@ from pytest_adaptive_eval.plugin.ask.question import (
 )
 from pytest_adaptive_eval.plugin.collect.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.collect.gate_planning import count_fail_claims, plan_gate
+from pytest_adaptive_eval.plugin.collect.named_models import check_named
 from pytest_adaptive_eval.plugin.collect.node import EvaluationTest
 from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
+from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.state import (
     EvaluationNode,
     OwnModel,
-    Planned,
-    Selection,
-    check_named,
-    name_apart,
     sets_up_only,
 )
 from pytest_adaptive_eval.records.baseline import BaselineFile
@@ -442,3 +440,26 @@ def _outlook(node: EvaluationTest) -> Iterator[str]:
         yield f"{evaluation.name}: {cost}"
     if evaluation.policy.stop == "decision":
         yield from plan.outlooks()
+
+
+def name_apart(nodes: Iterable[EvaluationNode]) -> None:
+    """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
+
+    Raises:
+        ConfigError: One of them is not an interview, whose plan contains its name, or a test is collected twice.
+    """
+    groups: dict[str, list[EvaluationNode]] = {}
+    for node in nodes:
+        groups.setdefault(node.evaluation.name, []).append(node)
+    for name, group in groups.items():
+        if len(group) == 1:
+            continue
+        if len({node.nodeid for node in group}) < len(group):
+            raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
+        if not all(node.is_interview for node in group):
+            nodeids = " and ".join(node.nodeid for node in group)
+            raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
+        parts_by_place = itertools.zip_longest(*(node.place for node in group), fillvalue="")
+        differing = [parts for parts in parts_by_place if len(set(parts)) > 1]
+        for node, parts in zip(group, zip(*differing, strict=True), strict=True):
+            node.rename(f"{name}[{'-'.join(filter(None, parts))}]")

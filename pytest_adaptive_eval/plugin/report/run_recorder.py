@@ -25,8 +25,9 @@ from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import relative
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.exchange import Selection
     from pytest_adaptive_eval.plugin.progress import ProgressHooks
-    from pytest_adaptive_eval.plugin.state import RunState, Selection
+    from pytest_adaptive_eval.plugin.state import RunState
 
 _RECORDS = ("record", "record copy", "new baseline")  #: Written files that state the exit status, besides the page.
 
