@@ -1,4 +1,4 @@
-"""State of a run that the modules of the plugin share, its exchange between processes, and its base classes."""
+"""State of a run that the rooms of the plugin share, and the base classes of its tests."""
 
 from __future__ import annotations
 
