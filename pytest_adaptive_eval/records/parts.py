@@ -18,6 +18,8 @@ _EXTRA = "*extra"  #: Key of `Record.extra` while a record becomes JSON data, in
 #: Data of users and of plugins, such as decoding settings: kept and shown, and read by nobody here.
 Data = dict[str, Any]
 
+_ATOMS = frozenset((type(None), bool, int))  #: Types whose values are JSON as they are.
+
 
 def plain(value: Any) -> Any:
     """Return strict JSON data of a record, a dataclass, or anything within one: no NaN, and no lone surrogates."""
@@ -40,7 +42,11 @@ def _clean(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        cleaned = {_clean(name): _clean(entry) for name, entry in value.items()}
+        # a large record has a million names and values, most of which need no call
+        cleaned = {
+            name if name.isascii() else _clean(name): entry if type(entry) in _ATOMS else _clean(entry)
+            for name, entry in value.items()
+        }
         unknown = cleaned.pop(_EXTRA, {})
         return {**cleaned, **unknown}
     if isinstance(value, list | tuple):
