@@ -52,15 +52,26 @@ class RecordedModel(WrappedModel):
         return Preference(tuple(json.loads(reply.text)), reply.status, reply.detail, reply.cost, reply.reused)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """Return one completion per item, in order; their costs make up that of the call."""
+        """Return one completion per item, in order; their costs make up that of the call.
+
+        A request that is repeated in one call is made once.
+        """
         keys = [completion_key(self._model, item, sample_of(item)) for item in items]
-        answers = [scored(item, self._lookup(key)) for key, item in zip(keys, items, strict=True)]
-        missing = [n for n, answer in enumerate(answers) if answer is None]
-        asked = self._ask([items[n] for n in missing]) if missing else []
-        for n, answer in zip(missing, asked, strict=True):
-            self._store.store(keys[n], answer, items[n].id, self._shared_key(keys[n]))
-            answers[n] = answer
-        return [answer for answer in answers if answer is not None]
+        requests: dict[str, Item] = {}
+        for key, item in zip(keys, items, strict=True):
+            requests.setdefault(key, item)
+        found = {key: scored(item, self._lookup(key)) for key, item in requests.items()}
+        answers = {key: answer for key, answer in found.items() if answer is not None}
+        missing = [key for key in requests if key not in answers]
+        asked = self._ask([requests[key] for key in missing]) if missing else []
+        for key, answer in zip(missing, asked, strict=True):
+            self._store.store(key, answer, requests[key].id, self._shared_key(key))
+            answers[key] = answer
+        completions = []
+        for key in keys:
+            completions.append(answers[key])
+            answers[key] = replace(answers[key], cost=Usage())  # a repeated one costs nothing more
+        return completions
 
     def _ask(self, items: Sequence[Item]) -> list[Completion]:
         """Return the model's answers; the first one's cost has what the call cost beyond that of each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -64,17 +64,10 @@ class WrappedModel(Model):
         with self._using() as model:
             model.prepare_chats()
 
-    def ask(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        schema: Mapping[str, Any] | None = None,
-        draw: int = 0,
-    ) -> Completion:
+    def ask(self, messages: Sequence[Message], **settings: Any) -> Completion:
         """Return the reply to a chat, see the base class."""
         with self._using() as model:
-            return model.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
+            return model.ask(messages, **settings)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return log-likelihoods of a label, see the base class."""

@@ -87,6 +87,9 @@ def test_items_are_recorded_one_by_one_with_the_cost_of_their_call() -> None:
     assert (first[0].cost, model.asked) == (Usage(1, seconds=2.0), ["a", "b"])
     assert [answer.reused for answer in both] == [True, False]
     assert sum((answer.cost for answer in both), Usage()) == model.usage
+    asked, again = RecordedModel(model, store).answer([Item("c", "C?"), Item("d", "C?")])
+    assert (asked.text, asked.cost, again.text, again.cost) == ("yes", Usage(1, seconds=2.0), "yes", Usage())
+    assert model.asked == ["a", "b", "c"]
     drawn = replace(items[0], meta={"sample": 1})
     assert not RecordedModel(model, store).answer([drawn])[0].reused
 
