@@ -27,7 +27,7 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
 
     id: str = ""
     prompt: str = ""
-    answer: str | int | float | list[str | int | float] = ""
+    answer: str | int | float | dict[str, Any] | list[str | int | float | dict[str, Any]] = ""
     grader: str | msgspec.UnsetType = msgspec.UNSET
     images: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
@@ -35,13 +35,19 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     formats: tuple[str, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
     turns: tuple[str, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
     meta: dict[str, Any] = {}
 
     @property
     def answers(self) -> list[str]:
-        """The accepted answers, numbers as texts."""
-        entries = self.answer if isinstance(self.answer, list) else [self.answer]
+        """The accepted answers as texts; a list of calls of tools, or of none, is one answer."""
+        is_list_of_calls = self.grader == "calls" and all(isinstance(entry, dict) for entry in _listed(self.answer))
+        entries = [self.answer] if is_list_of_calls else _listed(self.answer)
         return [entry if isinstance(entry, str) else json.dumps(entry) for entry in entries]
+
+
+def _listed(answer: Any) -> list[Any]:
+    return answer if isinstance(answer, list) else [answer]
 
 
 #: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
@@ -82,7 +88,7 @@ def parse_item(
     check_faults(_question_faults(fields, textless=textless), where, BankError)
     if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
-    answer: Any = fields.answers if isinstance(fields.answer, list) else fields.answers[0]
+    answer: Any = fields.answers if len(fields.answers) > 1 else fields.answers[0]
     custom = tasks.get(fields.id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
     item = Item(
         id=fields.id,
@@ -99,6 +105,7 @@ def parse_item(
         root=root,
         likelihood=TEXT_SCORINGS.get(grader),
         turns=fields.turns,
+        tools=tuple(map(MappingProxyType, fields.tools)),
     )
     if not textless:
         try:
@@ -144,6 +151,7 @@ def _question_faults(fields: _Fields, *, textless: bool) -> Iterator[str]:
     yield from _message_faults(fields.messages)
     yield from _turn_faults(fields)
     yield from _image_faults(fields.images)
+    yield from _tool_faults(fields)
     yield from _meta_faults(fields.meta)
     for answer in fields.answers:
         if answer in ("NaN", "Infinity", "-Infinity") and not isinstance(fields.answer, str):
@@ -183,6 +191,18 @@ def _turn_faults(fields: _Fields) -> Iterator[str]:
     length = sum(map(len, fields.turns))
     if length > MOST_CHARACTERS:
         yield f"turns have {length} characters, at most {MOST_CHARACTERS} are possible; shorten them"
+
+
+def _tool_faults(fields: _Fields) -> Iterator[str]:
+    """Yield tools without a name, and tools of an item with turns or choices."""
+    for tool in fields.tools:
+        function = tool.get("function")
+        if not (isinstance(function, dict) and isinstance(function.get("name"), str)):
+            yield (
+                f'tool {tool!r:.80}, expected {{"type": "function", "function": {{"name": ..., "parameters": ...}}}}'
+            )
+    if fields.tools and fields.turns:
+        yield "turns and tools exclude each other: no tool is executed, so nothing follows a call"
 
 
 def _image_faults(images: Sequence[str]) -> Iterator[str]:

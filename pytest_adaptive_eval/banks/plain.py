@@ -36,6 +36,11 @@ class PlainRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, g
         """The accepted answer; see `items.graders.kind.Asked`."""
         return (self.answer,)
 
+    @property
+    def tools(self) -> tuple[()]:
+        """None: a row with tools is read in full."""
+        return ()
+
 
 class PlainReader:
     """A reader of rows that `banks.items.parse_item` accepts, at a tenth of its cost."""

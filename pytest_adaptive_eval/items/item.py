@@ -192,6 +192,8 @@ class Item:
         likelihood: How log-likelihoods score the item; None if its grader scores what a model writes.
         turns: Further prompts of the user, each asked after the answer to the one before. A grader reads the last
             answer, and a judge all of them.
+        tools: Tools that the subject may call, as ``{"type": "function", "function": {"name", "description",
+            "parameters"}}`` with a JSON Schema. Calls are text of the answer; nothing is executed.
     """
 
     id: str
@@ -209,6 +211,7 @@ class Item:
     likelihood: LikelihoodScoring | None = None
     others: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         answers: Any = self.answer
@@ -337,7 +340,7 @@ class Item:
         for name in ("prompt", "answer", "grader"):
             if getattr(self, name):
                 out[name] = list(self.answers) if name == "answer" and self.others else getattr(self, name)
-        for name in ("images", "choices", "category", "messages", "turns"):
+        for name in ("images", "choices", "category", "messages", "turns", "tools"):
             if getattr(self, name):
                 out[name] = [dict(v) if isinstance(v, Mapping) else v for v in getattr(self, name)]
         if self.formats != ("text",):

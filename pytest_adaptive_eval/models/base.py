@@ -543,7 +543,8 @@ def _key(item: Item) -> tuple[Any, ...]:
     """Return the content that a subject reads, which identifies a prefetched answer."""
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
     images = item.image_paths if item.images else ()
-    return item.prompt, messages, item.turns, images, item.meta.get("sample", 0)
+    tools = json.dumps([dict(tool) for tool in item.tools], sort_keys=True) if item.tools else ""
+    return item.prompt, messages, item.turns, tools, images, item.meta.get("sample", 0)
 
 
 def sample_of(item: Item) -> int:

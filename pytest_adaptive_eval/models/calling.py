@@ -79,11 +79,12 @@ class CallableModel(Model):
         if self.unkept and not self._said:
             _log.warning("%s", self.unkept)
             self._said = True
-        if pictured := next((item for item in items_naming(items, "images") if item.images), None):
-            raise ConfigError(
-                f"item {pictured.id!r} has an image, and the callable {self.identity.name!r} takes texts: leave such "
-                "items out, or write a Model"
-            )
+        for item in items_naming(items, "images", "tools"):
+            if item.images or item.tools:
+                raise ConfigError(
+                    f"item {item.id!r} has {'an image' if item.images else 'tools'}, and the callable "
+                    f"{self.identity.name!r} takes texts: leave such items out, or write a Model"
+                )
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""

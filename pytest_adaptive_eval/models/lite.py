@@ -48,6 +48,7 @@ class LiteLLMModel(CallableModel):
         check_decoding(temperature, 0, 1.0)
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import fetches a file
         litellm: Any = importlib.import_module("litellm")
+        litellm.suppress_debug_info = True  # else it prints advice
         try:
             litellm.get_llm_provider(name)
         except Exception as error:

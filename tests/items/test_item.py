@@ -205,7 +205,7 @@ def test_own_grader_and_what_it_may_give() -> None:
 
         with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
             Item("i", custom=grade).grade("x")
-    with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of instructions, instructions_"):
+    with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of calls, instructions, instructions_"):
         Item("i", grader="fuzzy").grade("x")
     with pytest.raises(BankError, match=r"gave NoneType, expected a number in \[0, 1\]"):
         Item("i", custom=lambda item, text: None).grade("x")

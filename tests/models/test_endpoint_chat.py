@@ -13,7 +13,7 @@ from faulty_server import choice, completion
 
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.chat import calls_tools, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
 
@@ -91,10 +91,9 @@ def test_likelihoods_of_a_request_that_failed_are_not_read() -> None:
         ({"content": "blue"}, "function_call"),
     ],
 )
-def test_a_tool_call_is_no_answer(message: dict[str, Any], finish: str) -> None:
-    reply = read(choice(message=message, finish_reason=finish))
-    assert reply.status is Status.ERROR
-    assert reply.detail.endswith("the model called a tool, and none was offered")
+def test_a_call_of_a_tool_is_seen(message: dict[str, Any], finish: str) -> None:
+    assert calls_tools(Delivery(Status.OK, choice(message=message, finish_reason=finish), code=200))
+    assert not calls_tools(Delivery(Status.OK, choice(message={"content": "blue"}), code=200))
 
 
 @pytest.mark.parametrize(

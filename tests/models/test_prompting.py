@@ -91,7 +91,7 @@ def test_special_tokens_are_added_once(
 
 
 def test_a_template_that_prints_the_date_gets_a_fixed_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def render(_function: str, _folder: str, messages: Any, template: str, **_limits: Any) -> str:
+    def render(_function: str, _folder: str, messages: Any, template: str, _tools: Any, **_limits: Any) -> str:
         return template + "|".join(f"{m['role']}:{m['content']}" for m in messages)
 
     monkeypatch.setattr(worker, "call", render)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -31,6 +31,10 @@ class Asked(Protocol):
     @property
     def choices(self) -> tuple[str, ...]:
         """Alternatives of a multiple-choice item."""
+
+    @property
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Tools that the subject may call."""
 
     @property
     def meta(self) -> Mapping[str, Any]:

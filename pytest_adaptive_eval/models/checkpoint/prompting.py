@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +58,10 @@ class Prompter:
         """
         if item.images and self.image_token is None:
             raise BankError(f"item {item.id!r} has images, and this checkpoint reads text only; ask it as text")
+        if item.tools and "tools" not in (self.template or ""):
+            raise BankError(f"item {item.id!r} has tools, and the checkpoint's chat template shows none to the model")
         try:
-            text = self.render(self.conversation(item)) if self.template else self._raw(item)
+            text = self.render(self.conversation(item), item.tools) if self.template else self._raw(item)
         except worker.Raised as error:
             if not item.messages or item.messages[0].get("role") != "system":
                 raise
@@ -79,7 +81,7 @@ class Prompter:
         bos = self.tokenizer.bos_token
         return bos is None or not text.startswith(bos)
 
-    def render(self, messages: list[dict[str, Any]]) -> str:
+    def render(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """Return a conversation rendered by the chat template in the worker, up to the beginning of the answer."""
         template = self.template or ""
         if "strftime_now" in template:
@@ -87,7 +89,13 @@ class Prompter:
         folder = str(self.tokenizer.name_or_path)
         return str(
             worker.call(
-                _RENDER, folder, messages, template, seconds=RENDER_SECONDS, description="rendering the chat template"
+                _RENDER,
+                folder,
+                messages,
+                template,
+                list(map(dict, tools)) or None,
+                seconds=RENDER_SECONDS,
+                description="rendering the chat template",
             )
         )
 

@@ -44,10 +44,10 @@ def check_tokenizer(folder: str) -> None:
     tokenizer.decode(tokenizer(string.printable)["input_ids"])
 
 
-def render(folder: str, messages: list[dict[str, Any]], template: str) -> str:
+def render(folder: str, messages: list[dict[str, Any]], template: str, tools: list[dict[str, Any]] | None) -> str:
     """Return a conversation rendered by a chat template, up to the beginning of the answer; runs in the worker."""
     return str(
         _loaded(folder).apply_chat_template(
-            messages, chat_template=template, tokenize=False, add_generation_prompt=True
+            messages, tools=tools, chat_template=template, tokenize=False, add_generation_prompt=True
         )
     )

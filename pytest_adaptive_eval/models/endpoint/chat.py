@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +31,11 @@ TOLERANCE = 1e-3
 #: Upper limit of the tokens that one reply may report.
 TOKEN_LIMIT = 1 << 31
 
+#: Ends of answers that call tools.
+_CALLED = ("tool_calls", "function_call")
 #: Ends of answers in the protocol's words, and in those of servers that pass on what is behind them.
 _FINISHES = {
-    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", *_CALLED), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
     "content_filter": "content_filter",
     **dict.fromkeys(("abort", "aborted", "cancelled", "canceled", "error"), "abort"),
@@ -81,8 +84,8 @@ class _Message(msgspec.Struct):
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: Any = None
-    function_call: Any = None
+    tool_calls: list[dict[str, Any]] | None = None
+    function_call: dict[str, Any] | None = None
 
 
 class _Token(msgspec.Struct):
@@ -159,8 +162,8 @@ def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 def text_of_item(item: Item) -> str:
     """Return the prompt of an item as it is; raise BankError for messages or images, which only a chat can hold."""
-    if item.messages or item.images:
-        content = "messages" if item.messages else "images"
+    if item.messages or item.images or item.tools:
+        content = "messages" if item.messages else "images" if item.images else "tools"
         raise BankError(f'item {item.id!r} has {content}, and api = "completions" sends one text; use api = "chat"')
     return item.prompt
 
@@ -301,13 +304,27 @@ def _of_chat(delivery: Delivery) -> Completion:
     refusal = checked_text(message.refusal)
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     _check_success(choice.error, finish == "error")
-    if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
-        raise MalformedReply("the model called a tool, and none was offered")
+    text += _written_calls(message)
     reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
     if reasoning and reply.status is not Status.OK:
         detail = f"{reply.detail}, behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
         return replace(reply, detail=detail)
     return reply
+
+
+def _written_calls(message: _Message) -> str:
+    """Return the calls of tools in a message as models without such fields write them."""
+    calls = [*(message.tool_calls or ()), *([{"function": message.function_call}] if message.function_call else [])]
+    return "".join(f"\n<tool_call>\n{json.dumps(call.get('function', call))}\n</tool_call>" for call in calls)
+
+
+def calls_tools(delivery: Delivery) -> bool:
+    """Return whether the reply to a chat calls a tool."""
+    try:
+        (choice,) = msgspec.convert(delivery.data, _ChatCompletion).choices
+    except msgspec.ValidationError:
+        return False
+    return bool(choice.message.tool_calls or choice.message.function_call) or choice.finish_reason in _CALLED
 
 
 def _of_prompt(delivery: Delivery) -> Completion:

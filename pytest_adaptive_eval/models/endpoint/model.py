@@ -254,7 +254,8 @@ class EndpointModel(Model):
         """Return the completion of a delivery, whose cost is added to `usage`."""
         endpoint = self._endpoint
         ok = delivery.status is Status.OK
-        reply = endpoint.read(delivery, cap.of(item)) if ok else endpoint.api.read(delivery)
+        tools = bool(item.tools)
+        reply = endpoint.read(delivery, cap.of(item), tools=tools) if ok else endpoint.api.read(delivery)
         with self._counting:
             self._usage += reply.cost
             self._signs.note(item, reply)
@@ -271,7 +272,8 @@ class EndpointModel(Model):
             return write
 
     def _write(self, item: Item, cap: Cap) -> bytes:
-        return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item))
+        fields = {"tools": list(map(dict, item.tools))} if item.tools else {}
+        return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item), **fields)
 
 
 def _likelihood_fields(top: int) -> dict[str, Any]:

@@ -26,20 +26,20 @@ def _value(text: str) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of escapes that Python does not know
-                return _typed(read(text))
+                return typed(read(text))
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
     return _NO_LITERAL
 
 
-def _typed(value: Any) -> Any:
+def typed(value: Any) -> Any:
     """Return a value that differs from values of other types; numbers compare as numbers."""
     if isinstance(value, dict):
-        return "dict", {repr(_typed(key)): _typed(part) for key, part in value.items()}
+        return "dict", {repr(typed(key)): typed(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return type(value).__name__, [_typed(part) for part in value]
+        return type(value).__name__, [typed(part) for part in value]
     if isinstance(value, set | frozenset):
-        return "set", frozenset(repr(_typed(part)) for part in value)
+        return "set", frozenset(repr(typed(part)) for part in value)
     if isinstance(value, str):
         return "str", unicodedata.normalize("NFC", value)
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__, value

@@ -1,0 +1,212 @@
+"""Grader of calls of tools: their names and arguments.  Nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
+from pytest_adaptive_eval.items.graders.kinds.literal import typed
+from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
+
+#: Calls in a text that are looked at, and characters of a text that is parsed as Python.
+_MOST, _LONGEST = 50, 5000
+#: Marks around a call in the answers of models whose server does not read them.
+_MARKED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+#: Characters that do not count in texts with ``meta.arguments = "folded"``.
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+_FOLDED = "folded"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool, or an expected one.
+
+    Args:
+        accepted: Accepted values by argument, in place of the one in `arguments`.
+        optional: Arguments that a call may leave out.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    accepted: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+
+
+def _call(value: Any) -> Call | None:
+    """Return the call in a JSON value: ``name`` and ``arguments``, or OpenAI's form of both; None for another value."""
+    if not isinstance(value, dict):
+        return None
+    if isinstance(value.get("function"), dict):
+        value = value["function"]
+    arguments = value.get("arguments", value.get("parameters", {}))
+    if isinstance(arguments, str):
+        arguments = _loaded(arguments) if arguments.strip() else {}
+    if not (isinstance(value.get("name"), str) and isinstance(arguments, dict)):
+        return None
+    accepted, optional = value.get("any_of", {}), value.get("optional", [])
+    if not (isinstance(accepted, dict) and isinstance(optional, list)):
+        return None
+    lists = {name: values for name, values in accepted.items() if isinstance(values, list)}
+    return Call(value["name"], arguments, lists, frozenset(map(str, optional)))
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _calls(value: Any) -> list[Call] | None:
+    """Return the calls in a JSON value, an object or a list of some; None for another value."""
+    calls = [_call(entry) for entry in (value if isinstance(value, list) else [value])]
+    return None if None in calls else [call for call in calls if call is not None]
+
+
+def calls_in(text: str) -> list[Call] | None:
+    """Return the calls in an answer; empty if it makes none, None if it makes some that cannot be read.
+
+    They stand as JSON in the whole text or between marks ``<tool_call>``, or as a list of calls of Python with
+    literals.
+    """
+    text = without_reasoning(text).strip()
+    if marked := _MARKED.findall(text)[:_MOST]:
+        calls = [_calls(_loaded(part)) for part in marked]
+        return None if None in calls else [call for part in calls for call in part or ()]
+    text = re.sub(r"\A```\w*\n(.*)\n```\Z", r"\1", text, flags=re.DOTALL)
+    value = _loaded(text)
+    if isinstance(value, dict | list):
+        return _calls(value)
+    written = _python_calls(text)
+    return [] if written is None else written
+
+
+def _python_calls(text: str) -> list[Call] | None:
+    """Return the calls of a text such as ``[f(a=1), g()]``; None for another text."""
+    if len(text) > _LONGEST or not text.endswith((")", ")]")):
+        return None
+    try:
+        body = ast.parse(text, mode="eval").body
+        nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
+        return [_python_call(node) for node in nodes]
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _python_call(node: ast.expr) -> Call:
+    """Return a call of Python with literals by name; raise ValueError for another expression."""
+    if not isinstance(node, ast.Call) or node.args:
+        raise ValueError("no call by name")
+    return Call(ast.unparse(node.func), {str(word.arg): ast.literal_eval(word.value) for word in node.keywords})
+
+
+def _parameters(question: Asked, name: str) -> Mapping[str, Any]:
+    """Return the JSON Schema of a tool's arguments; empty for an unknown tool."""
+    for tool in question.tools:
+        function = tool.get("function", tool)
+        if function.get("name") == name and isinstance(function.get("parameters"), dict):
+            parameters: dict[str, Any] = function["parameters"]
+            return parameters
+    return {}
+
+
+def _equal(value: Any, expected: Any, *, folded: bool) -> bool:
+    if folded and isinstance(value, str) and isinstance(expected, str):
+        return _fold(value) == _fold(expected)
+    if isinstance(value, list | tuple) and isinstance(expected, list | tuple):
+        same_length = len(value) == len(expected)
+        return same_length and all(_equal(a, b, folded=folded) for a, b in zip(value, expected, strict=True))
+    if isinstance(value, dict) and isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(_equal(value[k], expected[k], folded=folded) for k in value)
+    return bool(typed(value) == typed(expected))
+
+
+def _fold(text: str) -> str:
+    return _IGNORED.sub("", text).lower().replace("'", '"')
+
+
+def _matches(question: Asked, call: Call, expected: Call) -> bool:
+    """Return whether a call has the expected name and arguments.
+
+    An argument that the schema does not require may also be left out, or given, with its default.
+    """
+    if call.name != expected.name:
+        return False
+    schema = _parameters(question, expected.name)
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    folded = question.meta.get("arguments") == _FOLDED
+    for name in {*call.arguments, *expected.arguments, *expected.accepted}:
+        described = properties.get(name, {})
+        free = isinstance(described, dict) and "default" in described and name not in required
+        allowed = list(expected.accepted.get(name, ()))
+        if name in expected.arguments:
+            allowed.append(expected.arguments[name])
+        if free and not allowed:
+            allowed = [described["default"]]
+        if name in call.arguments:
+            right = any(_equal(call.arguments[name], value, folded=folded) for value in allowed)
+        else:
+            right = name in expected.optional or (free and described["default"] in allowed)
+        if not right:
+            return False
+    return True
+
+
+def _all_match(question: Asked, calls: Sequence[Call], expected: Sequence[Call]) -> bool:
+    """Return whether the calls are the expected ones, each once, in any order (an augmenting path for each)."""
+    if len(calls) != len(expected):
+        return False
+    taken: dict[int, int] = {}  # the call of each expected one
+
+    def place(call: int, seen: set[int]) -> bool:
+        for number, wanted in enumerate(expected):
+            if number not in seen and _matches(question, calls[call], wanted):
+                seen.add(number)
+                if number not in taken or place(taken[number], seen):
+                    taken[number] = call
+                    return True
+        return False
+
+    return all(place(call, set()) for call in range(len(calls)))
+
+
+def _grade(question: Asked, text: str) -> float:
+    """Return 1 if an answer makes the expected calls, and no other."""
+    calls = calls_in(text)
+    keys = [_calls(_loaded(answer)) for answer in question.answers]
+    return float(calls is not None and any(key is not None and _all_match(question, calls, key) for key in keys))
+
+
+def _check(question: Asked, answer: str) -> str:
+    return next(_faults(question, answer), "")
+
+
+def _faults(question: Asked, answer: str) -> Iterator[str]:
+    """Yield what is wrong with an expected answer."""
+    calls = _calls(_loaded(answer))
+    if calls is None or len(calls) > _MOST:
+        yield f'is no call; write {{"name": ..., "arguments": {{...}}}}, a list of at most {_MOST}, or [] for none'
+    names = [str(tool.get("function", tool).get("name")) for tool in question.tools]
+    for call in calls or ():
+        if call.name not in names:
+            yield f"calls {call.name!r:.80}, and the tools of the item are {', '.join(names)[:200] or 'none'}"
+        properties = _parameters(question, call.name).get("properties", {})
+        unknown = sorted({*call.arguments, *call.accepted, *call.optional} - set(properties))
+        if unknown and properties:
+            yield f"gives {call.name!r:.80} the argument {unknown[0]!r:.80}, which its parameters do not list"
+
+
+REGISTERED = (
+    GraderKind(
+        "calls",
+        "the calls of tools are the expected ones, by names and arguments, in any order; `[]` is for none",
+        _grade,
+        check=_check,
+        readable=lambda _question, text: calls_in(text) is not None,
+    ),
+)
