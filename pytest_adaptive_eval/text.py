@@ -69,16 +69,16 @@ def shown_command(words: Sequence[str]) -> list[str]:
         >>> shown_command(["serve", "--api-key", "abc", "--hf-token=def", "base_url=http://host/v1?key=ghi"])
         ['serve', '--api-key', '[hidden]', '--hf-token=[hidden]', 'base_url=http://host/v1']
     """
-    shown: list[str] = []
+    masked: list[str] = []
     for word in words:
         name, sign, value = word.partition("=")
-        if shown and shown[-1].startswith("-") and _SECRET_NAME.fullmatch(shown[-1]) and not word.startswith("-"):
-            shown.append(_HIDDEN)
+        if masked and masked[-1].startswith("-") and _SECRET_NAME.fullmatch(masked[-1]) and not word.startswith("-"):
+            masked.append(_HIDDEN)
         elif sign and _SECRET_NAME.fullmatch(name):
-            shown.append(f"{name}={_HIDDEN}")
+            masked.append(f"{name}={_HIDDEN}")
         else:
-            shown.append(f"{name}={shown_address(value)}" if sign and "://" in value else shown_address(word))
-    return shown
+            masked.append(f"{name}={shown_address(value)}" if sign and "://" in value else shown_address(word))
+    return masked
 
 
 def _escape(text: str) -> str:

@@ -112,8 +112,8 @@ class _LazyItems(Sequence[Item]):
         quoted = [re.escape(json.dumps(name).encode()) for name in names]
         pattern = b"|".join([*quoted, _ESCAPED] if text.find(b"\\u00") >= 0 else quoted)
         starts = (match.start() for match in re.finditer(pattern, text))
-        places = (int(np.searchsorted(self._offsets, start, side="right")) - 1 for start in starts)
-        return (place for place, _ in itertools.groupby(places))
+        positions = (int(np.searchsorted(self._offsets, start, side="right")) - 1 for start in starts)
+        return (position for position, _ in itertools.groupby(positions))
 
 
 def _text_of(path: Path, expected: str) -> mmap.mmap:

@@ -315,16 +315,16 @@ def _each_entry(record: TableRecord, value: Any, steps: Sequence[str]) -> Iterat
         entries = ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
     elif isinstance(value, Mapping) and step == "*":
         are_lists = rest[:1] == ["[*]"]  # other entries are about the lists
-        kept = {key: entry for key, entry in value.items() if not are_lists or isinstance(entry, list)}
-        entries = ((f"key {key!r:.60}", key, entry) for key, entry in kept.items())
+        named_entries = {key: entry for key, entry in value.items() if not are_lists or isinstance(entry, list)}
+        entries = ((f"key {key!r:.60}", key, entry) for key, entry in named_entries.items())
     else:
         word = "a list" if step == "[*]" else "an object"
         raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
-    for number, (place, key, entry) in enumerate(entries, 1):
+    for number, (label, key, entry) in enumerate(entries, 1):
         names = {**record.names, "line": number, "key": key}
         if rest:
             names["outer"] = entry
-        inner = record._replace(where=f"{record.where}, {place}", names=names)
+        inner = record._replace(where=f"{record.where}, {label}", names=names)
         yield from _descend(inner, entry, rest, "[*]" if isinstance(value, list) else step)
 
 
@@ -340,8 +340,8 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     fields = value if isinstance(value, Mapping) else {}
     inner = fields.get(name)
     if isinstance(inner, list | Mapping) and inner:
-        around = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
-        return record._replace(data={**record.data, **around}), inner
+        outer_fields = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
+        return record._replace(data={**record.data, **outer_fields}), inner
     if record.data or inner == []:
         return None
     keys = ", ".join(map(repr, list(fields)[:8])) or type(value).__name__

@@ -254,7 +254,7 @@ class FormatScale:
         """Gain of all modalities over the best smaller format, by item, over the calibration subjects, shape (n,)."""
         return self.items.cross_gain(self.abilities(self.standings))
 
-    def some(self, positions: Sequence[int]) -> FormatScale:
+    def subset(self, positions: Sequence[int]) -> FormatScale:
         """Return the scale of the items at some positions."""
         rows = list(positions)
         items = self.items

@@ -407,19 +407,21 @@ class Model(abc.ABC):
             A function that breaks off what has not arrived.
         """
         items = [_drawn(item, sample) for item, sample in draws]
-        apart, together = list[int](), list[int]()
+        waiting_apart, together = list[int](), list[int]()
 
         def settle(index: int, completion: Completion) -> None:
             arrived(index, _cut(completion))
 
         for index, item in enumerate(items):
             if self.waits_apart and not item.turns and item.likelihood is None:
-                apart.append(index)
+                waiting_apart.append(index)
             else:
                 together.append(index)
         cancel: Callable[[], object] = lambda: None  # noqa: E731
-        if apart:
-            cancel = self._send([items[n] for n in apart], lambda n, completion: settle(apart[n], completion))
+        if waiting_apart:
+            cancel = self._send(
+                [items[n] for n in waiting_apart], lambda n, completion: settle(waiting_apart[n], completion)
+            )
         if together:
             self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
         return cancel

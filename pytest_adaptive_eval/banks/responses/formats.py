@@ -126,12 +126,12 @@ def _read_tidy(path: Path, names: Sequence[str], settings: ReadSettings) -> Resp
     """Read a table with one row per response."""
     columns = {field: [name for name in names if name.strip().lower() in words] for field, words in _COLUMNS.items()}
     faults = (
-        f"{len(found)} columns for the {field}, expected one, named {' or '.join(_COLUMNS[field])}"
-        for field, found in columns.items()
-        if len(found) != 1
+        f"{len(named)} columns for the {field}, expected one, named {' or '.join(_COLUMNS[field])}"
+        for field, named in columns.items()
+        if len(named) != 1
     )
     check_faults(faults, f"{path}, line 1", ResponsesError)
-    subject, item, form, score = (found[0] for found in columns.values())
+    subject, item, form, score = (named[0] for named in columns.values())
     mapping = ResponseMapping(subject=subject, item=f"{{{item}}}@{{{form}}}", score=f"{as_path(score)} || 'NA'")
     notes: list[str] = []
     responses = read_mapped(path, replace(settings, mapping=mapping, note=notes.append))
@@ -172,9 +172,10 @@ def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object
     rows, columns = ({name: n for n, name in enumerate(names)} for names in (families, owners))
     scores = np.full((len(rows), len(columns), len(modalities.formats)), np.nan)
     for part in parts:
-        places = [(columns[item], depths[form]) for item, _, form in (name.rpartition("@") for name in part.items)]
+        pairs = (name.rpartition("@") for name in part.items)
+        columns_and_depths = [(columns[item], depths[form]) for item, _, form in pairs]
         part_rows = [rows[name] for name in part.subjects]
-        scores[np.array(part_rows)[:, None], *np.array(places).T] = part.scores
+        scores[np.array(part_rows)[:, None], *np.array(columns_and_depths).T] = part.scores
     return FormatResponses(tuple(rows), tuple(columns), modalities, scores, tuple(families.values()), source)
 
 

@@ -53,15 +53,15 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
 
 def _with_names(responses: Responses, names: Mapping[str, str]) -> Responses:
     """Return the responses to some items, under other names."""
-    kept = np.array([item in names for item in responses.items])
+    is_named = np.array([item in names for item in responses.items])
     administered = responses.administered
     return replace(
         responses,
         items=tuple(names.values()),
-        scores=responses.scores[:, kept],
+        scores=responses.scores[:, is_named],
         questions={name: responses.questions[item] for item, name in names.items() if item in responses.questions},
         replies={name: responses.replies[item] for item, name in names.items() if item in responses.replies},
-        administered=None if administered is None else administered[:, kept],
+        administered=None if administered is None else administered[:, is_named],
     )
 
 

@@ -78,9 +78,9 @@ def read_responses(
 
 
 def _faults(source: Path, format: str | None, orientation: str | None) -> Iterator[str]:
-    for name, value, known in (("format", format, FORMATS), ("orientation", orientation, ORIENTATIONS)):
-        if value is not None and value not in known:
-            yield f"{name} {value!r} is not known; use {', '.join(known)}"
+    for name, value, names in (("format", format, FORMATS), ("orientation", orientation, ORIENTATIONS)):
+        if value is not None and value not in names:
+            yield f"{name} {value!r} is not known; use {', '.join(names)}"
     if not source.exists():
         yield f"{source} does not exist; check the path"
     if is_bank(source):
@@ -122,15 +122,15 @@ def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
             "with --log_samples and give the folder of samples_*.jsonl"
         )
     expected = ", ".join(reader.content for reader in FORMATS.values())
-    found = "neither its name nor its beginning says a format"
+    problem = "neither its name nor its beginning says a format"
     proposal = ""
     if path.is_dir():
         counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
         holds = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
-        found = f"it holds {holds}"
+        problem = f"it holds {holds}"
         proposal = "; rows of a table are given by their own file"
     else:
         proposal = propose(path)
     return ResponsesError(
-        f"{path}: {found}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"
+        f"{path}: {problem}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"
     )

@@ -209,8 +209,8 @@ def _spread(values: Sequence[float]) -> float:
 
 def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
     """Return a contender's policy for a budget."""
-    made = contender.policy
-    policy = made if isinstance(made, Policy) else made(train, embeddings, count, seed)
+    maker = contender.policy
+    policy = maker if isinstance(maker, Policy) else maker(train, embeddings, count, seed)
     return replace(policy, budget=count)
 
 

@@ -117,7 +117,7 @@ class Refinement:
     warnings: tuple[str, ...]
 
     @property
-    def kept(self) -> list[str]:
+    def kept_items(self) -> list[str]:
         """Ids of the compact subset."""
         return [finding.item for finding in self.findings if finding.reason == "kept"]
 

@@ -99,17 +99,17 @@ class Imported:
         for entries in sorted(kinds.values(), key=len, reverse=True):
             first, *others = (where for where, _ in entries[:_SHOWN])
             file = first.partition(", ")[0]
-            places = "".join([first, *(where.removeprefix(file) for where in others)])
+            first_places = "".join([first, *(where.removeprefix(file) for where in others)])
             more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-            rows.append((len(entries), entries[0][1], places + more))
+            rows.append((len(entries), entries[0][1], first_places + more))
         return rows
 
     def refusals(self) -> str:
         """Return how many records were refused, the commonest reason and what to do; needs a refused record."""
-        count, reason, places = self.reasons()[0]
+        count, reason, first_places = self.reasons()[0]
         return (
-            f"{len(self.refused)} of {self.read} records are refused, {count} because {reason} ({places}): change the "
-            "mapping, or go on without them by --partial"
+            f"{len(self.refused)} of {self.read} records are refused, {count} because {reason} ({first_places}): "
+            "change the mapping, or go on without them by --partial"
         )
 
     def __enter__(self) -> Self:

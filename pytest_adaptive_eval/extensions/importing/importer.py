@@ -117,8 +117,8 @@ def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, l
     """Return the mapping at the records that have questions, and its first ones."""
     given = dataset.mapping
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
-    for place in _PLACES if rows else ():
-        mapping = replaced(given, rows=f"{place}{rows}")
+    for prefix in _PLACES if rows else ():
+        mapping = replaced(given, rows=f"{prefix}{rows}")
         with contextlib.suppress(DatasetError):
             return mapping, _sample(replace(dataset, mapping=mapping))
     return given, sample

@@ -81,14 +81,14 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     elif not pattern:
         chosen = _of_first_splits(chosen)
     if not chosen:
-        wanted = (
+        lacking = (
             f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
             if split
             else f"matches {pattern!r}"
         )
         raise DatasetError(
-            f"{source}: no data file {wanted if split or pattern else 'is there'}; expected .jsonl, .json, .csv, .tsv, "
-            ".parquet or .arrow (a pickle, which can run any code, is never opened)"
+            f"{source}: no data file {lacking if split or pattern else 'is there'}; expected .jsonl, .json, .csv, "
+            ".tsv, .parquet or .arrow (a pickle, which can run any code, is never opened)"
         )
     return chosen, [path for path in files if path not in chosen]
 

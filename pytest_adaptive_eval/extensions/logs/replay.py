@@ -144,8 +144,8 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     interviews = [each for each in read_run(path).interviews if name in ("", each.subject.name, each.name)]
     subjects = list(dict.fromkeys(interview.subject.name for interview in interviews))
     if len(subjects) != 1:
-        found = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
-        raise ConfigError(f"{path}: the record has {found}; give {path}#NAME with the name of one")
+        subjects_text = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
+        raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
     stated = tuple(
         Stated(subjects[0], f"{path}: evaluation {each.name!r}", each.asked, status=each.error) for each in interviews
     )

@@ -238,14 +238,14 @@ def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
     categories = {item: question.category for item, question in candidate.questions.items()}
     chosen: set[str] = set()
     for name in names:
-        found = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
-        if not found:
-            known = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
+        named_items = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
+        if not named_items:
+            known_names = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
             raise ConfigError(
                 f"--must-pass {name}: neither a question, a task nor a category of {candidate.subject}; "
-                f"{suggestion(name, known[:200])}"
+                f"{suggestion(name, known_names[:200])}"
             )
-        chosen |= {name} & set(found) or set(found)
+        chosen |= {name} & set(named_items) or set(named_items)
     return chosen
 
 

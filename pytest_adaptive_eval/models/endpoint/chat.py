@@ -232,7 +232,7 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
 
 def _thought(thought: str | list[_Thought]) -> str:
     """Return the text of a thought, which may come in parts."""
-    return thought if isinstance(thought, str) else "".join(one.text or "" for one in thought)
+    return thought if isinstance(thought, str) else "".join(part.text or "" for part in thought)
 
 
 def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:

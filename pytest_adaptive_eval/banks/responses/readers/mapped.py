@@ -86,7 +86,7 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
                 answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
                 answers.setdefault(_name(values, "subject", row), []).append(answer)
             sums = _sums(table, file) if table.stated else {}
-            logs = [_log(str(file), subject, own, sums.get(subject, {})) for subject, own in answers.items()]
+            logs = [_log(str(file), name, answered, sums.get(name, {})) for name, answered in answers.items()]
             collected.add_task(logs, settings, str(file))
         return collected.responses()
 
@@ -154,8 +154,8 @@ def _sums(table: LogTable, file: Path) -> dict[str, Counter[str]]:
     expressions = {name: getattr(table, name) for name in ("subject", "log", "planned", "total")}
     fields = {name: parse_expression(text) for name, text in expressions.items() if text}
     sums: dict[str, Counter[str]] = {}
-    for beside in stating:
-        for row in read_records(beside, table.stated) if suffix_of(beside) == ".json" else ():
+    for file_of_sums in stating:
+        for row in read_records(file_of_sums, table.stated) if suffix_of(file_of_sums) == ".json" else ():
             values = {name: expression(row.data, row.names) for name, expression in fields.items()}
             if values.pop("log", file.stem) == file.stem and None not in values.values():
                 sums.setdefault(_name(values, "subject", row), Counter()).update(
@@ -166,10 +166,10 @@ def _sums(table: LogTable, file: Path) -> dict[str, Counter[str]]:
 
 def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
     """Return the mapping with the fields that the names of a file's columns show."""
-    found = clear_names(read_records(file, chosen.rows)).given
+    by_names = clear_names(read_records(file, chosen.rows)).given
     if chosen.score or (chosen.answer and (chosen.target or settings.items)):
-        found.pop("score", None)
-    added = ResponseMapping(**{field: text for field, text in found.items() if field not in chosen.given})
+        by_names.pop("score", None)
+    added = ResponseMapping(**{field: text for field, text in by_names.items() if field not in chosen.given})
     if added.given:
         settings.note(f"{file.name}: by the names of its columns, {added.options}")
     return chosen.with_defaults(added)
