@@ -11,32 +11,42 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.typed_tables import described, replaced
+from pytest_adaptive_eval.typed_tables import replaced
 
 #: Places of refused records that are listed for each reason.
 _SHOWN = 5
 
 
 class ImportSettings(ItemMapping, frozen=True):
-    """Settings of ``import``: the mapping of fields, and what is read."""
+    """Settings of ``import``: the mapping of fields, and what is read.
 
-    ignore: Annotated[tuple[str, ...], described("fields that the questions do not need")] = ()
-    files: Annotated[str, described("files of a folder that count, such as '*_test.csv'")] = ""
-    paths: Annotated[tuple[str, ...], described("further files of the data set, or folders")] = ()
-    split: Annotated[
-        str, described("split that counts (of a preset, the first of test, validation, dev and train)")
-    ] = ""
-    labels: Annotated[str, described("second file with the answers, or $label: a line each, or by id")] = ""
-    labels_by: Annotated[str, described("id in the second file, such as rule_id (the id of the item)")] = ""
-    image_root: Annotated[str, described("folder that image paths are relative to")] = ""
-    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
-    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
+    Args:
+        ignore: Fields that the questions do not need.
+        files: Files of a folder that count, such as '*_test.csv'.
+        paths: Further files of the data set, or folders.
+        split: Split that counts (of a preset, the first of test, validation, dev and train).
+        labels: Second file with the answers, or $label: a line each, or by id.
+        labels_by: Id in the second file, such as rule_id (the id of the item).
+        image_root: Folder that image paths are relative to.
+        source: Where the data come from, for the record (the name of the data).
+        licence: Licence of the data, for the record (read from files beside them).
+    """
+
+    ignore: tuple[str, ...] = ()
+    files: str = ""
+    paths: tuple[str, ...] = ()
+    split: str = ""
+    labels: str = ""
+    labels_by: str = ""
+    image_root: str = ""
+    source: str = ""
+    licence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

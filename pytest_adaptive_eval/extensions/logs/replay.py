@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.files import files_of
@@ -20,17 +20,22 @@ from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
-from pytest_adaptive_eval.typed_tables import described, read_table
+from pytest_adaptive_eval.typed_tables import read_table
 
 _NO_SCORE = Completion("", Status.NOT_RECORDED, detail="the log has no score of it")
 _EDITED = Completion("", Status.NOT_RECORDED, detail="the question was edited since, and the answer's text is not kept")
 
 
 class ReplayTable(ReadingTable, frozen=True):
-    """Options of a model that replays logs."""
+    """Options of a model that replays logs.
 
-    ids: Annotated[str | None, described("prefix, pattern, field or file that gives the items' ids in the bank")] = None
-    partial: Annotated[bool, described("judge a log that is not whole too, with a warning")] = False
+    Args:
+        ids: Prefix, pattern, field or file that gives the items' ids in the bank.
+        partial: Judge a log that is not whole too, with a warning.
+    """
+
+    ids: str | None = None
+    partial: bool = False
 
 
 class LoggedAnswer(NamedTuple):

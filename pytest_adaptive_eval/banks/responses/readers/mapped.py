@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
@@ -17,7 +17,6 @@ from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, h
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
-from pytest_adaptive_eval.typed_tables import described
 
 #: Keys listed in an error.
 _KEYS = 12
@@ -27,20 +26,30 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
     """The logs of one tool as a table: the mapping of its records, and how its files are recognised.
 
     Their score may be an object of scores by metric. A record without a score is a missing response.
+
+    Args:
+        content: Files of the tool, for help and errors.
+        keys: Keys of the first of the JSON lines, each of which is a record.
+        begins: Pattern of the first characters of a file of JSON, which has the rows.
+        metric: Name of the metric that counts, where there are several.
+        metrics: Meaning of the setting metric.
+        stated: Rows in which the tool states its sums, by subject.
+        stated_in: Files with those rows, three folders above a log; the log itself if empty.
+        log: In such a row, the name of the log's file; any if empty.
+        planned: In such a row, the number of samples.
+        total: In such a row, the sum of the scores.
     """
 
-    content: Annotated[str, described("files of the tool, for help and errors")]
-    keys: Annotated[tuple[str, ...], described("keys of the first of the JSON lines, each of which is a record")]
-    begins: Annotated[str, described("pattern of the first characters of a file of JSON, which has the rows")] = ""
-    metric: Annotated[str, described("name of the metric that counts, where there are several")] = ""
-    metrics: Annotated[str, described("meaning of the setting metric")] = ""
-    stated: Annotated[str, described("rows in which the tool states its sums, by subject")] = ""
-    stated_in: Annotated[
-        str, described("files with those rows, three folders above a log; the log itself if empty")
-    ] = ""
-    log: Annotated[str, described("in such a row, the name of the log's file; any if empty")] = ""
-    planned: Annotated[str, described("in such a row, the number of samples")] = ""
-    total: Annotated[str, described("in such a row, the sum of the scores")] = ""
+    content: str
+    keys: tuple[str, ...]
+    begins: str = ""
+    metric: str = ""
+    metrics: str = ""
+    stated: str = ""
+    stated_in: str = ""
+    log: str = ""
+    planned: str = ""
+    total: str = ""
 
 
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
