@@ -178,6 +178,8 @@ def type_words(kind: inspect.Type) -> str:
             return f"a whole number of at least {least}"
         case inspect.FloatType(ge=float(least)):
             return f"a number of at least {least:g}"
+        case inspect.FloatType(gt=float(least), le=float(most)):
+            return f"a number above {least:g} and at most {most:g}"
         case inspect.LiteralType():
             return " or ".join(json.dumps(value) if isinstance(value, bool) else repr(value) for value in kind.values)
         case inspect.TupleType():

@@ -21,6 +21,7 @@ from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+from pytest_adaptive_eval.typed_tables import read_table
 
 #: Completion of an item until its answer arrives.
 _PENDING = Completion("", Status.NOT_RUN)
@@ -74,7 +75,8 @@ class EndpointModel(Model):
             ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does
                 not follow the protocol.
         """
-        settings = EndpointSettings(**options)
+        given = {name: value for name, value in options.items() if value is not None}
+        settings = read_table(EndpointSettings, given, "options of a model on a server")
         endpoint = connect(url, model, settings)
         return cls(endpoint, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
 

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question
-from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept_models
+from pytest_adaptive_eval.models.endpoint.identity import Answerer
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.settings import (
     AUTHORIZATION,
@@ -115,7 +115,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     if settings.key_env and AUTHORIZATION in map(str.lower, additions.headers):
         raise ConfigError("key_env and the header Authorization both hold a key; expected one: remove the other")
     environment: dict[str, Any] = {}
-    answerer = Answerer(model, check_accept_models(settings.accept_models), environment)
+    answerer = Answerer(model, settings.accept_models, environment)
     wire = Wire(
         base,
         key=key_from_environment(settings.key_env),
@@ -167,7 +167,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         answerer,
         bounds,
         {**accepted, **settings.fields},
-        float(settings.temperature),
+        settings.temperature,
         settings.seed,
         first.usage,
         cap,
@@ -232,7 +232,7 @@ def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:
 def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that can change an answer, for the identity."""
     decoding: dict[str, Any] = {
-        "temperature": float(settings.temperature),
+        "temperature": settings.temperature,
         "seed": settings.seed if settings.temperature else None,
         "template": api.template,
         "images": "png",
