@@ -34,6 +34,18 @@ _KINDS = {
 }
 
 
+@contextlib.contextmanager
+def reading(path: str | os.PathLike[str], error_class: type[Exception]) -> Iterator[None]:
+    """Raise an error of a class in place of OSError, with the file that the OSError names, or this one."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or os.fspath(path)
+        raise error_class(
+            f"{place}: cannot be read: {error.strerror or error}; check the path and the rights"
+        ) from error
+
+
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.BufferedReader:
     """Open a regular file for reading bytes.
 

@@ -31,7 +31,7 @@ from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.banks.plain import PlainReader, PlainRow
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
-from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
+from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular, reading
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
@@ -45,12 +45,6 @@ SCHEMA_VERSION = 1
 
 def _edited(path: Path, mismatch: str) -> BankError:
     return BankError(f"{path}: {mismatch}: the texts were edited after calibration; write the bank again")
-
-
-def _unreadable(error: OSError, path: Path) -> BankError:
-    return BankError(
-        f"{error.filename or path}: cannot be read: {error.strerror or error}; check the path and the rights"
-    )
 
 
 #: Number of items of a file that are kept after they are parsed: interviews side by side read each more than once.
@@ -118,13 +112,11 @@ class _LazyItems(Sequence[Item]):
 
 def _text_of(path: Path, expected: str) -> mmap.mmap:
     """Return the text of a bank folder's file, after the check of its hash."""
-    try:
+    with reading(path, BankError):
         if (actual_hash := file_hash(path)) != expected:
             raise _edited(path, f"its hash is {actual_hash}, bank.json says {expected}")
         with open_regular(path, follow=False) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise _unreadable(error, path) from error
 
 
 class _Ids(Sequence[str]):
@@ -163,13 +155,11 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
         BankError: The bank is missing, malformed, edited, or of a newer version.
     """
     path = Path(path)
-    try:
+    with reading(path, BankError):
         if path.is_dir():
             return _read_folder(path, (graders, tasks))
         if os.path.lexists(path):
             return _read_jsonl(path, (graders, tasks))
-    except OSError as error:
-        raise _unreadable(error, path) from error
     raise BankError(f"no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 

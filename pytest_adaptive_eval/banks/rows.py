@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_regular, read_regular, unpacked
+from pytest_adaptive_eval.inputs import open_regular, read_regular, reading, unpacked
 from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines, read_rows
 
 #: Endings of data files; ``.gz`` may follow.
@@ -96,13 +96,9 @@ def read_records(
         ResponsesError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
-    try:
+    with reading(path, ResponsesError):
         for record in _records(path, rows, header, short_rows=short_rows):
             yield record._replace(names={**about, **record.names})
-    except OSError as error:
-        raise ResponsesError(
-            f"{path}: cannot be read: {error.strerror or error}; check the path and the rights"
-        ) from None
 
 
 def without_nan(value: Any) -> Any:

@@ -27,6 +27,7 @@ from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
+from pytest_adaptive_eval.inputs import reading
 from pytest_adaptive_eval.irt.multimodal import Modalities
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
@@ -89,14 +90,10 @@ def read_format_responses(
         ResponsesError: Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     settings = ReadSettings("subjects-by-items", filter=bank, note=note)
-    try:
+    with reading("a file", ResponsesError):
         parts = [_read(Path(path), settings) for path in paths]
         responses = _merge(parts, ", ".join(map(str, paths)), note)
         return responses if families is None else with_families(responses, Path(families))
-    except OSError as error:
-        raise ResponsesError(
-            f"{error.filename or 'a file'}: cannot be read: {error.strerror or error}; check the path and the rights"
-        ) from error
 
 
 def _read(path: Path, settings: ReadSettings) -> Responses:

@@ -15,6 +15,7 @@ import numpy as np
 from pytest_adaptive_eval.banks.items import is_item_id
 from pytest_adaptive_eval.banks.rows import suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import reading
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import read_rows
@@ -88,10 +89,8 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
 def _read_pairs(path: Path) -> dict[str, str]:
     """Return the other id of each id in a table of two columns."""
     pairs: dict[str, str] = {}
-    try:
+    with reading(path, ResponsesError):
         rows = list(read_rows(path))
-    except OSError as error:
-        raise ResponsesError(f"{path}: cannot be read: {error.strerror or error}; check the path of --ids") from None
     for number, row in rows:
         old, *others = map(str.strip, row)
         if len(others) != 1 or pairs.setdefault(old, others[0]) != others[0]:

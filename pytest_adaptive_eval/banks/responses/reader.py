@@ -16,6 +16,7 @@ from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
 from pytest_adaptive_eval.banks.rows import head
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import reading
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
@@ -66,15 +67,11 @@ def read_responses(
     source = Path(path)
     settings = ReadSettings(orientation, metric, filter, note, mapping, items, texts)
     check_faults(_faults(source, format, orientation), error=ResponsesError)
-    try:
+    with reading(source, ResponsesError):
         reader = FORMATS[format or "mapping"] if format or mapping else _recognise(source)
         check_faults(_settings_faults(source, reader, settings), error=ResponsesError)
         responses = reader.read(source, settings)
         return with_families(responses, Path(families)) if families is not None else responses
-    except OSError as error:
-        raise ResponsesError(
-            f"{error.filename or source}: cannot be read: {error.strerror or error}; check the path and the rights"
-        ) from error
 
 
 def _faults(source: Path, format: str | None, orientation: str | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, s
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
-from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.inputs import open_regular, reading
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.text import counted
 
@@ -127,11 +127,8 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
     """Return the SHA-256 of each file, 16 hex digits, by its name within the source."""
     hashes = {}
     for path in files:
-        try:
-            with open_regular(path) as file:
-                hashes[_name_within(path, base)] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-        except OSError as error:
-            raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
+        with reading(path, DatasetError), open_regular(path) as file:
+            hashes[_name_within(path, base)] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     return hashes
 
 

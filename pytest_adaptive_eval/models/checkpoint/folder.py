@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
+from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular, reading
 from pytest_adaptive_eval.models.checkpoint.weights import (
     INDEX,
     check_header,
@@ -97,7 +97,7 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
     Raises:
         CheckpointError: The folder does not exist, or it is unsafe or incomplete.
     """
-    with _reporting_unreadable(folder):
+    with reading(folder, CheckpointError):
         root, name = _resolve(folder)
         files, documents = _read_safely(root, weight_files)
         digest = _digest(root, files, cache)
@@ -163,7 +163,7 @@ def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = 
     Raises:
         CheckpointError: The folder does not exist, or it is unsafe or incomplete.
     """
-    with _reporting_unreadable(folder):
+    with reading(folder, CheckpointError):
         root, name = _resolve(folder, config=False)
         files, _ = _read_safely(root, open_clip_weights)
         return CheckpointInfo(root, name, "", "open_clip", "image-text", files, _digest(root, files, cache))
@@ -207,26 +207,15 @@ def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None
     Raises:
         CheckpointError: The folder does not exist, or one of its files is missing or is a link to another folder.
     """
-    with _reporting_unreadable(folder):
+    with reading(folder, CheckpointError):
         root, _ = _resolve(folder)
         return _digest(root, _files(root, weight_files), cache)
 
 
 def file_hash(path: Path, *, cache: Path | None = None) -> str:
     """Return the SHA-256 of a single file with weights; parameters and errors as of `checkpoint_hash`."""
-    with _reporting_unreadable(path):
+    with reading(path, CheckpointError):
         return _digest(path.parent, (path.name,), cache)
-
-
-@contextlib.contextmanager
-def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise CheckpointError in place of OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise CheckpointError(
-            f"checkpoint {os.fspath(folder)!r} cannot be read: {error}; fix its permissions"
-        ) from error
 
 
 def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
