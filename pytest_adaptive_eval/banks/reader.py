@@ -33,7 +33,7 @@ from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular, reading
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
-from pytest_adaptive_eval.items.bank import ItemBank, scale_id
+from pytest_adaptive_eval.items.bank import Computed, ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
 from pytest_adaptive_eval.types import Ints
 
@@ -54,7 +54,7 @@ KEPT_ITEMS = 256
 _ESCAPED = rb"\\u00(?:5[fF]|6[1-9a-fA-F]|7[0-9aA])"
 
 
-class _LazyItems(Sequence[Item]):
+class _LazyItems(Computed):
     """Items of a JSONL file, parsed on access.
 
     Args:
@@ -80,15 +80,7 @@ class _LazyItems(Sequence[Item]):
         self._text = text
         self._lines = range(1, len(ids) + 1) if lines is None else lines
         self._root = str(path.parent)
-        self._parsed = functools.lru_cache(KEPT_ITEMS)(self._parse)
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, i: Any) -> Any:
-        if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(len(self)))]
-        return self._parsed(range(len(self._offsets))[i])
+        super().__init__(len(ids), functools.lru_cache(KEPT_ITEMS)(self._parse))
 
     def _parse(self, i: int) -> Item:
         text = self._text()
