@@ -6,6 +6,7 @@ Values are expressions, see `pytest_adaptive_eval.banks.expressions`.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any, Literal
 
 from pytest_adaptive_eval.typed_tables import Table, replaced
@@ -113,18 +114,11 @@ class ResponseMapping(Table, frozen=True):
     @property
     def options(self) -> str:
         """The mapping as options of the command line."""
-        return " ".join(f"--set {name}={_quoted(text)}" for name, text in self.given.items())
+        return " ".join(f"--set {name}={shlex.quote(text)}" for name, text in self.given.items())
 
     def with_defaults(self, other: ResponseMapping) -> ResponseMapping:
         """Return a copy with the expressions of another mapping where this one has none."""
         return replaced(other, **self.given)
-
-
-def _quoted(text: str) -> str:
-    """Return an expression as a word of a shell."""
-    if text.replace("_", "").replace(".", "").replace("-", "").isalnum():
-        return text
-    return f"'{text}'" if "'" not in text else f'"{text}"'
 
 
 def _given(table: Table, kind: type[Table]) -> dict[str, Any]:
