@@ -214,11 +214,13 @@ def first_keys(path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
-    """Return the bytes of a file, unpacked where it is gzipped; refuse more than the limit, or a broken archive."""
-    data = _first_bytes(path, limit + 1)
-    if len(data) > limit:
-        raise ResponsesError(f"{path}: more than {limit} bytes unpacked, which are read whole; write it as JSON lines")
+def read_bounded(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked where it is gzipped; refuse more than `WHOLE_LIMIT`, or a broken archive."""
+    data = _first_bytes(path, WHOLE_LIMIT + 1)
+    if len(data) > WHOLE_LIMIT:
+        raise ResponsesError(
+            f"{path}: more than {WHOLE_LIMIT} bytes unpacked, which are read whole; write it as JSON lines"
+        )
     return data
 
 

@@ -24,10 +24,10 @@ RUN = "a record's path, an id or its beginning, or latest, the newest that asked
 _CODES = {"bold": "1", "light": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
 
 
-def add_source_argument(add: Callable[..., object], name: str = "source") -> None:
-    """Add the option for the history of runs, as the attribute `name`."""
+def add_source_argument(add: Callable[..., object]) -> None:
+    """Add the option for the history of runs, as the attribute ``source``."""
     text = "history: a run folder, a folder or zip of records, or one record (%(default)s)"
-    add("--from", metavar="SOURCE", dest=name, type=Path, default=Path(".adaptive-eval"), help=text)
+    add("--from", metavar="SOURCE", dest="source", type=Path, default=Path(".adaptive-eval"), help=text)
 
 
 def add_bank_argument(add: Callable[..., object], text: str) -> None:

@@ -52,7 +52,7 @@ class Choices(NamedTuple):
     either: bool = True
 
 
-def read_choices(value: Any, missing: Sequence[str] = ()) -> Choices:
+def read_choices(value: Any, missing: Sequence[str]) -> Choices:
     """Return the alternatives of a value: lists, objects, pairs of a text and a mark, or one text of options.
 
     Args:

@@ -274,7 +274,7 @@ def is_complete(mapping: ItemMapping) -> bool:
     return bool(asked and (mapping.answer or mapping.accepted or mapping.grader))
 
 
-def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str] = ()) -> list[Unused]:
+def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str]) -> list[Unused]:
     """Return the fields that a mapping does not use; first the ones that questions may need."""
     used = used_fields(records, mapping) | set(ignore)
     read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]

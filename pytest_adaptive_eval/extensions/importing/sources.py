@@ -60,7 +60,7 @@ def splits_of(files: Iterable[Path]) -> list[str]:
     return sorted({split_of(file)[0] for file in files} - {""}, key=_SPLITS.index)
 
 
-def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
+def chosen_files(source: Path, pattern: str, split: str) -> tuple[list[Path], list[Path]]:
     """Return the files of a file or folder that count, and the data files that do not.
 
     Args:
