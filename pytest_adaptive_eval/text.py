@@ -10,11 +10,13 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.api_keys import without_keys
 
+#: Takes a sentence for the user.
+Tell = Callable[[str], object]
 #: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
 #: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
 _ANSI = re.compile(

@@ -44,6 +44,8 @@ _LONGEST, _SECONDS = 1_000_000, 2.0
 _LARGEST = 1e300
 #: Names and points, which are keys as they stand, with hyphens and spaces.
 _PLAIN_PATH = re.compile(r"[^\[\]{}()|&=!<>@\"'`$*]+")
+#: Returns a value from the fields of a row, and from further names.
+_Evaluate = Callable[[Any, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Expression:
     """A parsed expression."""
 
     text: str
-    value: Callable[[Any, Mapping[str, Any]], Any]
+    value: _Evaluate
 
     def __call__(self, data: Any, names: Mapping[str, Any]) -> Any:
         """Return the value in a record's data, or None; `names` has ``$key`` and the like."""
@@ -77,7 +79,7 @@ def as_path(key: str) -> str:
     return key if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key) else json.dumps(key)
 
 
-def _template(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _template(text: str) -> _Evaluate:
     """Return the text with values in braces; None where one of them is missing."""
     parts = re.split(r"\{([^{}]*)\}", text)
     if any(mark in part for part in parts[::2] for mark in "{}"):
@@ -94,7 +96,7 @@ def _template(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
     return value
 
 
-def _value(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _value(text: str) -> _Evaluate:
     if not text.strip():
         raise ConfigError("a value is missing")
     if _PLAIN_PATH.fullmatch(text):

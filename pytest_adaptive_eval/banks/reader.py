@@ -47,6 +47,8 @@ def _edited(path: Path, mismatch: str) -> BankError:
     return BankError(f"{path}: {mismatch}: the texts were edited after calibration; write the bank again")
 
 
+#: Names of the graders, and the tasks, that a bank may use.
+_Trusted = tuple[Sequence[str], Mapping[str, Grader]]
 #: Number of items of a file that are kept after they are parsed: interviews side by side read each more than once.
 KEPT_ITEMS = 256
 
@@ -68,7 +70,7 @@ class _LazyItems(Computed):
         path: Path,
         ids: Sequence[str],
         offsets: Ints,
-        trusted: tuple[Sequence[str], Mapping[str, Grader]],
+        trusted: _Trusted,
         text: Callable[[], bytes | mmap.mmap],
         *,
         lines: Sequence[int] | None = None,
@@ -155,7 +157,7 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
     raise BankError(f"no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
-def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
+def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
     """Check every row of a file, whose items are made on access from the text as it was."""
     text = read_regular(path)
     plain = PlainReader()
@@ -207,7 +209,7 @@ def is_bank(path: Path) -> bool:
     return (path / "bank.json").is_file()
 
 
-def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
+def _read_folder(path: Path, trusted: _Trusted) -> ItemBank:
     for name in ("bank.json", "params.npz", "items.jsonl"):
         try:
             open_regular(path / name, follow=False).close()

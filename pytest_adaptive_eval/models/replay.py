@@ -18,7 +18,6 @@ import difflib
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +25,7 @@ from typing import Annotated, Any
 import msgspec
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.registry import service
@@ -52,7 +52,7 @@ class ReplayModel(Model):
         self._answers = dict(answers)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], subject: str | None = None, /, **options: Any) -> ReplayModel:
+    def load(cls, path: StrPath, subject: str | None = None, /, **options: Any) -> ReplayModel:
         """Read recorded answers.
 
         Args:

@@ -11,8 +11,7 @@ There are three kinds of source:
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,12 +26,13 @@ from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
-from pytest_adaptive_eval.inputs import reading
+from pytest_adaptive_eval.inputs import StrPath, reading
 from pytest_adaptive_eval.irt.multimodal import Modalities
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.records.run_record import Administration
 from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, read_rows
+from pytest_adaptive_eval.text import Tell
 
 #: Prefixes of the columns of a published matrix, and the format of each.
 _PREFIXES = MappingProxyType(
@@ -44,7 +44,7 @@ _SUFFIXES = ("image+text", "image", "text", "none")
 _COLUMNS = MappingProxyType({"subject": SUBJECT_WORDS, "item": ITEM_WORDS, "format": ("format",), "score": ("score",)})
 
 
-def in_formats(path: str | os.PathLike[str]) -> bool:
+def in_formats(path: StrPath) -> bool:
     """Return whether a file is a table or a matrix of responses in formats, by its first line."""
     names = _header(Path(path))
     return _is_tidy(names) or _is_wide(names)
@@ -71,11 +71,11 @@ def _is_wide(names: Sequence[str]) -> bool:
 
 
 def read_format_responses(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Sequence[StrPath],
     *,
     bank: str | None = None,
-    families: str | os.PathLike[str] | None = None,
-    note: Callable[[str], object] = lambda _: None,
+    families: StrPath | None = None,
+    note: Tell = lambda _: None,
 ) -> FormatResponses:
     """Read what models answered in several formats, from one source or several with different items.
 
@@ -151,7 +151,7 @@ def _with_format(name: str, path: Path) -> str:
     return f"{name}@{_SUFFIXES[0]}"
 
 
-def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
+def _merge(parts: Sequence[Responses], source: str, note: Tell) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
     families = {name: family for part in parts for name, family in zip(part.subjects, part.families, strict=True)}
     owners: dict[str, Responses] = {}

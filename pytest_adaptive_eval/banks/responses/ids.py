@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from pytest_adaptive_eval.inputs import reading
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import read_rows
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import Tell, counted
 
 #: Value of ``ids`` that joins by the text of the question.
 QUESTION = "question"
@@ -100,7 +99,7 @@ def _read_pairs(path: Path) -> dict[str, str]:
     return pairs
 
 
-def with_item_ids(responses: Responses, note: Callable[[str], Any]) -> Responses:
+def with_item_ids(responses: Responses, note: Tell) -> Responses:
     """Return the responses with ids that items of a bank can have; other ids are replaced."""
     names = {name: name if is_item_id(name) else _item_id(name) for name in responses.items}
     changed = [(old, new) for old, new in names.items() if old != new]

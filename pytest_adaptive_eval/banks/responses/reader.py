@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
@@ -16,11 +15,12 @@ from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
 from pytest_adaptive_eval.banks.rows import head
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import reading
+from pytest_adaptive_eval.inputs import StrPath, reading
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.text import Tell
 
 #: Readers by the name of their format.
 FORMATS: Mapping[str, ResponseReader] = registered(
@@ -31,17 +31,17 @@ _SUMS = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
 
 
 def read_responses(
-    path: str | os.PathLike[str],
+    path: StrPath,
     *,
     format: str | None = None,
     orientation: str | None = None,
     metric: str | None = None,
     filter: str | None = None,
-    families: str | os.PathLike[str] | None = None,
+    families: StrPath | None = None,
     mapping: ResponseMapping | None = None,
     items: Mapping[str, Item] | None = None,
     texts: bool = False,
-    note: Callable[[str], object] = lambda _: None,
+    note: Tell = lambda _: None,
 ) -> Responses:
     """Read what models answered, from a file or a folder of an evaluation tool.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
+from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.typed_tables import read_table
 
 _NO_SCORE = Completion("", Status.NOT_RECORDED, detail="the log has no score of it")
@@ -112,7 +113,7 @@ def _completion(texts: Sequence[str], score: float) -> Completion:
 
 
 def read_subject(
-    path: Path, name: str, table: ReplayTable, note: Callable[[str], object] = lambda _: None, *, texts: bool = False
+    path: Path, name: str, table: ReplayTable, note: Tell = lambda _: None, *, texts: bool = False
 ) -> tuple[Responses, str]:
     """Return the responses in logs, under ids that items of a bank can have, and the name of one subject.
 

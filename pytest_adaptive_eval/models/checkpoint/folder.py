@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular, reading
+from pytest_adaptive_eval.inputs import StrPath, files_of_pytest, open_regular, read_regular, reading
 from pytest_adaptive_eval.models.checkpoint.weights import (
     INDEX,
     check_header,
@@ -86,7 +86,7 @@ class CheckpointInfo:
     quantised: str = ""
 
 
-def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+def preflight(folder: StrPath, *, cache: Path | None = None) -> CheckpointInfo:
     """Examine a checkpoint without loading it.
 
     Args:
@@ -152,7 +152,7 @@ def reads_images(config: Mapping[str, Any]) -> bool:
     return isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
 
 
-def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+def preflight_open_clip(folder: StrPath, *, cache: Path | None = None) -> CheckpointInfo:
     """Examine an open_clip model without loading it, by the same rules.
 
     Args:
@@ -198,7 +198,7 @@ def _refused_files(root: Path) -> Iterator[str]:
         yield f"{root / name} would be run by pytest and does not belong in a checkpoint; inspect and remove it"
 
 
-def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
+def checkpoint_hash(folder: StrPath, *, cache: Path | None = None) -> str:
     """Return the SHA-256 over weights, configuration, tokenizer, templates and processor files.
 
     Optimiser state, training arguments, logs and read-me files do not count. With `cache`, a file is read again only if
@@ -218,7 +218,7 @@ def file_hash(path: Path, *, cache: Path | None = None) -> str:
         return _digest(path.parent, (path.name,), cache)
 
 
-def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
+def _resolve(folder: StrPath, *, config: bool = True) -> tuple[Path, str]:
     """Return the folder with the files, and the checkpoint's name."""
     path = Path(folder).expanduser().absolute()
     if not path.is_dir():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import transformers
 
 from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import BankError, CheckpointError
+from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
@@ -132,7 +132,7 @@ class Generator:
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str],
+        folder: StrPath,
         placement: Placement,
         *,
         temperature: float,

@@ -28,6 +28,8 @@ TOLERANCE = 0.05
 #: Marks of white space and of parts of characters, which servers write in their own ways.
 _UNSURE = re.compile("[\\s\u2581\u0120\ufffd]+")
 
+#: Log-likelihoods of tokens, and the tokens' texts.
+_Logged = tuple[list[float | None], list[str] | None]
 _Log = Annotated[float, Meta(ge=-1e300, le=1e-3)]
 
 
@@ -81,7 +83,7 @@ class _Reply(msgspec.Struct):
     usage: _Counts | None = None
 
 
-def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
+def _of_prompt(choice: Any) -> _Logged:
     """Return log-probabilities and texts of the prompt's tokens."""
     logs: list[float | None] = []
     tokens: list[str] = []
@@ -96,7 +98,7 @@ def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
     return logs, tokens
 
 
-def _of_echo(choice: Any) -> tuple[list[float | None], list[str] | None]:
+def _of_echo(choice: Any) -> _Logged:
     """Return log-probabilities and texts of the prompt's tokens and of those after it."""
     echoed = msgspec.convert(choice, _EchoChoice).logprobs
     return list(echoed.token_logprobs), echoed.tokens
@@ -113,7 +115,7 @@ class _Method:
     """
 
     fields: Mapping[str, Any]
-    read: Callable[[Any], tuple[list[float | None], list[str] | None]]
+    read: Callable[[Any], _Logged]
     generated: int
     names_first: bool
 

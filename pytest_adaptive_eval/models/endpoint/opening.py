@@ -21,7 +21,7 @@ from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question
 from pytest_adaptive_eval.models.endpoint.identity import Answerer
-from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.outcome import Body, Delivered, Delivery
 from pytest_adaptive_eval.models.endpoint.settings import (
     AUTHORIZATION,
     Additions,
@@ -77,21 +77,17 @@ class Endpoint:
         decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample, self.cap_field), **fields}
         return _body(self.model, {self.api.field: question}, decoding, self.fields)
 
-    def post(
-        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object] | None = None
-    ) -> list[Delivery]:
+    def post(self, bodies: Sequence[Body], arrived: Delivered | None = None) -> list[Delivery]:
         """Send requests, see `Wire.post`; a reply of a model that is not accepted has status ``error``."""
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
         return self.wire.post(self.api.path, bodies, self._checking(arrived))
 
-    def begin(
-        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
-    ) -> Future[list[Delivery]]:
+    def begin(self, bodies: Sequence[Body], arrived: Delivered) -> Future[list[Delivery]]:
         """Send requests like `post`, without waiting for the deliveries."""
         return self.wire.begin(self.api.path, bodies, self._checking(arrived))
 
-    def _checking(self, arrived: Callable[[int, Delivery], object]) -> Callable[[int, Delivery], object]:
+    def _checking(self, arrived: Delivered) -> Delivered:
         """Return `arrived` with a check of the delivery's model before it."""
         return lambda index, delivery: arrived(index, self.answerer.check(delivery))
 
