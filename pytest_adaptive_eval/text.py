@@ -180,7 +180,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
         indent: Start of every line but the first.
         first: Start of the first line; the indent when omitted.
     """
-    lines: list[str] = []
+    lines = []
     line = indent if first is None else first
     empty = True
     for word in _BREAK.split(text):

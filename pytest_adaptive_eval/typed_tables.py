@@ -129,7 +129,7 @@ def _kinds_of(table: type[Table]) -> Iterator[type[Table]]:
 
 def _meanings(table: type[Table]) -> dict[str, str]:
     """Return the meaning of each key, by the docstrings of a table and of its bases."""
-    meanings: dict[str, str] = {}
+    meanings = {}
     for base in reversed(table.__mro__):
         listed = cleandoc(base.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
         for name, text in re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", listed, re.MULTILINE):
@@ -224,7 +224,7 @@ def _without_null(schema: Any) -> Any:
 def _sentence(table: type[Table], data: Any, message: str) -> str:
     """Return a sentence on the first value that msgspec refused, from its message and the path in it."""
     problem, _, path = message.partition(" - at `$")
-    kind: inspect.Type = inspect.type_info(table)
+    kind = inspect.type_info(table)
     table_prefix = name = hint = ""
     for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path.partition("[...]")[0]):
         if key:

@@ -163,10 +163,10 @@ def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
     plain = PlainReader()
     name = str(path)
     root = str(path.parent)
-    ids: list[str] = []
-    offsets: list[int] = []
-    lines: list[int] = []
-    categories: list[str] = []
+    ids = []
+    offsets = []
+    lines = []
+    categories = []
     digest = hashlib.sha256()
     offset = 0
     for number, line in enumerate(io.BytesIO(text), 1):

@@ -70,7 +70,7 @@ class Built:
         replace: bool = False,
     ) -> ItemBank:
         """Write the folder with the writer of `banks`; `source` is where its questions come from."""
-        report: dict[str, Any] = self.quality.to_json()
+        report = self.quality.to_json()
         if source:
             report["source"] = dict(source)
         report["textless"] = any(item.meta.get("textless") for item in self.items)
@@ -219,7 +219,7 @@ def calibrate(
     if replayable and predicts:
         designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
-    tables: list[Conformal] = []
+    tables = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
         longest = max(policy.budget_on(whole) for policy in policies)
         tables = conformal_tables(

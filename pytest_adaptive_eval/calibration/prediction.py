@@ -202,7 +202,7 @@ def choose_designs(
             ordered["form"][form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
         for count, (selector, uniform) in product(counts, DRAWS):
             designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
-            totals: Array | None = None
+            totals = None
             for form_shift, first in ordered[selector].items():
                 if totals is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
                     totals = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)

@@ -71,7 +71,7 @@ def replay_each(
 
 def _interviews(session: Session, shorter: Mapping[int, int], scores: Array) -> dict[int, Session]:
     """Run a session to its end, and return the sessions that end before, by the position of their budget."""
-    ended: dict[int, Session] = {}
+    ended = {}
     while (proposal := session.ask()) is not None:
         answers = np.take_along_axis(scores, proposal.items, axis=1)
         for position, budget in shorter.items():

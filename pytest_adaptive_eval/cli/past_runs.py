@@ -79,7 +79,7 @@ def named_paths(record: RunRecord) -> list[str]:
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
     """Return the paths of ``--bank`` by evaluation of the run."""
     bank_evaluations = [interview.name for interview in record.interviews if interview.bank.task is None]
-    paths: dict[str, Path] = {}
+    paths = {}
     for argument in options.bank:
         name, sign, path = argument.partition("=")
         if not (name and sign and path):
@@ -101,7 +101,7 @@ def show(record: RunRecord) -> None:
 
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
-    parts: list[str] = []
+    parts = []
 
     def write(text: str, **markup: bool) -> None:
         codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []

@@ -116,7 +116,7 @@ def _formats() -> tuple[str, Iterator[tuple[str, str]]]:
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the file and of ``--set``, which comes first; values of ``--set`` are texts."""
-    data: dict[str, Any] = {}
+    data = {}
     if (path := getattr(options, "config", None)) is not None:
         try:
             data = tomllib.loads(read_regular(path).decode("utf-8-sig"))

@@ -33,7 +33,7 @@ class Computed(Sequence[Any]):
         return self._size
 
     def __getitem__(self, index: Any) -> Any:
-        position: Any = range(self._size)[index]
+        position = range(self._size)[index]
         return [self._make(n) for n in position] if isinstance(index, slice) else self._make(position)
 
 
@@ -243,8 +243,7 @@ class ItemBank:
         """Return the difficulty of the items at an index or slice; see `difficulty`."""
         norm = self.discrimination[items, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope[items])
         with np.errstate(divide="ignore", invalid="ignore"):
-            b: Array = np.where(norm != 0, -self.intercept[items] / norm, np.nan)
-        return b
+            return np.where(norm != 0, -self.intercept[items] / norm, np.nan)
 
     @property
     def shown_ids(self) -> str:

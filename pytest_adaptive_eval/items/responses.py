@@ -21,7 +21,7 @@ _ROUNDED = 5.1e-4  #: Largest difference of a stated accuracy from that of the s
 
 def _duplicate(names: Sequence[str]) -> str | None:
     """Return the first duplicate name, or None."""
-    earlier: set[str] = set()
+    earlier = set()
     for name in names:
         if name in earlier:
             return name

@@ -144,8 +144,8 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
 
 def _row_of(table: MatrixTable, file: Path, subject: str | None) -> MatrixRow:
     """Return the row of a subject, or the only row without a name."""
-    chosen: MatrixRow | None = None
-    names: list[str] = []
+    chosen = None
+    names = []
     for row in table:
         names.append(row.identity)
         if subject in (None, row.identity):
@@ -159,7 +159,7 @@ def _row_of(table: MatrixTable, file: Path, subject: str | None) -> MatrixRow:
 
 def _read_json_lines(file: Path) -> dict[str, Completion]:
     """Return the answers of a JSON lines file by item id."""
-    answers: dict[str, Completion] = {}
+    answers = {}
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip():
             continue

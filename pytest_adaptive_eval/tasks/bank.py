@@ -66,8 +66,8 @@ def _distinct_seeds(
 
 def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[int], int]:
     """Return the seeds of a level, without seeds of repeated questions if possible, and how many still repeat one."""
-    prompts: set[str] = set()
-    again: list[int] = []
+    prompts = set()
+    again = []
     for k, seed in enumerate(seeds):
         prompt = family.question(level, seed).prompt
         if prompt in prompts:

@@ -38,8 +38,8 @@ _VERDICTS: Mapping[str, float] = MappingProxyType(
 
 def files_of(folder: Path) -> list[Path]:
     """Return files in a folder and `_DEPTH` levels below, sorted by path.  Links are followed, each folder once."""
-    paths: list[Path] = []
-    visited: set[str] = set()
+    paths = []
+    visited = set()
     for base, folders, names in os.walk(folder, followlinks=True):
         if (real := os.path.realpath(base)) in visited or len(Path(base).relative_to(folder).parts) > _DEPTH:
             folders.clear()
@@ -243,7 +243,7 @@ class Collected:
     def _add_logs(self, latest: TaskLog, logs: Sequence[TaskLog], metric: str) -> None:
         """Add a subject's logs, the newest first, and what the latest of all states."""
         samples: set[tuple[str, str]] = set()
-        settled: set[str] = set()
+        settled = set()
         measured: list[float] = []
         for log in logs:
             if all(answer.values.get(metric) is None for answer in log.answers):
@@ -329,7 +329,7 @@ def with_families(responses: Matrix, path: Path) -> Matrix:
 
 def _read_families(path: Path) -> dict[str, str]:
     """Return the family of each subject in the file."""
-    families: dict[str, str] = {}
+    families = {}
     for number, row in read_rows(path):
         subject, *others = (cell.strip() for cell in row)
         if len(others) != 1 or not subject or subject in families:

@@ -36,7 +36,7 @@ _SAMPLE = 50
 def clear_names(rows: Iterable[TableRecord]) -> ResponseMapping:
     """Return the columns with clear names; of a field's names the first counts."""
     columns = {name.lower(): name for row in islice(rows, _SAMPLE) for name in row.data}
-    expressions: dict[str, str] = {}
+    expressions = {}
     for field, names in _NAMES.items():
         name = next((name for name in names.split() if name in columns), None)
         if name is not None:

@@ -139,7 +139,7 @@ def items_of(responses: Responses, folder: Path, note: Tell) -> list[Item]:
         else:
             task = name.partition(":")[0] if ":" in name else ""
             groups.setdefault((task, bool(question.choices), _form(question)), {})[name] = question
-    items: list[Item] = []
+    items = []
     store = ImageStore(folder, [])
     for questions in groups.values():
         grader = _choose_grader(questions, responses.replies, note)

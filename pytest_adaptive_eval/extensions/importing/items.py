@@ -218,12 +218,12 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
 
 def _data(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, Any]:
     """Return the item of a question as JSON data, without its id."""
-    meta: dict[str, Any] = {"row": draft.number, **_plain(draft.meta)}
+    meta = {"row": draft.number, **_plain(draft.meta)}
     if question.choices and not mapping.choices_shown:
         meta[CHOICES_SHOWN] = False
     if mapping.tolerance is not None and question.grader == "numeric":
         meta["tolerance"] = mapping.tolerance
-    data: dict[str, Any] = {
+    data = {
         "answer": question.answers[0] if len(question.answers) == 1 else list(question.answers),
         "grader": question.grader,
         "choices": list(question.choices),

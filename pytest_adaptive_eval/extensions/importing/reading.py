@@ -282,7 +282,7 @@ def _message(part: Any, images: list[Any]) -> dict[str, str]:
     role = _ROLES.get(str(fields.get("role", fields.get("from", "user"))).lower())
     content = fields.get("content", fields.get("value"))
     pieces = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    texts: list[str] = []
+    texts = []
     for piece in pieces:
         kind = piece.get("type") if isinstance(piece, Mapping) else None
         if kind in _PICTURE:

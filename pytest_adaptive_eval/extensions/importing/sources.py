@@ -32,7 +32,7 @@ _BELOW, _ABOVE = 5, 2
 
 def data_files(folder: Path) -> list[Path]:
     """Return the data files below a folder, sorted; links are not followed."""
-    files: list[Path] = []
+    files = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "~$")) for part in parts)

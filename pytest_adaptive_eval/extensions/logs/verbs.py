@@ -183,7 +183,7 @@ def _write(
 ) -> None:
     """Write an evaluation of each part with its bank and gates."""
     must_pass = _must_pass(options.must_pass, candidate)
-    tables: list[str] = []
+    tables = []
     for number, (name, items) in enumerate(parts.items()):
         bank = f"log-{number}.jsonl" if number else "log.jsonl"
         _write_lines(folder / bank, [_item(item, candidate.questions.get(item)) for item in items])
@@ -236,7 +236,7 @@ def _gates(options: argparse.Namespace, items: int) -> list[dict[str, Any]]:
 def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
     """Return the questions that must be right."""
     categories = {item: question.category for item, question in candidate.questions.items()}
-    chosen: set[str] = set()
+    chosen = set()
     for name in names:
         named_items = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
         if not named_items:

@@ -115,8 +115,8 @@ class OpenClipEmbedder:
 
     def _read(self, items: Sequence[Item]) -> tuple[dict[int, str], list[int]]:
         """Return the texts to be encoded by the item's place, and the places of items with pictures to be encoded."""
-        texts: dict[int, str] = {}
-        pictured: list[int] = []
+        texts = {}
+        pictured = []
         for n, item in enumerate(items):
             text = text_of(item)
             if text and self._part != "image":
@@ -128,7 +128,7 @@ class OpenClipEmbedder:
     def _texts(self, texts: dict[int, str], n: int) -> Floats:
         """Return directions of texts, shape (n, d), 0 without a text; equal texts are encoded once."""
         distinct = list(dict.fromkeys(texts.values()))
-        rows: list[Floats] = []
+        rows = []
         for first in range(0, len(distinct), self._batch_size):
             tokens = self._tokenize(distinct[first : first + self._batch_size]).to(self._device)
             rows.append(self._encoded(self._model.encode_text, tokens))
@@ -140,7 +140,7 @@ class OpenClipEmbedder:
 
     def _pictures(self, items: Sequence[Item], pictured: Sequence[int]) -> Floats:
         """Return directions of the items' pictures, shape (n, d), 0 without a picture."""
-        batches: list[Floats] = []
+        batches = []
         for first in range(0, len(pictured), self._batch_size):
             batch = pictured[first : first + self._batch_size]
             tensors = [[self._transform(picture) for picture in pictures_of(items[n])] for n in batch]

@@ -332,7 +332,7 @@ class _Statements:
 
     def _shares(self) -> list[Affirmation]:
         """Return the option with the highest share of a text that gives each option a share."""
-        shares: dict[int, float] = {}
+        shares = {}
         for match in _SHARE.finditer(self.text):
             shares[option_of(match["after"] or match[3])] = float((match["before"] or match[4]).rstrip("% "))
         if len(shares) < 2 or max(shares.values()) == 0 or self.announced:

@@ -159,7 +159,7 @@ class TransformersModel(Model):
         """Answer like `answer`, and call `arrived` with index and completion of each item after its batch."""
         generator = self._open()
         assert self._scorer is not None
-        done: dict[int, Completion] = {}
+        done = {}
 
         def add(index: int, completion: Completion) -> None:
             done[index] = completion

@@ -229,7 +229,7 @@ class LikelihoodReader:
                 needed.append([self._texts(text_of_item(item), continuation) for continuation in item.continuations])
             except BankError as error:
                 needed.append(Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}"))
-        texts: dict[str, None] = {}
+        texts = {}
         for group in needed:
             if isinstance(group, list):
                 texts.update(dict.fromkeys(text for pair in group for text in pair))
@@ -269,7 +269,7 @@ class LikelihoodReader:
     ) -> Completion:
         logs = []
         for choice in group:
-            head: TokenLogs | Completion = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
+            head = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
             whole = replies[choice.whole]
             if isinstance(head, Completion):
                 return Completion("", head.status, detail=head.detail)

@@ -153,7 +153,7 @@ class EndpointModel(Model):
             chat = chat_of_messages(messages)
         except BankError as error:
             return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
-        form: dict[str, Any] = {}
+        form = {}
         if schema is not None and self._takes_schema:
             described = {"name": "reply", "strict": True, "schema": dict(schema)}
             form["response_format"] = {"type": "json_schema", "json_schema": described}
@@ -210,7 +210,7 @@ class EndpointModel(Model):
     def answer_each(self, items: Sequence[Item], arrived: Arrived) -> list[Completion]:
         """Answer like `answer`; `arrived` is called in the thread of the connections."""
         self.prepare(items)
-        completions: list[Completion] = [_PENDING] * len(items)
+        completions = [_PENDING] * len(items)
         rated = [index for index, item in enumerate(items) if item.likelihood is not None]
         for index, completion in zip(rated, self._reader.answer([items[index] for index in rated]), strict=True):
             completions[index] = completion

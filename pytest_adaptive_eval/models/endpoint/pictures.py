@@ -100,7 +100,7 @@ def _pictures(chat: Chat) -> list[Mapping[str, Any]]:
 
 def _with_pictures(chat: Chat, pictures: Sequence[Mapping[str, Any]]) -> Chat:
     """Return a chat with its pictures replaced by `pictures` in turn, or removed if there are none."""
-    out: Chat = []
+    out = []
     number = 0
     for message in chat:
         parts: list[Mapping[str, Any]] = []

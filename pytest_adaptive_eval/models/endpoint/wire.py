@@ -98,7 +98,7 @@ class _Slots:
 
     async def take(self, *, again: bool) -> None:
         """Wait for a slot."""
-        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        slot = asyncio.get_running_loop().create_future()
         (self._again if again else self._first).append(slot)
         self._hand_out()
         try:

@@ -201,7 +201,7 @@ def _accuracies(header: Mapping[str, Any], answers: Sequence[Answer]) -> dict[st
     missing = any(value is None for answer in answers for value in answer.values.values())
     if missing and len({answer.sample for answer in answers}) > 1:
         return {}
-    accuracies: dict[str, Any] = {}
+    accuracies = {}
     for entry in inner(header, "results", "scores") or ():
         name, scorer, reducer = (inner(entry, key) for key in ("name", "scorer", "reducer"))
         for metric in ("mean", "accuracy") if reducer in (None, "mean") else ():

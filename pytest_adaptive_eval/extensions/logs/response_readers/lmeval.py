@@ -36,7 +36,7 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
     contexts = {str(pair[0]) for pair in pairs}
     if len(contexts) != 1:
         return None
-    asked: Any = contexts.pop()
+    asked = contexts.pop()
     if asked.lstrip().startswith('[{"role"'):
         with contextlib.suppress(ValueError):
             asked = json.loads(asked)
