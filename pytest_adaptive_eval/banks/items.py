@@ -44,8 +44,8 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
         return [entry if isinstance(entry, str) else json.dumps(entry) for entry in entries]
 
 
-#: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 GONE_EXPRESSION = "answer_expression"  #: Key of ``meta`` that marked values to redraw.
+#: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
 
 _ID = re.compile(r"(?!.*::)[^\s\[\]]{1,120}")
