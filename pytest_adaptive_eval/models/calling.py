@@ -58,7 +58,7 @@ class CallableModel(Model):
         if is_async:
             self._calls = _EventLoop(self._concurrency)
         elif self.waits_apart:
-            self._calls = _Threads(self._concurrency)
+            self._calls = _Threads(self._concurrency, "adaptive-eval-callable")
 
     @property
     def shared_batch(self) -> int:
@@ -124,19 +124,12 @@ class CallableModel(Model):
             self._calls.close()
 
 
-class _Threads:
+class _Threads(ThreadPoolExecutor):
     """Calls of a plain function, in threads of their own."""
-
-    def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count, "adaptive-eval-callable")
-
-    def submit(self, function: _Function, argument: Any) -> Future[Any]:
-        """Begin a call when a thread is free."""
-        return self._pool.submit(function, argument)
 
     def close(self) -> None:
         """End the threads as they become free."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.shutdown(wait=False, cancel_futures=True)
 
 
 class _EventLoop:
