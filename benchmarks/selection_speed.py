@@ -6,7 +6,7 @@ with bank, answers and ability as its documentation has it, and once before it i
 whatever else runs on the machine weighs on all of them; medians of CPU time are shown.
 
 Run as ``python benchmarks/selection_speed.py [--repeats 60] [--subjects]``. ``--replays`` times instead interviews of
-subjects from recorded scores over a fifth of a bank, in step and in sessions, and fits.
+subjects from recorded scores over a fifth of a bank, in step and in sessions.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration import curvature, replay
-from pytest_adaptive_eval.calibration.engines.variational import fit_map
+from pytest_adaptive_eval.calibration import replay
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
@@ -103,7 +102,7 @@ def many_subjects(n: int, subjects: int, repeats: int) -> float:
 
 
 def replays(subjects: int, n: int) -> None:
-    """Print the CPU seconds of replayed interviews and of a fit, with what saves time, and without each part of it."""
+    """Print the CPU seconds of replayed interviews, in step and in sessions."""
     bank, _ = make_bank(n)
     rng = np.random.default_rng(1)
     scores = (rng.random((subjects, n)) < bank.probability(rng.standard_normal((subjects, 1)))).astype(float)
@@ -118,11 +117,6 @@ def replays(subjects: int, n: int) -> None:
         with patch.object(replay, "servable", lambda *_: False):
             taken["in sessions"] = seconds(work)
         _show(subjects, n, name, taken)
-    fit = partial(fit_map, scores, model="2pl")
-    taken = {"with all": seconds(fit)}
-    with patch.object(curvature, "SUMS", ()):
-        taken["without curvature by fractions"] = seconds(fit)
-    _show(subjects, n, "fit", taken)
 
 
 def _show(subjects: int, n: int, what: str, taken: dict[str, float]) -> None:
@@ -134,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=60)
     parser.add_argument("--subjects", action="store_true", help="also time many subjects at once")
-    parser.add_argument("--replays", action="store_true", help="time replayed interviews and fits")
+    parser.add_argument("--replays", action="store_true", help="time replayed interviews")
     arguments = parser.parse_args()
     if arguments.replays:
         for subjects, n in ((60, 500), (60, 3000), (60, 10_000)):

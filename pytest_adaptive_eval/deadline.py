@@ -37,8 +37,8 @@ def within(seconds: float, work: Callable[[], T], description: str) -> T:
         Overdue: `work` did not end in time; the message has its `description`.
     """
     context = contextvars.copy_context()
-    outcome: list[T] = []
-    faults: list[BaseException] = []
+    outcome = []
+    faults = []
 
     def run() -> None:
         with contextlib.suppress(_GivenUp):

@@ -47,7 +47,7 @@ def refuse_gone(arguments: Sequence[str]) -> None:
         ConfigError: Says what to do instead.
     """
     verb = arguments[0] if arguments else ""
-    words: list[str] = []
+    words = []
     for word in arguments[1:]:
         words += word.split("=", 1) if word.startswith("--") else [word]
     pairs = [f"{option} {value}" for option, value in itertools.pairwise(words)]

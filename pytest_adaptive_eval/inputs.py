@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+#: A path as users give it.
+StrPath = str | os.PathLike[str]
 #: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
 _NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)
@@ -34,7 +36,19 @@ _KINDS = {
 }
 
 
-def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.BufferedReader:
+@contextlib.contextmanager
+def reading(path: StrPath, error_class: type[Exception]) -> Iterator[None]:
+    """Raise an error of a class in place of OSError, with the file that the OSError names, or this one."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or os.fspath(path)
+        raise error_class(
+            f"{place}: cannot be read: {error.strerror or error}; check the path and the rights"
+        ) from error
+
+
+def open_regular(path: StrPath, *, follow: bool = True) -> io.BufferedReader:
     """Open a regular file for reading bytes.
 
     Args:
@@ -68,20 +82,20 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.Buf
         raise OSError(errno.EINVAL, f"no file can have such a path ({error})", os.fspath(path)) from error
 
 
-def read_regular(path: str | os.PathLike[str], *, follow: bool = True) -> bytes:
+def read_regular(path: StrPath, *, follow: bool = True) -> bytes:
     """Return the bytes of a regular file; parameters and errors as of `open_regular`."""
     with open_regular(path, follow=follow) as file:
         return file.read()
 
 
-def unpacked(raw: io.BufferedReader, path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[Any]:
+def unpacked(raw: io.BufferedReader, path: StrPath) -> contextlib.AbstractContextManager[Any]:
     """Return the bytes of an open file, decompressed where its name or its first bytes say that it is gzipped."""
     packed = os.fspath(path).lower().endswith(".gz") or raw.peek(2)[:2] == b"\x1f\x8b"
     return gzip.GzipFile(fileobj=raw) if packed else contextlib.nullcontext(raw)
 
 
 @contextlib.contextmanager
-def open_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+def open_text(path: StrPath) -> Iterator[TextIO]:
     """Open a regular file as UTF-8 text, decompressed where its name or its first bytes say that it is gzipped.
 
     Line ends are kept, and a byte-order mark is left out.
@@ -97,13 +111,13 @@ def open_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         yield text
 
 
-def find_input(path: str | os.PathLike[str], folders: Iterable[Path]) -> Path | None:
+def find_input(path: StrPath, folders: Iterable[Path]) -> Path | None:
     """Return `path` in the first of the folders where something of that name is, else None."""
     # Path.exists raises where a name is too long or a folder may not be searched.
     return next((folder / path for folder in folders if os.path.exists(folder / path)), None)  # noqa: PTH110
 
 
-def files_of_pytest(folder: str | os.PathLike[str]) -> list[str]:
+def files_of_pytest(folder: StrPath) -> list[str]:
     """Return the names of files in a folder that pytest would run or take settings from; empty if it is unreadable."""
     try:
         return sorted(path.name for path in Path(folder).iterdir() if _OF_PYTEST.fullmatch(path.name))
@@ -111,7 +125,7 @@ def files_of_pytest(folder: str | os.PathLike[str]) -> list[str]:
         return []
 
 
-def _check_regular(mode: int, path: str | os.PathLike[str]) -> None:
+def _check_regular(mode: int, path: StrPath) -> None:
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
         raise OSError(errno.EINVAL, f"it is {kind}, expected a regular file", os.fspath(path))

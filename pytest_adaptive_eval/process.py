@@ -8,8 +8,6 @@ import select
 import signal
 from collections.abc import Mapping, Sequence
 from subprocess import DEVNULL, PIPE, Popen  # a test may replace the names in the module
-from types import TracebackType
-from typing import Self
 
 from pytest_adaptive_eval import clock
 
@@ -26,7 +24,7 @@ class Flooded(Exception):
     """The line is longer than it may be."""
 
 
-class Process:
+class Process(contextlib.AbstractContextManager["Process"]):
     """A process with a private pipe for what it has to say.
 
     Its standard input is a pipe, its standard output nothing; the first lines of its standard error are kept for
@@ -72,12 +70,7 @@ class Process:
         self._pending = b""
         self._got = bytearray()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     @property

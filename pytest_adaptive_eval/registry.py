@@ -76,7 +76,7 @@ def registered(package: str | None, group: str, kind: type[Kind]) -> Mapping[str
     """
     modules = built_in(package, group)
     modules += [_load(group, entry.name, entry.value) for entry in entry_points(group=group)]
-    objects: dict[str, Kind] = {}
+    objects = {}
     for module in modules:
         for entry in module.REGISTERED:
             if not isinstance(entry, kind):

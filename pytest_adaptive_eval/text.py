@@ -10,11 +10,13 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.api_keys import without_keys
 
+#: Takes a sentence for the user.
+Tell = Callable[[str], object]
 #: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
 #: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
 _ANSI = re.compile(
@@ -69,16 +71,16 @@ def shown_command(words: Sequence[str]) -> list[str]:
         >>> shown_command(["serve", "--api-key", "abc", "--hf-token=def", "base_url=http://host/v1?key=ghi"])
         ['serve', '--api-key', '[hidden]', '--hf-token=[hidden]', 'base_url=http://host/v1']
     """
-    shown: list[str] = []
+    masked: list[str] = []
     for word in words:
         name, sign, value = word.partition("=")
-        if shown and shown[-1].startswith("-") and _SECRET_NAME.fullmatch(shown[-1]) and not word.startswith("-"):
-            shown.append(_HIDDEN)
+        if masked and masked[-1].startswith("-") and _SECRET_NAME.fullmatch(masked[-1]) and not word.startswith("-"):
+            masked.append(_HIDDEN)
         elif sign and _SECRET_NAME.fullmatch(name):
-            shown.append(f"{name}={_HIDDEN}")
+            masked.append(f"{name}={_HIDDEN}")
         else:
-            shown.append(f"{name}={shown_address(value)}" if sign and "://" in value else shown_address(word))
-    return shown
+            masked.append(f"{name}={shown_address(value)}" if sign and "://" in value else shown_address(word))
+    return masked
 
 
 def _escape(text: str) -> str:
@@ -178,7 +180,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
         indent: Start of every line but the first.
         first: Start of the first line; the indent when omitted.
     """
-    lines: list[str] = []
+    lines = []
     line = indent if first is None else first
     empty = True
     for word in _BREAK.split(text):

@@ -1,7 +1,7 @@
 """Tables of settings declared as types: the checks, error messages and documentation of their keys.
 
-A table is a subclass of `Table` whose fields are its keys. Types say which values a key takes, and the descriptions in
-``Annotated[..., described(...)]`` are shown by editors and in the documentation.
+A table is a subclass of `Table` whose fields are its keys. Types say which values a key takes, and editors and the
+documentation show the meanings that the table's docstring lists under ``Args:``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import cleandoc
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -38,17 +39,13 @@ _WORDS = {
 V = TypeVar("V")
 
 
-def described(text: str, names: Iterable[str] = (), *, closed: bool = True, hint: str = "") -> msgspec.Meta:
-    """Return the annotation of a key.
+def named(names: Iterable[str], *, closed: bool = True) -> msgspec.Meta:
+    """Return the annotation of a key that takes names.
 
     Args:
-        text: Meaning of the key, for editors and the documentation.
-        names: Names that the key takes.
-        closed: Whether plugins cannot add names.
-        hint: End of an error message about a value of another type.
+        closed: Whether there are no others, such as plugins'.
     """
-    values = {("enum" if closed else "examples"): list(names)} if names else {}
-    return msgspec.Meta(description=text, extra_json_schema=values, extra={"hint": hint} if hint else None)
+    return msgspec.Meta(extra_json_schema={"enum" if closed else "examples": list(names)})
 
 
 def find_named(kind: str, name: str, options: Mapping[str, V]) -> V:
@@ -115,13 +112,38 @@ def refuse_keys(data: Mapping[str, Any], keys: Iterable[str], reason: str) -> No
 def json_schema(tables: Sequence[type[Table]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a reference to each table, and the definitions that the references name, as JSON Schema without null."""
     references, definitions = msgspec.json.schema_components(tables, ref_template="#/$defs/{name}")
+    for table in _kinds_of(Table):
+        if table.__name__ in definitions:
+            properties = definitions[table.__name__]["properties"]
+            for key, meaning in _meanings(table).items():
+                properties[key]["description"] = meaning
     return list(references), _without_null(definitions)
+
+
+def _kinds_of(table: type[Table]) -> Iterator[type[Table]]:
+    """Yield all tables that are derived from a table."""
+    for kind in table.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)
+
+
+def _meanings(table: type[Table]) -> dict[str, str]:
+    """Return the meaning of each key, by the docstrings of a table and of its bases."""
+    meanings = {}
+    for base in reversed(table.__mro__):
+        listed = cleandoc(base.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+        for name, text in re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", listed, re.MULTILINE):
+            meaning = " ".join(text.split()).removesuffix(".")
+            is_acronym = meaning[1:2].isupper()
+            meanings[name] = meaning if is_acronym else meaning[0].lower() + meaning[1:]
+    return meanings
 
 
 def describe(table: type[Table]) -> Iterator[tuple[str, str, Any, str]]:
     """Yield name, values in words, default and meaning of each key; the default is None where the key has none."""
     info = inspect.type_info(table)
     assert isinstance(info, inspect.StructType)
+    meanings = _meanings(table)
     for field in info.fields:
         schema = (field.type.extra_json_schema or {}) if isinstance(field.type, inspect.Metadata) else {}
         names = schema.get("enum") or schema.get("examples")
@@ -131,7 +153,7 @@ def describe(table: type[Table]) -> Iterator[tuple[str, str, Any, str]]:
         default = (
             field.default_factory() if field.default is msgspec.NODEFAULT and not field.required else field.default
         )
-        yield field.name, words, None if default is msgspec.NODEFAULT else default, schema.get("description", "")
+        yield field.name, words, None if default is msgspec.NODEFAULT else default, meanings.get(field.name, "")
 
 
 def suggestion(word: str, words: Iterable[str]) -> str:
@@ -156,6 +178,8 @@ def type_words(kind: inspect.Type) -> str:
             return f"a whole number of at least {least}"
         case inspect.FloatType(ge=float(least)):
             return f"a number of at least {least:g}"
+        case inspect.FloatType(gt=float(least), le=float(most)):
+            return f"a number above {least:g} and at most {most:g}"
         case inspect.LiteralType():
             return " or ".join(json.dumps(value) if isinstance(value, bool) else repr(value) for value in kind.values)
         case inspect.TupleType():
@@ -200,7 +224,7 @@ def _without_null(schema: Any) -> Any:
 def _sentence(table: type[Table], data: Any, message: str) -> str:
     """Return a sentence on the first value that msgspec refused, from its message and the path in it."""
     problem, _, path = message.partition(" - at `$")
-    kind: inspect.Type = inspect.type_info(table)
+    kind = inspect.type_info(table)
     table_prefix = name = hint = ""
     for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path.partition("[...]")[0]):
         if key:

@@ -44,6 +44,8 @@ _LONGEST, _SECONDS = 1_000_000, 2.0
 _LARGEST = 1e300
 #: Names and points, which are keys as they stand, with hyphens and spaces.
 _PLAIN_PATH = re.compile(r"[^\[\]{}()|&=!<>@\"'`$*]+")
+#: Returns a value from the fields of a row, and from further names.
+_Evaluate = Callable[[Any, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Expression:
     """A parsed expression."""
 
     text: str
-    value: Callable[[Any, Mapping[str, Any]], Any]
+    value: _Evaluate
 
     def __call__(self, data: Any, names: Mapping[str, Any]) -> Any:
         """Return the value in a record's data, or None; `names` has ``$key`` and the like."""
@@ -77,7 +79,7 @@ def as_path(key: str) -> str:
     return key if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key) else json.dumps(key)
 
 
-def _template(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _template(text: str) -> _Evaluate:
     """Return the text with values in braces; None where one of them is missing."""
     parts = re.split(r"\{([^{}]*)\}", text)
     if any(mark in part for part in parts[::2] for mark in "{}"):
@@ -94,7 +96,7 @@ def _template(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
     return value
 
 
-def _value(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _value(text: str) -> _Evaluate:
     if not text.strip():
         raise ConfigError("a value is missing")
     if _PLAIN_PATH.fullmatch(text):
@@ -121,8 +123,9 @@ def _tree(text: str) -> dict[str, Any]:
         raise ConfigError(f"not understood ({problem.rstrip(':')}); expected JMESPath, or a column's name") from None
     for node in _nodes(tree):
         if node["type"] == "function_expression" and node["value"] not in (*FUNCTIONS, *Functions.FUNCTION_TABLE):
-            known = ", ".join(FUNCTIONS)
-            raise ConfigError(f"the function {node['value']!r:.60} is not known; known are {known}, and JMESPath's own")
+            functions = ", ".join(FUNCTIONS)
+            name = f"{node['value']!r:.60}"
+            raise ConfigError(f"the function {name} is not known; known are {functions}, and JMESPath's own")
     return tree
 
 
@@ -211,9 +214,9 @@ def _at(values: Any, index: Any) -> Any:
     if isinstance(values, Mapping):
         return values.get(index, values.get(str(index)))
     text = as_text(index)
-    place = ord(text.upper()) - ord("A") if re.fullmatch("[A-Za-z]", text) else _parse(text)
-    is_place = type(place) is int and isinstance(values, list) and -len(values) <= place < len(values)
-    return values[place] if is_place else None
+    position = ord(text.upper()) - ord("A") if re.fullmatch("[A-Za-z]", text) else _parse(text)
+    in_range = type(position) is int and isinstance(values, list) and -len(values) <= position < len(values)
+    return values[position] if in_range else None
 
 
 def _extract(text: Any, pattern: str) -> Any:
@@ -229,8 +232,8 @@ def _lookup(value: Any, pairs: str) -> Any:
     """Return what the pairs, such as ``'good=1,bad=0'``, give for a value; None for any other value."""
     by_text = dict(pair.split("=", 1) for pair in pairs.split(",") if "=" in pair)
     text = by_text.get(as_text(value).strip())
-    found = _parse(text)
-    return text if found is None else found
+    parsed = _parse(text)
+    return text if parsed is None else parsed
 
 
 def _letter(value: Any, first: Any = 0) -> Any:
@@ -266,11 +269,13 @@ def _instructions(names: Any, arguments: Any) -> list[dict[str, Any]]:
 
     try:
         pairs = zip(names, arguments, strict=True)
-        given = [{"id": id, **{key: value for key, value in about.items() if value is not None}} for id, about in pairs]
+        instructions = [
+            {"id": id, **{key: value for key, value in about.items() if value is not None}} for id, about in pairs
+        ]
     except (TypeError, ValueError, AttributeError):
         raise BankError("it lacks instructions, or an object of arguments for each") from None
-    check_faults(filter(None, (fault(each["id"], each) for each in given)), error=BankError)
-    return given
+    check_faults(filter(None, (fault(each["id"], each) for each in instructions)), error=BankError)
+    return instructions
 
 
 def hash_of(value: Any) -> str:

@@ -50,8 +50,8 @@ def _listed(answer: Any) -> list[Any]:
     return answer if isinstance(answer, list) else [answer]
 
 
-#: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 GONE_EXPRESSION = "answer_expression"  #: Key of ``meta`` that marked values to redraw.
+#: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
 
 _ID = re.compile(r"(?!.*::)[^\s\[\]]{1,120}")

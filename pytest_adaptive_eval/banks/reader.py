@@ -31,9 +31,9 @@ from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.banks.plain import PlainReader, PlainRow
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
-from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
+from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular, reading
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
-from pytest_adaptive_eval.items.bank import ItemBank, scale_id
+from pytest_adaptive_eval.items.bank import Computed, ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
 from pytest_adaptive_eval.types import Ints
 
@@ -47,12 +47,8 @@ def _edited(path: Path, mismatch: str) -> BankError:
     return BankError(f"{path}: {mismatch}: the texts were edited after calibration; write the bank again")
 
 
-def _unreadable(error: OSError, path: Path) -> BankError:
-    return BankError(
-        f"{error.filename or path}: cannot be read: {error.strerror or error}; check the path and the rights"
-    )
-
-
+#: Names of the graders, and the tasks, that a bank may use.
+_Trusted = tuple[Sequence[str], Mapping[str, Grader]]
 #: Number of items of a file that are kept after they are parsed: interviews side by side read each more than once.
 KEPT_ITEMS = 256
 
@@ -60,7 +56,7 @@ KEPT_ITEMS = 256
 _ESCAPED = rb"\\u00(?:5[fF]|6[1-9a-fA-F]|7[0-9aA])"
 
 
-class _LazyItems(Sequence[Item]):
+class _LazyItems(Computed):
     """Items of a JSONL file, parsed on access.
 
     Args:
@@ -74,7 +70,7 @@ class _LazyItems(Sequence[Item]):
         path: Path,
         ids: Sequence[str],
         offsets: Ints,
-        trusted: tuple[Sequence[str], Mapping[str, Grader]],
+        trusted: _Trusted,
         text: Callable[[], bytes | mmap.mmap],
         *,
         lines: Sequence[int] | None = None,
@@ -86,15 +82,7 @@ class _LazyItems(Sequence[Item]):
         self._text = text
         self._lines = range(1, len(ids) + 1) if lines is None else lines
         self._root = str(path.parent)
-        self._parsed = functools.lru_cache(KEPT_ITEMS)(self._parse)
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, i: Any) -> Any:
-        if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(len(self)))]
-        return self._parsed(range(len(self._offsets))[i])
+        super().__init__(len(ids), functools.lru_cache(KEPT_ITEMS)(self._parse))
 
     def _parse(self, i: int) -> Item:
         text = self._text()
@@ -112,19 +100,17 @@ class _LazyItems(Sequence[Item]):
         quoted = [re.escape(json.dumps(name).encode()) for name in names]
         pattern = b"|".join([*quoted, _ESCAPED] if text.find(b"\\u00") >= 0 else quoted)
         starts = (match.start() for match in re.finditer(pattern, text))
-        places = (int(np.searchsorted(self._offsets, start, side="right")) - 1 for start in starts)
-        return (place for place, _ in itertools.groupby(places))
+        positions = (int(np.searchsorted(self._offsets, start, side="right")) - 1 for start in starts)
+        return (position for position, _ in itertools.groupby(positions))
 
 
 def _text_of(path: Path, expected: str) -> mmap.mmap:
     """Return the text of a bank folder's file, after the check of its hash."""
-    try:
+    with reading(path, BankError):
         if (actual_hash := file_hash(path)) != expected:
             raise _edited(path, f"its hash is {actual_hash}, bank.json says {expected}")
         with open_regular(path, follow=False) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise _unreadable(error, path) from error
 
 
 class _Ids(Sequence[str]):
@@ -163,26 +149,24 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
         BankError: The bank is missing, malformed, edited, or of a newer version.
     """
     path = Path(path)
-    try:
+    with reading(path, BankError):
         if path.is_dir():
             return _read_folder(path, (graders, tasks))
         if os.path.lexists(path):
             return _read_jsonl(path, (graders, tasks))
-    except OSError as error:
-        raise _unreadable(error, path) from error
     raise BankError(f"no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
-def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
+def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
     """Check every row of a file, whose items are made on access from the text as it was."""
     text = read_regular(path)
     plain = PlainReader()
     name = str(path)
     root = str(path.parent)
-    ids: list[str] = []
-    offsets: list[int] = []
-    lines: list[int] = []
-    categories: list[str] = []
+    ids = []
+    offsets = []
+    lines = []
+    categories = []
     digest = hashlib.sha256()
     offset = 0
     for number, line in enumerate(io.BytesIO(text), 1):
@@ -225,7 +209,7 @@ def is_bank(path: Path) -> bool:
     return (path / "bank.json").is_file()
 
 
-def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
+def _read_folder(path: Path, trusted: _Trusted) -> ItemBank:
     for name in ("bank.json", "params.npz", "items.jsonl"):
         try:
             open_regular(path / name, follow=False).close()

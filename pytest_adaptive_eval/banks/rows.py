@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_regular, read_regular, unpacked
+from pytest_adaptive_eval.inputs import open_regular, read_regular, reading, unpacked
 from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines, read_rows
 
 #: Endings of data files; ``.gz`` may follow.
@@ -96,13 +96,9 @@ def read_records(
         ResponsesError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
-    try:
+    with reading(path, ResponsesError):
         for record in _records(path, rows, header, short_rows=short_rows):
             yield record._replace(names={**about, **record.names})
-    except OSError as error:
-        raise ResponsesError(
-            f"{path}: cannot be read: {error.strerror or error}; check the path and the rights"
-        ) from None
 
 
 def without_nan(value: Any) -> Any:
@@ -218,11 +214,13 @@ def first_keys(path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
-    """Return the bytes of a file, unpacked where it is gzipped; refuse more than the limit, or a broken archive."""
-    data = _first_bytes(path, limit + 1)
-    if len(data) > limit:
-        raise ResponsesError(f"{path}: more than {limit} bytes unpacked, which are read whole; write it as JSON lines")
+def read_bounded(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked where it is gzipped; refuse more than `WHOLE_LIMIT`, or a broken archive."""
+    data = _first_bytes(path, WHOLE_LIMIT + 1)
+    if len(data) > WHOLE_LIMIT:
+        raise ResponsesError(
+            f"{path}: more than {WHOLE_LIMIT} bytes unpacked, which are read whole; write it as JSON lines"
+        )
     return data
 
 
@@ -315,16 +313,16 @@ def _each_entry(record: TableRecord, value: Any, steps: Sequence[str]) -> Iterat
         entries = ((f"record {number}", record.names["key"], entry) for number, entry in enumerate(value, 1))
     elif isinstance(value, Mapping) and step == "*":
         are_lists = rest[:1] == ["[*]"]  # other entries are about the lists
-        kept = {key: entry for key, entry in value.items() if not are_lists or isinstance(entry, list)}
-        entries = ((f"key {key!r:.60}", key, entry) for key, entry in kept.items())
+        named_entries = {key: entry for key, entry in value.items() if not are_lists or isinstance(entry, list)}
+        entries = ((f"key {key!r:.60}", key, entry) for key, entry in named_entries.items())
     else:
         word = "a list" if step == "[*]" else "an object"
         raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
-    for number, (place, key, entry) in enumerate(entries, 1):
+    for number, (label, key, entry) in enumerate(entries, 1):
         names = {**record.names, "line": number, "key": key}
         if rest:
             names["outer"] = entry
-        inner = record._replace(where=f"{record.where}, {place}", names=names)
+        inner = record._replace(where=f"{record.where}, {label}", names=names)
         yield from _descend(inner, entry, rest, "[*]" if isinstance(value, list) else step)
 
 
@@ -340,8 +338,8 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     fields = value if isinstance(value, Mapping) else {}
     inner = fields.get(name)
     if isinstance(inner, list | Mapping) and inner:
-        around = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
-        return record._replace(data={**record.data, **around}), inner
+        outer_fields = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
+        return record._replace(data={**record.data, **outer_fields}), inner
     if record.data or inner == []:
         return None
     keys = ", ".join(map(repr, list(fields)[:8])) or type(value).__name__

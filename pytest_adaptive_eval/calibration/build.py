@@ -27,7 +27,7 @@ from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
-from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.text import Tell, counted, number
 from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
@@ -70,7 +70,7 @@ class Built:
         replace: bool = False,
     ) -> ItemBank:
         """Write the folder with the writer of `banks`; `source` is where its questions come from."""
-        report: dict[str, Any] = self.quality.to_json()
+        report = self.quality.to_json()
         if source:
             report["source"] = dict(source)
         report["textless"] = any(item.meta.get("textless") for item in self.items)
@@ -92,7 +92,7 @@ class Built:
         )
 
 
-def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[str], None]) -> Responses:
+def matched(responses: Responses, items: Sequence[Item] | None, note: Tell) -> Responses:
     """Return the responses to items with texts, of subjects with responses.
 
     Args:
@@ -124,7 +124,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     return Responses(selected.subjects, ids, scores, selected.families, responses.source)
 
 
-def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], note: Callable[[str], None]) -> Bools:
+def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], note: Tell) -> Bools:
     """Return whether each item of the responses has a text, shape (n,)."""
     ids = {item.id for item in items}
     with_text = np.array([name in ids for name in responses.items])
@@ -141,9 +141,7 @@ def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], no
     return with_text
 
 
-def _note_families(
-    responses: Responses, grouped_responses: Responses, recipe: Recipe, note: Callable[[str], None]
-) -> None:
+def _note_families(responses: Responses, grouped_responses: Responses, recipe: Recipe, note: Tell) -> None:
     """Note how many subjects joined the family of another, and that families weigh less than their subjects."""
     merged = len(set(responses.families)) - len(set(grouped_responses.families))
     if merged:
@@ -156,10 +154,6 @@ def _note_families(
             note(f"{count} count as {total} different subjects, by how much each family agrees")
         else:
             note(f"{count}: the engine {recipe.engine} cannot weigh them; each subject counts fully")
-
-
-def _say_nothing(_: str) -> None:
-    pass
 
 
 def calibrate(
@@ -175,8 +169,8 @@ def calibrate(
     predicts: bool = False,
     seed: int = 0,
     force: bool = False,
-    note: Callable[[str], None] = _say_nothing,
-    progress: Callable[[str], None] = _say_nothing,
+    note: Tell = lambda _: None,
+    progress: Tell = lambda _: None,
 ) -> Built:
     """Fit the items, check the fit, and replay interviews for conformal intervals.
 
@@ -225,7 +219,7 @@ def calibrate(
     if replayable and predicts:
         designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
-    tables: list[Conformal] = []
+    tables = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
         longest = max(policy.budget_on(whole) for policy in policies)
         tables = conformal_tables(
@@ -264,7 +258,7 @@ def _scale_of_formats(
     items: Sequence[Item],
     recipe: Recipe,
     seed: int,
-    progress: Callable[[str], None],
+    progress: Tell,
 ) -> FormatScale:
     """Return the scale that is fitted to responses in all formats."""
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
@@ -295,8 +289,8 @@ def _choose_designs(
     responses: Responses,
     fits_of_parts: PartFits,
     seed: int,
-    note: Callable[[str], None],
-    progress: Callable[[str], None],
+    note: Tell,
+    progress: Tell,
 ) -> Designs | None:
     """Return the designs of `estimate` and `form`, or None if there are too few families to choose by."""
     families = len(set(responses.families))
@@ -320,9 +314,7 @@ def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
     return [by_id[name] for name in responses.items]
 
 
-def _may_replay(
-    responses: Responses, given_parameters: Calibration | None, note: Callable[[str], None], *, replayable: bool
-) -> bool:
+def _may_replay(responses: Responses, given_parameters: Calibration | None, note: Tell, *, replayable: bool) -> bool:
     """Return whether interviews are replayed for conformal intervals."""
     if given_parameters is not None:
         note("no conformal intervals: given parameters cannot be fitted again without the replayed subjects")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from pytest_adaptive_eval.calibration.quality import losses, predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.ties import first_smallest
 
 #: Models to choose from, the simplest first.
@@ -59,7 +59,7 @@ class ModelChoice:
         return {"model": self.model, **dict(zip(("losses", "errors"), rounded, strict=True)), "families": self.families}
 
 
-def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str], None] | None = None) -> ModelChoice:
+def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = None) -> ModelChoice:
     """Fit each of `CANDIDATES` without a fifth of the families, and predict half of their answers from the others.
 
     The simplest model is chosen whose loss is within a standard error, over families, of the smallest. A family weighs

@@ -31,7 +31,7 @@ UNEXPLAINED = 0.15
 VARIANCE_FLOOR = 0.02
 
 
-def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
+def copies(responses: Responses) -> tuple[str, ...]:
     """Return for each subject the first one that answers nearly alike; itself if none does.
 
     Subjects are compared on the items that both have answered, `FEWEST_COMMON` or more; scores between 0 and 1 disagree
@@ -53,7 +53,8 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
         disagreement += (high - low) * (alone + alone.T - 2.0 * _counts(above, above)) / common
         mean = alone / common
         by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
-    same = np.triu(((by_chance - disagreement) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
+    alike = by_chance - disagreement > SAME_MODEL * np.maximum(by_chance, 1e-9)
+    same = np.triu(alike & (number >= FEWEST_COMMON), 1)
     names = list(responses.subjects)
     if same.any():
         fit = Recipe("1pl").fit_completely(responses.scores, _component_weights(same))

@@ -195,7 +195,7 @@ def fit_multimodal(
     if not held_out.any():  # too few to hold any out: the loss on all of them decides when to stop
         held_out = trained = observed
     best: tuple[float, _Result, float] | None = None
-    tried: dict[float, float] = {}
+    tried = {}
     for bound in bounds:
         descent = _Descent(array, trained, held_out, modalities, form, float(bound), training, seed, device)
         result = descent.run(progress)

@@ -46,7 +46,7 @@ def read_parameters(path: Path, items: Sequence[str]) -> Calibration:
     Raises:
         ResponsesError: Not such a file, or an item without parameters.
     """
-    by_item: dict[str, _Parameters] = {}
+    by_item = {}
     where = str(path)
     try:
         with open_text(path) as file:

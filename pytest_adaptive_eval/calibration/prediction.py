@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from pytest_adaptive_eval.cat.policy import POLICIES, SHARE
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.ties import first_largest, first_smallest, tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 
@@ -172,7 +173,7 @@ def choose_designs(
     counts: Sequence[int],
     *,
     seed: int = SEED,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Tell = lambda _: None,
 ) -> Designs:
     """Choose the designs of `estimate` and `form` at each count, and the shift by which the form is made.
 
@@ -201,7 +202,7 @@ def choose_designs(
             ordered["form"][form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
         for count, (selector, uniform) in product(counts, DRAWS):
             designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
-            totals: Array | None = None
+            totals = None
             for form_shift, first in ordered[selector].items():
                 if totals is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
                     totals = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
-from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.text import Tell, counted, number
 from pytest_adaptive_eval.ties import first_smallest, tie_ranks
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
@@ -179,7 +179,7 @@ def assess(
     bank: Calibration,
     recipe: Recipe | None,
     items: Sequence[str],
-    progress: Callable[[str], None] | None = None,
+    progress: Tell | None = None,
     copies: Sequence[Hashable] | None = None,
     weights: Array | None = None,
     answered: Bools | None = None,
@@ -253,7 +253,7 @@ def _held_out_losses(
     recipe: Recipe | None,
     copies: Sequence[Hashable],
     weights: Array | None,
-    say: Callable[[str], None],
+    say: Tell,
 ) -> tuple[dict[str, float], tuple[float, float]]:
     """Return held-out losses by predictor, and the bank's gain over equal items, see `_gain`."""
     tenths = list(_held_out(scores, copies))
@@ -473,7 +473,7 @@ def choose_dimensions(
     scores: Array,
     recipe: Callable[[int], Recipe],
     candidates: Sequence[int] = (1, 2, 3, 4, 6),
-    progress: Callable[[str], None] | None = None,
+    progress: Tell | None = None,
     copies: Sequence[Hashable] | None = None,
     weights: Array | None = None,
 ) -> tuple[int, dict[int, float]]:

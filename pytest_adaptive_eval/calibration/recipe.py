@@ -61,12 +61,12 @@ class Recipe(FitSettings):
             return self(scores[:, answered], progress, weights, made).expand(answered)
         self.check_model()
         engine = ENGINES[self.engine]
-        given: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if engine.weighted and weights is not None:
-            given["weights"] = weights
+            options["weights"] = weights
         if engine.shares and made is not None:
-            given["made"] = made
-        return engine.fit(scores, self, progress, **given)
+            options["made"] = made
+        return engine.fit(scores, self, progress, **options)
 
     def fit_completely(
         self, scores: Array, weights: Array | None = None, made: dict[Any, Any] | None = None

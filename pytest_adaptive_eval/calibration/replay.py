@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cat.stopping import Budget
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
@@ -70,7 +71,7 @@ def replay_each(
 
 def _interviews(session: Session, shorter: Mapping[int, int], scores: Array) -> dict[int, Session]:
     """Run a session to its end, and return the sessions that end before, by the position of their budget."""
-    ended: dict[int, Session] = {}
+    ended = {}
     while (proposal := session.ask()) is not None:
         answers = np.take_along_axis(scores, proposal.items, axis=1)
         for position, budget in shorter.items():
@@ -198,7 +199,7 @@ def conformal_tables(
     bank: ItemBank,
     count: int = 5,
     seed: int = 0,
-    progress: Callable[[str], None] | None = None,
+    progress: Tell | None = None,
 ) -> list[Conformal]:
     """Replay each policy, with its stopping rule, on subjects that the items were not calibrated on.
 

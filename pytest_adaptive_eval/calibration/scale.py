@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
+from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.types import Bools
 
 
@@ -21,7 +21,7 @@ def format_scale(
     low: Bools | None = None,
     limit: int | None = None,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Tell = lambda _: None,
 ) -> FormatScale:
     """Fit items in formats, and locate the subjects on the scale.
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.text import clean_terminal, counted, number
 
@@ -91,7 +91,7 @@ def _fit(bank: ItemBank) -> str:
         text += f", of {counted(len(bank.subjects), 'subject')}"
     if len(bank.accuracies):
         text += f" with accuracies from {number(min(bank.accuracies))} to {number(max(bank.accuracies))}"
-    loss: Any = report.get("log_loss")
+    loss = report.get("log_loss")
     if isinstance(loss, dict) and {"bank", "rasch", "mean accuracy"} <= loss.keys():
         text += (
             f"; held-out log-loss {number(loss['bank'], 4)} nats (Rasch {number(loss['rasch'], 4)}, each subject's own "

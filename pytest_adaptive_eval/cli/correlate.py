@@ -24,7 +24,7 @@ def correlate_past(options: argparse.Namespace) -> int:
     measured = measures(evaluation for record, evaluation in past if not record.copied_from)
     if reference is not None:
         measured += _read_scores(reference)
-    pairs = [(one, other, correlate(one.values, other.values)) for one, other in combinations(measured, 2)]
+    pairs = [(first, second, correlate(first.values, second.values)) for first, second in combinations(measured, 2)]
     if not pairs:
         raise ConfigError(f"{options.source} has too little to correlate: give --correlate FILE.csv with scores")
     if options.json:

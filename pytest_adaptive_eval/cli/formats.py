@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.types import Bools
 
 
-def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: Path | None = None) -> FormatResponses:
+def read_in_formats(sources: Sequence[Path], bank: str | None, families: Path | None = None) -> FormatResponses:
     """Read responses in formats, for a fit of M2 or M3; `bank` and `families` as in `read_format_responses`."""
     from pytest_adaptive_eval.banks.responses import in_formats, read_format_responses
 
@@ -34,22 +34,21 @@ def read_formats(
     sources: Sequence[Path],
     low_quality: Sequence[Path],
     items: Sequence[Item] | None,
-    bank: str | None = None,
-    families: Path | None = None,
+    bank: str | None,
 ) -> tuple[FormatResponses, Bools]:
     """Read responses in formats, and mark their items of low quality.
 
     Args:
         low_quality: Responses to items that are all of low quality.
         items: Texts, some of them marked as of low quality.
-        families: See `read_format_responses`.
+        bank: See `read_format_responses`.
     """
     import numpy as np
 
     from pytest_adaptive_eval.banks.responses import read_format_responses
     from pytest_adaptive_eval.items.item import LOW_QUALITY
 
-    responses = read_in_formats([*sources, *low_quality], bank, families)
+    responses = read_in_formats([*sources, *low_quality], bank)
     bad = {item.id for item in items or () if LOW_QUALITY in item.meta}
     for path in low_quality:
         bad |= set(read_format_responses([path], bank=bank).items)

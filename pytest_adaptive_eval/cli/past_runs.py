@@ -24,10 +24,10 @@ RUN = "a record's path, an id or its beginning, or latest, the newest that asked
 _CODES = {"bold": "1", "light": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
 
 
-def add_source_argument(add: Callable[..., object], name: str = "source") -> None:
-    """Add the option for the history of runs, as the attribute `name`."""
+def add_source_argument(add: Callable[..., object]) -> None:
+    """Add the option for the history of runs, as the attribute ``source``."""
     text = "history: a run folder, a folder or zip of records, or one record (%(default)s)"
-    add("--from", metavar="SOURCE", dest=name, type=Path, default=Path(".adaptive-eval"), help=text)
+    add("--from", metavar="SOURCE", dest="source", type=Path, default=Path(".adaptive-eval"), help=text)
 
 
 def add_bank_argument(add: Callable[..., object], text: str) -> None:
@@ -79,7 +79,7 @@ def named_paths(record: RunRecord) -> list[str]:
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
     """Return the paths of ``--bank`` by evaluation of the run."""
     bank_evaluations = [interview.name for interview in record.interviews if interview.bank.task is None]
-    paths: dict[str, Path] = {}
+    paths = {}
     for argument in options.bank:
         name, sign, path = argument.partition("=")
         if not (name and sign and path):
@@ -101,7 +101,7 @@ def show(record: RunRecord) -> None:
 
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
-    parts: list[str] = []
+    parts = []
 
     def write(text: str, **markup: bool) -> None:
         codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []

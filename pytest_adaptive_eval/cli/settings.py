@@ -6,12 +6,12 @@ import argparse
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.mappings import ResponseMapping
-from pytest_adaptive_eval.typed_tables import Count, Table, describe, described, read_table, suggestion
+from pytest_adaptive_eval.typed_tables import Count, Table, describe, read_table, suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
@@ -23,15 +23,21 @@ T = TypeVar("T", bound=Table)
 
 
 class ReadingTable(ResponseMapping, frozen=True):
-    """Settings by which recorded responses are read, beside the mapping of their fields."""
+    """Settings by which recorded responses are read, beside the mapping of their fields.
 
-    format: Annotated[str | None, described("format of the responses; recognised when omitted")] = None
-    orientation: Annotated[
-        Literal["items-by-subjects", "subjects-by-items"] | None, described("what a CSV's rows and columns are")
-    ] = None
-    metric: Annotated[str | None, described("metric, scorer or statistic, where the logs have several")] = None
-    filter: Annotated[str | None, described("answer filter, data set or bank, where the logs have several")] = None
-    families: Annotated[str | None, described("CSV with the family or training run of each subject")] = None
+    Args:
+        format: Format of the responses; recognised when omitted.
+        orientation: What a CSV's rows and columns are.
+        metric: Metric, scorer or statistic, where the logs have several.
+        filter: Answer filter, data set or bank, where the logs have several.
+        families: CSV with the family or training run of each subject.
+    """
+
+    format: str | None = None
+    orientation: Literal["items-by-subjects", "subjects-by-items"] | None = None
+    metric: str | None = None
+    filter: str | None = None
+    families: str | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -42,23 +48,31 @@ class ReadingTable(ResponseMapping, frozen=True):
 
 
 class FitTable(ReadingTable, frozen=True):
-    """Settings of calibration, in addition to the settings of reading."""
+    """Settings of calibration, in addition to the settings of reading.
 
-    dimensions: Annotated[
-        Count | Literal["auto"] | None, described("abilities of mirt (4), or auto by held-out likelihood")
-    ] = None
-    engine: Annotated[str | None, described("map (the default), svi (AutoJudger's, by Pyro), or a plugin's")] = None
-    device: Annotated[str | None, described("torch device such as cuda (numpy on the processor)")] = None
-    limit: Annotated[
-        Count | None, described("largest number of iterations of a fit; in formats, of steps for each q")
-    ] = None
+    Args:
+        dimensions: Abilities of mirt (4), or auto by held-out likelihood.
+        engine: Map (the default), svi (AutoJudger's, by Pyro), or a plugin's.
+        device: Torch device such as cuda (numpy on the processor).
+        limit: Largest number of iterations of a fit; in formats, of steps for each q.
+    """
+
+    dimensions: Count | Literal["auto"] | None = None
+    engine: str | None = None
+    device: str | None = None
+    limit: Count | None = None
 
 
 class CalibrateTable(FitTable, frozen=True):
-    """Settings of ``calibrate``."""
+    """Settings of ``calibrate``.
 
-    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
-    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
+    Args:
+        source: Where the data come from, for the record (the name of the data).
+        licence: Licence of the data, for the record (read from files beside them).
+    """
+
+    source: str = ""
+    licence: str = ""
 
 
 def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]], common: Iterable[str] = ()) -> None:
@@ -102,7 +116,7 @@ def _formats() -> tuple[str, Iterator[tuple[str, str]]]:
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the file and of ``--set``, which comes first; values of ``--set`` are texts."""
-    data: dict[str, Any] = {}
+    data = {}
     if (path := getattr(options, "config", None)) is not None:
         try:
             data = tomllib.loads(read_regular(path).decode("utf-8-sig"))

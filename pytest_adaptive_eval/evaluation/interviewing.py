@@ -20,11 +20,9 @@ from pytest_adaptive_eval.models.recorded import RecordedModel
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import located
+from pytest_adaptive_eval.types import Floats
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
     from pytest_adaptive_eval.interviewer.interviewer import MemoryTable
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -124,7 +122,7 @@ class _Embedder:
     def name(self) -> str:
         return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         self._loaded, _ = best_embedder(
             bank,
             encoder=self._encoder,

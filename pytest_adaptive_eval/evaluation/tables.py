@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
+
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
-from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
+from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, named
 
 GENERATE, LIKELIHOOD = "generate", "likelihood"  #: Values of ``ask``.
 #: Normalization of the choices' likelihoods by value of ``ask``; None where the model writes an answer.
@@ -28,105 +30,189 @@ _UNANSWERED_GONE = "an answer that is empty, refused or cut is graded as it stan
 
 
 class PriceTable(Table, frozen=True, kw_only=True):
-    """``price`` of an evaluation, of its ``interview`` or its ``judge``: what calls of that model cost."""
+    """``price`` of an evaluation, of its ``interview`` or its ``judge``: what calls of that model cost.
 
-    prompt: Annotated[Size, described("price per million prompt tokens")] = 0.0
-    completion: Annotated[Size, described("price per million answer tokens")] = 0.0
-    hour: Annotated[Size, described("price of an hour with a request open, as of a rented GPU")] = 0.0
-    currency: Annotated[str, described("currency of the prices")] = "USD"
+    Args:
+        prompt: Price per million prompt tokens.
+        completion: Price per million answer tokens.
+        hour: Price of an hour with a request open, as of a rented GPU.
+        currency: Currency of the prices.
+    """
+
+    prompt: Size = 0.0
+    completion: Size = 0.0
+    hour: Size = 0.0
+    currency: str = "USD"
 
 
 class SpendingTable(PriceTable, frozen=True, kw_only=True):
-    """``price`` of an evaluation: prices of the model under evaluation, and what it alone may use."""
+    """``price`` of an evaluation: prices of the model under evaluation, and what it alone may use.
 
-    most_tokens: Annotated[Count | None, described("tokens at most, of prompts and answers")] = None
-    most_money: Annotated[Size | None, described("money at most, by these prices")] = None
+    Args:
+        most_tokens: Tokens at most, of prompts and answers.
+        most_money: Money at most, by these prices.
+    """
+
+    most_tokens: Count | None = None
+    most_money: Size | None = None
 
 
 class InterviewTable(Table, frozen=True, kw_only=True):
-    """``interview`` of an evaluation whose selector is ``autojudger``."""
+    """``interview`` of an evaluation whose selector is ``autojudger``.
 
-    interviewer: Annotated[str, described("model that picks items: a checkpoint folder or URL#MODEL; else code")] = ""
-    mode: Annotated[Literal["rate", "reply"] | None, described("read likelihoods of a yes, or JSON replies")] = None
-    options: Annotated[dict[str, Any], described("options for loading or reaching the interviewer")] = {}
-    sort_candidates: Annotated[bool, described("the model sorts candidates into categories; for small models")] = False
-    encoder: Annotated[str, described("checkpoint folder of the embedding model")] = ""
-    responses: Annotated[str, described("responses of known models, whose ranking chooses the first items")] = ""
-    part: Annotated[str | None, described("part of an item that open_clip embeds: text, image, mean or concat")] = None
-    first: Annotated[Literal["cluster", "difficulty", "random", "none"], described("first items")] = "cluster"
-    count: Annotated[Index, described("number of first items")] = 10
-    window: Annotated[
-        tuple[Number, Number] | Literal[False], described("range of predicted scores of candidates, or false for none")
-    ] = (0.2, 0.8)
-    retrieval: Annotated[
-        Literal["farthest", "nearest-difficulty", "random"], described("selection of candidates in the window")
-    ] = "farthest"
-    candidates: Annotated[Count, described("candidates that the interviewer picks from")] = 5
-    agent: Annotated[bool, described("false: nobody picks, and the item is drawn in the window")] = True
-    visual: Annotated[bool, described("the interviewer sees images")] = True
-    memory: Annotated[bool, described("the interviewer sees the table of earlier answers")] = True
-    difficulty: Annotated[Literal["irt", "none"], described("source of difficulties")] = "irt"
-    price: Annotated[PriceTable | None, described("prices of the interviewer's tokens")] = None
+    Args:
+        interviewer: Model that picks items: a checkpoint folder or URL#MODEL; else code.
+        mode: Read likelihoods of a yes, or JSON replies.
+        options: Options for loading or reaching the interviewer.
+        sort_candidates: The model sorts candidates into categories; for small models.
+        encoder: Checkpoint folder of the embedding model.
+        responses: Responses of known models, whose ranking chooses the first items.
+        part: Part of an item that open_clip embeds: text, image, mean or concat.
+        first: First items.
+        count: Number of first items.
+        window: Range of predicted scores of candidates, or false for none.
+        retrieval: Selection of candidates in the window.
+        candidates: Candidates that the interviewer picks from.
+        agent: False: nobody picks, and the item is drawn in the window.
+        visual: The interviewer sees images.
+        memory: The interviewer sees the table of earlier answers.
+        difficulty: Source of difficulties.
+        price: Prices of the interviewer's tokens.
+    """
+
+    interviewer: str = ""
+    mode: Literal["rate", "reply"] | None = None
+    options: dict[str, Any] = {}
+    sort_candidates: bool = False
+    encoder: str = ""
+    responses: str = ""
+    part: str | None = None
+    first: Literal["cluster", "difficulty", "random", "none"] = "cluster"
+    count: Index = 10
+    window: tuple[Number, Number] | Literal[False] = (0.2, 0.8)
+    retrieval: Literal["farthest", "nearest-difficulty", "random"] = "farthest"
+    candidates: Count = 5
+    agent: bool = True
+    visual: bool = True
+    memory: bool = True
+    difficulty: Literal["irt", "none"] = "irt"
+    price: PriceTable | None = None
 
 
 class JudgeTable(Table, frozen=True, kw_only=True):
-    """``judge`` of an evaluation: a model that grades the answers."""
+    """``judge`` of an evaluation: a model that grades the answers.
 
-    model: Annotated[str, described("the judge: a checkpoint folder or URL#MODEL")] = ""
-    options: Annotated[dict[str, Any], described("options for loading or reaching the judge")] = {}
-    rubric: Annotated[str, described("meaning of the ranks 5 to 1, of items without meta.rubric")] = ""
-    max_tokens: Annotated[Count | None, described("longest judgment, in tokens; the judge's cap by default")] = None
-    price: Annotated[PriceTable | None, described("prices of the judge's tokens")] = None
+    Args:
+        model: The judge: a checkpoint folder or URL#MODEL.
+        options: Options for loading or reaching the judge.
+        rubric: Meaning of the ranks 5 to 1, of items without meta.rubric.
+        max_tokens: Longest judgment, in tokens; the judge's cap by default.
+        price: Prices of the judge's tokens.
+    """
+
+    model: str = ""
+    options: dict[str, Any] = {}
+    rubric: str = ""
+    max_tokens: Count | None = None
+    price: PriceTable | None = None
 
 
 class GateTable(Table, frozen=True, kw_only=True):
-    """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition."""
+    """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition.
 
-    metric: Annotated[
-        str | None, described(f"{', '.join(metric_names())}, or ability.PART; accuracy by default, or a kind's first")
-    ] = None
-    at_least: Annotated[
-        Number | str | None, described('condition: the metric reaches this threshold, such as 0.6 or "60%"')
-    ] = None
-    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
-    margin: Annotated[Number | str | None, described('allowed loss against the baseline, such as 0.02 or "2%"')] = None
-    rank_within: Annotated[
-        int | None, described("condition: a rank among the first so many subjects, on a bank by their accuracies")
-    ] = None
-    above: Annotated[
-        str | None, described("condition: above this subject, on a bank at least as accurate as this recorded one")
-    ] = None
-    confidence: Annotated[Number | None, described("confidence of each one-sided bound, .95 by default")] = None
-    probability: Annotated[Number | None, described("probability of a rank in a panel or network, .95 by default")] = (
-        None
-    )
-    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
-        None
-    )
-    method: Annotated[str | None, described("test of an ability or an accuracy, draws by default", METHODS)] = None
-    subject: Annotated[str | None, described("one of several subjects or nodes; the candidate by default")] = None
+    Args:
+        metric: Quantity that is judged, or ability.PART; accuracy by default, or a kind's first.
+        at_least: Condition: the metric reaches this threshold, such as 0.6 or "60%".
+        not_worse_than: Condition: no loss beyond the margin against a baseline.
+        margin: Allowed loss against the baseline, such as 0.02 or "2%".
+        rank_within: Condition: a rank among the first so many subjects, on a bank by their accuracies.
+        above: Condition: above this subject, on a bank at least as accurate as this recorded one.
+        confidence: Confidence of each one-sided bound, .95 by default.
+        probability: Probability of a rank in a panel or network, .95 by default.
+        on_inconclusive: End of an undecided gate, fail by default.
+        method: Test of an ability or an accuracy, draws by default.
+        subject: One of several subjects or nodes; the candidate by default.
+    """
+
+    metric: Annotated[str | None, named(metric_names(), closed=False)] = None
+    at_least: Number | str | None = None
+    not_worse_than: str | None = None
+    margin: Number | str | None = None
+    rank_within: int | None = None
+    above: str | None = None
+    confidence: Number | None = None
+    probability: Number | None = None
+    on_inconclusive: Annotated[str | None, named(ON_INCONCLUSIVE)] = None
+    method: Annotated[str | None, named(METHODS)] = None
+    subject: str | None = None
 
 
 class SuiteGateTable(GateTable, frozen=True, kw_only=True):
-    """``[[suite.gate]]``: the keys of ``[[eval.gate]]``, but for those that belong to the suite."""
+    """``[[suite.gate]]``: the keys of ``[[eval.gate]]``, but for those that belong to the suite.
 
-    eval: Annotated[str, described("name of the evaluation")] = ""
+    Args:
+        eval: Name of the evaluation.
+    """
+
+    eval: str = ""
 
 
 class SuiteTable(Table, frozen=True, kw_only=True):
-    """``[[suite]]``, and keywords of the marker ``adaptive_suite`` of a test with several gates."""
+    """``[[suite]]``, and keywords of the marker ``adaptive_suite`` of a test with several gates.
 
-    name: Annotated[str, described("name of the suite's test; TOML files only")] = ""
-    at_least: Annotated[Count | None, described("number of gates that must pass")] = None
-    confidence: Annotated[Number, described("confidence of each verdict on the suite")] = 0.95
-    on_inconclusive: Annotated[str, described("end of an undecided suite", ON_INCONCLUSIVE)] = "fail"
-    gate: Annotated[
-        list[SuiteGateTable], described("gates, with the keys of [[eval.gate]] and eval = NAME; TOML files only")
-    ] = []
+    Args:
+        name: Name of the suite's test; TOML files only.
+        at_least: Number of gates that must pass.
+        confidence: Confidence of each verdict on the suite.
+        on_inconclusive: End of an undecided suite.
+        gate: Gates, with the keys of [[eval.gate]] and eval = NAME; TOML files only.
+    """
+
+    name: str = ""
+    at_least: Count | None = None
+    confidence: Number = 0.95
+    on_inconclusive: Annotated[str, named(ON_INCONCLUSIVE)] = "fail"
+    gate: list[SuiteGateTable] = []
 
 
 class EvalTable(Table, frozen=True, kw_only=True):
-    """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``."""
+    """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``.
+
+    Args:
+        name: Name of the evaluation; the bank's stem or the task by default.
+        bank: Bank folder or JSONL file of items, or FILE#CATEGORY for one category of it; beside a task, a calibrated
+            bank with items of it, for the levels' difficulties.
+        task: Family of generated tasks.
+        model: The subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME].
+        model_options: Options for loading or reaching the model.
+        budget: Items at most: a count, or a share such as "15%".
+        gate: Conditions that the run is judged by.
+        max_tokens: Longest answer, in tokens; the model's own cap by default.
+        system: Text of a system message before each item, for chat models.
+        examples: JSONL file of items that are shown with their answers.
+        template: Text with {prompt}, {choices} and {examples}, the prompt alone by default; it may end with space and
+            {answer} or {letter}, the text or letter of a choice, by default a space and the letter with {choices}.
+        ask: The model writes an answer, or likelihoods of choices are read and compared.
+        judge: Model that grades the answers, in place of the items' graders.
+        samples: Times that each item is asked; its score is the mean.
+        repeat: Items asked again to measure decoding noise: a count, or a share such as "10%".
+        formats: All, or a list of modality combinations of items.
+        must_pass: Ids or categories of items that are asked first, and of which none may be wrong.
+        wrong_answer: Answer that the test has to fail, where it would pass any made-up one.
+        levels: Highest level of the task; the family's own by default.
+        queries: Items of each level: 10 on a ladder, else 50 by default.
+        stop_at: A ladder ends at a level whose accuracy is at most this.
+        size: 'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048.
+        policy: Ladder by default with a task, else decide.
+        stop: End at a 'decision' on all gates, at the 'budget', or at this standard error of the ability; on a ladder,
+            end a level at a 'decision' by bets, or ask all levels until the area's interval is so many levels wide.
+        selector: Rating of the items to draw.
+        floor: Share of draws that the selector does not rate.
+        interview: Settings of the selector autojudger.
+        batch: Items drawn and answered together.
+        seed: Seed of every draw.
+        price: Prices of the subject's tokens, and what may be spent.
+    """
 
     gone: ClassVar[Mapping[str, str]] = {
         "values": "write the items with other values in a bank of their own",
@@ -139,77 +225,41 @@ class EvalTable(Table, frozen=True, kw_only=True):
         "budget_money": "write price = { ..., most_money = ... }",
     }
 
-    name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
-    bank: Annotated[
-        str,
-        described(
-            "bank folder or JSONL file of items, or FILE#CATEGORY for one category of it; beside a task, a calibrated "
-            "bank with items of it, for the levels' difficulties"
-        ),
-    ] = ""
-    task: Annotated[str, described("family of generated tasks")] = ""
-    model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
-    model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
-    budget: Annotated[
-        int | str | None,
-        described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
-    ] = None
-    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
+    name: str | None = None
+    bank: str = ""
+    task: str = ""
+    model: str | None = None
+    model_options: dict[str, Any] = {}
+    budget: Annotated[int | str | None, msgspec.Meta(extra={"hint": ' (a share is written in quotes: "15%")'})] = None
+    gate: list[GateTable] = []
 
-    max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
-    system: Annotated[str, described("text of a system message before each item, for chat models")] = ""
-    examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
-    template: Annotated[
-        str | None,
-        described(
-            "text with {prompt}, {choices} and {examples}, the prompt alone by default; it may end with space and "
-            "{answer} or {letter}, the text or letter of a choice, by default a space and the letter with {choices}"
-        ),
-    ] = None
-    ask: Annotated[
-        str, described("the model writes an answer, or likelihoods of choices are read and compared", WAYS_TO_ASK)
-    ] = GENERATE
-    judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
-        None
-    )
-    samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
-    repeat: Annotated[
-        int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
-    ] = None
+    max_tokens: Count | None = None
+    system: str = ""
+    examples: str = ""
+    template: str | None = None
+    ask: Annotated[str, named(WAYS_TO_ASK)] = GENERATE
+    judge: JudgeTable | None = None
+    samples: FewTimes = 1
+    repeat: int | str | None = None
 
-    formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
-    must_pass: Annotated[
-        list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
-    ] = []
-    wrong_answer: Annotated[
-        str | None, described("answer that the test has to fail, where it would pass any made-up one")
-    ] = None
+    formats: str | list[str] | None = None
+    must_pass: list[str] = []
+    wrong_answer: str | None = None
 
-    levels: Annotated[int | None, described("highest level of the task; the family's own by default")] = None
-    queries: Annotated[int | None, described("items of each level: 10 on a ladder, else 50 by default")] = None
-    stop_at: Annotated[Number, described("a ladder ends at a level whose accuracy is at most this")] = 0.0
-    size: Annotated[
-        int | Literal["small"] | None,
-        described("'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048"),
-    ] = None
+    levels: int | None = None
+    queries: int | None = None
+    stop_at: Number = 0.0
+    size: int | Literal["small"] | None = None
 
-    policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
-    stop: Annotated[
-        Number | str | None,
-        described(
-            "end at a 'decision' on all gates, at the 'budget', or at this standard error of the ability; on a ladder, "
-            "end a level at a 'decision' by bets, or ask all levels until the area's interval is so many levels wide"
-        ),
-    ] = None
-    selector: Annotated[
-        str | None, described("rating of the items to draw", [*SELECTORS, AUTOJUDGER], closed=False)
-    ] = None
-    floor: Annotated[Number | None, described("share of draws that the selector does not rate")] = None
-    interview: Annotated[InterviewTable | None, described("settings of the selector autojudger")] = None
-    batch: Annotated[int | None, described("items drawn and answered together")] = None
-    seed: Annotated[Index, described("seed of every draw")] = 0
+    policy: Annotated[str | None, named([*POLICIES, LADDER])] = None
+    stop: Number | str | None = None
+    selector: Annotated[str | None, named([*SELECTORS, AUTOJUDGER], closed=False)] = None
+    floor: Number | None = None
+    interview: InterviewTable | None = None
+    batch: int | None = None
+    seed: Index = 0
 
-    price: Annotated[SpendingTable | None, described("prices of the subject's tokens, and what may be spent")] = None
+    price: SpendingTable | None = None
 
     @property
     def stem(self) -> str:
@@ -239,22 +289,32 @@ TOML_KEYS = ("model", "model_options", "gate")
 
 
 class KindTable(Table, frozen=True, kw_only=True):
-    """``[[eval]]`` of another kind than an interview."""
+    """``[[eval]]`` of another kind than an interview.
+
+    Args:
+        name: Name of the evaluation; its kind by default.
+        model: The candidate, unless --adaptive-eval-model names it.
+        model_options: Options for loading or reaching the candidate.
+        system: System message before each chat of the candidate.
+        price: Prices of the candidate's tokens.
+        memory: Checkpoints in memory at once; all by default.
+        max_tokens: Longest reply of each model without a cap of its own, in tokens.
+        seed: Seed of every draw.
+        gate: Conditions that the run is judged by.
+    """
 
     gone: ClassVar[Mapping[str, str]] = {"unanswered": _UNANSWERED_GONE}
 
     kind: str
-    name: Annotated[str | None, described("name of the evaluation; its kind by default")] = None
-    model: Annotated[str | None, described("the candidate, unless --adaptive-eval-model names it")] = None
-    model_options: Annotated[dict[str, Any], described("options for loading or reaching the candidate")] = {}
-    system: Annotated[str, described("system message before each chat of the candidate")] = ""
-    price: Annotated[PriceTable | None, described("prices of the candidate's tokens")] = None
-    memory: Annotated[Count | None, described("checkpoints in memory at once; all by default")] = None
-    max_tokens: Annotated[
-        Count | None, described("longest reply of each model without a cap of its own, in tokens")
-    ] = None
-    seed: Annotated[Index, described("seed of every draw")] = 0
-    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
+    name: str | None = None
+    model: str | None = None
+    model_options: dict[str, Any] = {}
+    system: str = ""
+    price: PriceTable | None = None
+    memory: Count | None = None
+    max_tokens: Count | None = None
+    seed: Index = 0
+    gate: list[GateTable] = []
 
     @property
     def default_name(self) -> str:
@@ -263,6 +323,10 @@ class KindTable(Table, frozen=True, kw_only=True):
 
 
 class RunTable(Table, frozen=True, kw_only=True):
-    """``[run]`` of a file."""
+    """``[run]`` of a file.
 
-    required: Annotated[list[str], described("names of gates without whose results the run fails")] = []
+    Args:
+        required: Names of gates without whose results the run fails.
+    """
+
+    required: list[str] = []

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.evaluation.spec import EvalSpec, Loaders, evaluation_k
 from pytest_adaptive_eval.evaluation.tables import GateTable, RunTable, SuiteTable
 from pytest_adaptive_eval.gates.condition import KINDS, RANKS, Condition, registered_metric
 from pytest_adaptive_eval.gates.suite import Suite
-from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.inputs import read_regular, reading
 from pytest_adaptive_eval.registry import lacking
 from pytest_adaptive_eval.typed_tables import json_schema, located, read_table, refuse_keys, suggestion
 
@@ -175,11 +175,11 @@ def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
     """
     import tomllib  # only where there is a file to read: it takes as long to load as a small bank
 
+    with reading(path, ConfigError):
+        content = read_regular(path)
     try:
-        text = read_regular(path).decode("utf-8-sig").replace("\r\n", "\n")
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
         return text, tomllib.loads(text)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}; check the path and the rights") from None
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ConfigError(f"{path}: not readable as TOML: {error}; correct the file") from None
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer import prompts
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Categories, Choice, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
@@ -82,7 +82,7 @@ class AgentInterviewer:
         identity = self.agent.identity
         return f"{identity.name} ({', '.join(filter(None, (self.mode, identity.checkpoint[:12])))})"
 
-    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:
         """Return the categories of each item.  The first items share prompts; each later one has its own."""
         new = list({item.content_hash: item for item in items if item.content_hash not in self._categories}.values())
         if len(new) > 1 and not existing:
@@ -186,14 +186,14 @@ class AgentInterviewer:
         grounds = f": {think}" if think else " and did not say why"
         return index, f"chosen because {self.agent.identity.name} picked it{grounds}"
 
-    def _sort_first(self, items: Sequence[Item]) -> list[tuple[str, ...]]:
-        categories: list[tuple[str, ...]] = []
+    def _sort_first(self, items: Sequence[Item]) -> Categories:
+        categories: Categories = []
         for start in range(0, len(items), SORTED_AT_ONCE):
             names = list(dict.fromkeys(name for names in categories for name in names))
             categories += self._sort_batch(items[start : start + SORTED_AT_ONCE], names)
         return categories
 
-    def _sort_batch(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
+    def _sort_batch(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:
         ids = [item.id for item in items]
         messages = prompts.sort_first(items, existing, self.form)
         schema = prompts.assignment_schema(len(items))

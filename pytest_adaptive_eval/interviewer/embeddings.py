@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 from pytest_adaptive_eval.inference.clusters import residual_factors
@@ -19,6 +17,8 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.models.images import image_hash
 from pytest_adaptive_eval.outputs import replacing
+from pytest_adaptive_eval.text import Tell
+from pytest_adaptive_eval.types import Floats
 
 
 @runtime_checkable
@@ -29,7 +29,7 @@ class Embedder(Protocol):
     def name(self) -> str:
         """Name for reports and records, unique for each map."""
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings in the bank's order, shape (n, d), each row of Euclidean length 1."""
 
 
@@ -54,7 +54,7 @@ class FactorsEmbedder:
         digest = hashlib.sha256(np.ascontiguousarray(self._responses.scores).tobytes()).hexdigest()[:8]
         return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {digest})"
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d); raise ResponsesError or BankError without responses and parameters."""
         if self._responses is not None:
             columns = {name: column for column, name in enumerate(self._responses.items)}
@@ -84,7 +84,7 @@ class CategoryEmbedder:
 
     name = "categories"
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, number of categories)."""
         names = list(bank.categories) or [""] * len(bank)
         axes = {name: axis for axis, name in enumerate(dict.fromkeys(names))}
@@ -99,7 +99,7 @@ def load_embedder(
     batch_size: int = 32,
     responses: Responses | None = None,
     cache: Path | None = None,
-    note: Callable[[str], None] | None = None,
+    note: Tell | None = None,
 ) -> Embedder:
     """Return the embedder that `spec` names.
 
@@ -152,7 +152,7 @@ def best_embedder(
     encoder: str = "",
     responses: Responses | None = None,
     cache: Path | None = None,
-    note: Callable[[str], None] | None = None,
+    note: Tell | None = None,
     **options: Any,
 ) -> tuple[Embedder, str]:
     """Return the best available embedder, and a sentence with the reason.
@@ -185,7 +185,7 @@ class Encoder(Protocol):
     #: All on which its embeddings depend besides the bank: weights, input, precision.
     key: str
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings in the bank's order, shape (n, d), each row of Euclidean length 1."""
 
 
@@ -198,11 +198,11 @@ class CachedEmbedder:
         note: Called with a sentence if a file was damaged.
     """
 
-    def __init__(self, encoder: Encoder, folder: Path, note: Callable[[str], None] | None = None) -> None:
+    def __init__(self, encoder: Encoder, folder: Path, note: Tell | None = None) -> None:
         self._encoder, self._folder, self._note = encoder, folder, note
         self.name = encoder.name
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d), from the cache if available."""
         path = self._folder / f"embeddings-{_content(bank, self._encoder.key)}.npz"
         if path.exists():
@@ -230,7 +230,7 @@ def _content(bank: ItemBank, key: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _read(path: Path, items: int) -> NDArray[np.float32]:
+def _read(path: Path, items: int) -> Floats:
     # numpy does not close a file that is not an archive
     with open_regular(path) as stream, np.load(stream, allow_pickle=False) as file:
         rows = file["embeddings"]

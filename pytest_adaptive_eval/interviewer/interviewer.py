@@ -9,6 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.items.item import Item
 
+#: Category of each item, outermost first.
+Categories = list[tuple[str, ...]]
 #: Limit of difficulties in the table and in prompts, in logits: of items that nobody got right or wrong, estimates run
 #: far off, and a mean would be theirs alone.
 LIMIT = 9.9
@@ -131,7 +133,7 @@ class Interviewer(Protocol):
     def name(self) -> str:
         """Name for reports and records."""
 
-    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:
         """Return at least one category per item, new ones or exact names of `existing` ones."""
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_adaptive_eval.interviewer.interviewer import Categories
 from pytest_adaptive_eval.interviewer.prompts import one_line
 
 #: Characters of a reply that are read, and positions at which an object may begin.
@@ -134,7 +135,7 @@ def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
     return names
 
 
-def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = ()) -> list[tuple[str, ...]]:
+def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = ()) -> Categories:
     """Return the categories of each item, by its id or its number from 1, in a reply; empty for a missing item.
 
     Raises:

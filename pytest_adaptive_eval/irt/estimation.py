@@ -171,7 +171,7 @@ class MAP:
         prior = np.diag(precision)
         # a Newton step leaves an error of at most a/2 step^2, since the third derivative is at most a times the
         # second; with guessing, and in more dimensions, the step itself measures the error
-        near: Array | float = self.tolerance
+        near = self.tolerance
         if c is None and dimensions == 1:  # of each subject's own items, so that no estimate depends on the others
             steepest = np.maximum(A.max(axis=(1, 2), initial=1.0), -A.min(axis=(1, 2), initial=0.0))
             near = np.sqrt(self.tolerance / steepest)[:, None]

@@ -49,7 +49,7 @@ def probability(theta: Array, A: Array, d: Array, c: Array | None = None, out: A
 
 def weight(p: Array, c: Array | None = None, out: Array | None = None) -> Array:
     """Return the Fisher information about the logit, p(1-p) or ((p-c)/(1-c))^2 (1-p)/p, in `out` if given."""
-    w: Array = np.subtract(1.0, p, out=out)
+    w = np.subtract(1.0, p, out=out)
     if c is None:
         w *= p
         return w

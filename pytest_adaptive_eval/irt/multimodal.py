@@ -254,7 +254,7 @@ class FormatScale:
         """Gain of all modalities over the best smaller format, by item, over the calibration subjects, shape (n,)."""
         return self.items.cross_gain(self.abilities(self.standings))
 
-    def some(self, positions: Sequence[int]) -> FormatScale:
+    def subset(self, positions: Sequence[int]) -> FormatScale:
         """Return the scale of the items at some positions."""
         rows = list(positions)
         items = self.items
@@ -267,20 +267,18 @@ class FormatScale:
         return items.slopes * self.unit, np.asarray(items.intercepts + items.slopes @ self.population.theta)
 
 
-def parts_at_bound(
-    parts: Sequence[str], at_bound: Mapping[str, Sequence[float]], least: float = 0.5
-) -> dict[str, dict[str, float]]:
-    """Return the parts that say nothing because most of their values lie at a bound.
+def parts_at_bound(parts: Sequence[str], at_bound: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:
+    """Return the parts that say nothing because half of their values or more lie at a bound.
 
     Args:
         at_bound: Share of the values at a bound, by kind: ``ability``, ``discrimination`` or ``difficulty``.
-        least: Smallest share that counts.
+
 
     Returns:
         By kind, the share of each such part; kinds without any are left out.
     """
     shares_by_part = {
-        kind: {part: float(share) for part, share in zip(parts, shares, strict=False) if share >= least}
+        kind: {part: float(share) for part, share in zip(parts, shares, strict=False) if share >= 0.5}
         for kind, shares in at_bound.items()
     }
     return {kind: shares for kind, shares in shares_by_part.items() if shares}

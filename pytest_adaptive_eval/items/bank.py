@@ -33,7 +33,7 @@ class Computed(Sequence[Any]):
         return self._size
 
     def __getitem__(self, index: Any) -> Any:
-        position: Any = range(self._size)[index]
+        position = range(self._size)[index]
         return [self._make(n) for n in position] if isinstance(index, slice) else self._make(position)
 
 
@@ -63,7 +63,7 @@ class _Selection(Computed):
         if find is None:
             return iter(range(len(self)))
         chosen = {position: n for n, position in enumerate(self._positions)}
-        return (chosen[place] for place in find(names) if place in chosen)
+        return (chosen[index] for index in find(names) if index in chosen)
 
 
 def _frozen(values: ArrayLike) -> Array:
@@ -197,11 +197,11 @@ class ItemBank:
             )
 
     def _faults_of_accuracies(self) -> Iterator[str]:
-        subjects, given, ranges = len(self.subjects), len(self.accuracies), len(self.accuracy_ranges)
-        if given not in (0, subjects):
-            yield f"expected {subjects} accuracies or none, got {given}; calibrate the bank again"
-        if ranges != given:
-            yield f"expected {given} ranges of accuracies, got {ranges}; calibrate the bank again"
+        subjects, accuracies, ranges = len(self.subjects), len(self.accuracies), len(self.accuracy_ranges)
+        if accuracies not in (0, subjects):
+            yield f"expected {subjects} accuracies or none, got {accuracies}; calibrate the bank again"
+        if ranges != accuracies:
+            yield f"expected {accuracies} ranges of accuracies, got {ranges}; calibrate the bank again"
         for subject, accuracy, (low, high) in zip(self.subjects, self.accuracies, self.accuracy_ranges, strict=False):
             if not 0.0 <= low <= accuracy <= high <= 1.0:  # so is NaN
                 yield (
@@ -243,8 +243,7 @@ class ItemBank:
         """Return the difficulty of the items at an index or slice; see `difficulty`."""
         norm = self.discrimination[items, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope[items])
         with np.errstate(divide="ignore", invalid="ignore"):
-            b: Array = np.where(norm != 0, -self.intercept[items] / norm, np.nan)
-        return b
+            return np.where(norm != 0, -self.intercept[items] / norm, np.nan)
 
     @property
     def shown_ids(self) -> str:
@@ -265,31 +264,24 @@ class ItemBank:
         if not positions:
             available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
             raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {available}")
-        part = self.some(positions, category)
+        part = self.subset(positions, category)
         return replace(part, report=MappingProxyType({**self.report, "category": category}))
 
-    def some(self, places: Sequence[int], what: str, items: Sequence[Item] | None = None) -> ItemBank:
-        """Return selected items as a bank on the same scale.
-
-        Args:
-            places: Positions in this bank.
-            what: Name of the selection, for the content hash.
-            items: Replacements of the same difficulty.
-        """
-        ids = [self.ids[n] for n in places]
+    def subset(self, positions: Sequence[int], name: str) -> ItemBank:
+        """Return the items at some positions as a bank on the same scale; `name` is for its content hash."""
         return replace(
             self,
-            ids=ids if items is None else [item.id for item in items],
-            items=_Selection(self.items, places) if items is None else items,
-            discrimination=self.discrimination[places],
-            intercept=self.intercept[places],
-            guess=self.guess[places],
-            categories=[self.categories[n] for n in places] if len(self.categories) else (),
-            content_hash=hashlib.sha256(f"{self.content_hash} {what}".encode()).hexdigest()[:16],
+            ids=[self.ids[n] for n in positions],
+            items=_Selection(self.items, positions),
+            discrimination=self.discrimination[positions],
+            intercept=self.intercept[positions],
+            guess=self.guess[positions],
+            categories=[self.categories[n] for n in positions] if len(self.categories) else (),
+            content_hash=hashlib.sha256(f"{self.content_hash} {name}".encode()).hexdigest()[:16],
             accuracies=(),
             accuracy_ranges=(),
             conformal=MappingProxyType({}),
-            in_formats=None if self.in_formats is None else self.in_formats.some(places),
+            in_formats=None if self.in_formats is None else self.in_formats.subset(positions),
             predictor=None,  # its form and designs are for the whole bank
         )
 

@@ -371,7 +371,7 @@ def named_choice(item: Item) -> int | None:
 def items_naming(items: Sequence[Item], *names: str) -> Iterator[Item]:
     """Yield the items that may have one of these texts, such as a field's name; not all of a file are parsed."""
     find = getattr(items, "places_naming", None)
-    return iter(items) if find is None else (items[place] for place in find(names))
+    return iter(items) if find is None else (items[position] for position in find(names))
 
 
 def items_by_likelihood(items: Sequence[Item]) -> list[Item]:

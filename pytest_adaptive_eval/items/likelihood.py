@@ -150,7 +150,7 @@ class ChoiceLikelihood(LikelihoodScoring):
         after_prompt, bare = list(logs[: len(choices)]), list(logs[len(choices) :])
         scores = NORMALIZATIONS[self.normalization].scores(after_prompt, bare, texts)
         best = max(range(len(scores)), key=scores.__getitem__)
-        facts: dict[str, Any] = {"normalization": self.normalization, "log_likelihoods": after_prompt, "scores": scores}
+        facts = {"normalization": self.normalization, "log_likelihoods": after_prompt, "scores": scores}
         if bare:
             facts["unconditional"] = bare
         return LikelihoodResult(choices[best], None, facts)

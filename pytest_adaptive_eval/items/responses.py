@@ -21,7 +21,7 @@ _ROUNDED = 5.1e-4  #: Largest difference of a stated accuracy from that of the s
 
 def _duplicate(names: Sequence[str]) -> str | None:
     """Return the first duplicate name, or None."""
-    earlier: set[str] = set()
+    earlier = set()
     for name in names:
         if name in earlier:
             return name
@@ -63,14 +63,14 @@ class Stated(NamedTuple):
 
     Args:
         where: File, and task in it, for messages.
-        held, planned: Number of samples in the log, and of those the run was to have; None if the log does not say.
+        samples, planned: Number of samples in the log, and of those the run was to have; None if the log does not say.
         status: How the run ended, if not as planned; empty otherwise.
         accuracy, measured: Mean score as the log states it, and of its samples; None if the log does not say.
     """
 
     subject: str
     where: str
-    held: int
+    samples: int
     planned: int | None = None
     status: str = ""
     accuracy: float | None = None
@@ -80,15 +80,15 @@ class Stated(NamedTuple):
     def fault(self) -> str:
         """Why the part is not whole, with both figures; empty if nothing says so."""
         ended = f" ({self.status})" if self.status else ""
-        if self.planned is not None and self.held < self.planned:
-            return f"{self.where}: {self.held} of {self.planned} planned samples{ended}"
+        if self.planned is not None and self.samples < self.planned:
+            return f"{self.where}: {self.samples} of {self.planned} planned samples{ended}"
         if self.status:
             return f"{self.where}: the run did not end as planned{ended}"
         if self.accuracy is None or self.measured is None or abs(self.accuracy - self.measured) <= _ROUNDED:
             return ""
         return (
             f"{self.where}: it states an accuracy of {self.accuracy:.4f}, and its samples have {self.measured:.4f} "
-            f"({self.held} samples)"
+            f"({self.samples} samples)"
         )
 
 

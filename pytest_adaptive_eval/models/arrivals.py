@@ -6,22 +6,15 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 
-class Arrivals:
+class Arrivals(SimpleQueue[Callable[[], object]]):
     """What is left to do for each answer, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._steps: SimpleQueue[Callable[[], object]] = SimpleQueue()
-
-    def put(self, step: Callable[[], object]) -> None:
-        """Add what is to do for an answer, from any thread."""
-        self._steps.put(step)
 
     def take(self, *, wait: bool) -> None:
         """Do what is there, after the first step has come if this `wait`; raises what a step raises."""
-        while wait or not self._steps.empty():
-            self._steps.get()()
+        while wait or not self.empty():
+            self.get()()
             wait = False
 
     def wake(self) -> None:
         """End a wait of `take`."""
-        self._steps.put(lambda: None)
+        self.put(lambda: None)

@@ -100,6 +100,12 @@ class Completion:
         return Response.of(status, score, self.text, detail)
 
 
+#: Messages of a chat, as a template or a server takes them.
+Chat = list[dict[str, Any]]
+#: Takes the index and the completion of an item as soon as it is known.
+Arrived = Callable[[int, Completion], object]
+
+
 @dataclass(frozen=True, slots=True)
 class SubjectIdentity:
     """Identity of a model: everything that its answers depend on.
@@ -385,16 +391,14 @@ class Model(abc.ABC):
         """Raise ConfigError if the subject cannot answer the items of an interview; called before the first of them."""
         return
 
-    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+    def answer_each(self, items: Sequence[Item], arrived: Arrived) -> list[Completion]:
         """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known."""
         completions = self.answer(items)
         for index, completion in enumerate(completions):
             arrived(index, completion)
         return completions
 
-    def begin(
-        self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]
-    ) -> Callable[[], object]:
+    def begin(self, draws: Sequence[tuple[Item, int]], arrived: Arrived) -> Callable[[], object]:
         """Have items answered, each with the index of its draw.
 
         Texts have the stored length.
@@ -407,24 +411,26 @@ class Model(abc.ABC):
             A function that breaks off what has not arrived.
         """
         items = [_drawn(item, sample) for item, sample in draws]
-        apart, together = list[int](), list[int]()
+        waiting_apart, together = list[int](), list[int]()
 
         def settle(index: int, completion: Completion) -> None:
             arrived(index, _cut(completion))
 
         for index, item in enumerate(items):
             if self.waits_apart and not item.turns and item.likelihood is None:
-                apart.append(index)
+                waiting_apart.append(index)
             else:
                 together.append(index)
         cancel: Callable[[], object] = lambda: None  # noqa: E731
-        if apart:
-            cancel = self._send([items[n] for n in apart], lambda n, completion: settle(apart[n], completion))
+        if waiting_apart:
+            cancel = self._send(
+                [items[n] for n in waiting_apart], lambda n, completion: settle(waiting_apart[n], completion)
+            )
         if together:
             self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
         return cancel
 
-    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
+    def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
         """Begin to answer items, for which `take_arrived` calls `arrived`; return a function that breaks off."""
         raise NotImplementedError
 
@@ -436,7 +442,7 @@ class Model(abc.ABC):
         """End a wait of `take_arrived` in another thread; only for subjects that wait apart."""
         raise NotImplementedError
 
-    def _answer_turns(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+    def _answer_turns(self, items: Sequence[Item], arrived: Arrived) -> list[Completion]:
         """Answer items; items with turns take several calls, each after the answers to the one before."""
         replies: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))

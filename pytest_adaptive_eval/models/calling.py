@@ -15,9 +15,10 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.arrivals import Arrivals
-from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
+from pytest_adaptive_eval.models.base import Arrived, Completion, Model, SubjectIdentity
 
 _log = logging.getLogger(__name__)
+_Function = Callable[[Any], Any]
 ASYNC_CONCURRENCY = 8  #: Number of items at once of an ``async def``.
 
 
@@ -37,7 +38,7 @@ class CallableModel(Model):
 
     def __init__(
         self,
-        function: Callable[[Any], Any],
+        function: _Function,
         name: str,
         *,
         checkpoint: str = "",
@@ -57,7 +58,7 @@ class CallableModel(Model):
         if is_async:
             self._calls = _EventLoop(self._concurrency)
         elif self.waits_apart:
-            self._calls = _Threads(self._concurrency)
+            self._calls = _Threads(self._concurrency, "adaptive-eval-callable")
 
     @property
     def shared_batch(self) -> int:
@@ -97,7 +98,7 @@ class CallableModel(Model):
         messages = [dict(message) for message in item.messages] or [{"role": "user", "content": item.prompt}]
         return messages if item.messages or self._messages else item.prompt
 
-    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
+    def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
         assert self._calls is not None
         replies = [self._calls.submit(self._function, self._input(item)) for item in items]
 
@@ -124,19 +125,12 @@ class CallableModel(Model):
             self._calls.close()
 
 
-class _Threads:
+class _Threads(ThreadPoolExecutor):
     """Calls of a plain function, in threads of their own."""
-
-    def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count, "adaptive-eval-callable")
-
-    def submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
-        """Begin a call when a thread is free."""
-        return self._pool.submit(function, argument)
 
     def close(self) -> None:
         """End the threads as they become free."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.shutdown(wait=False, cancel_futures=True)
 
 
 class _EventLoop:
@@ -151,11 +145,11 @@ class _EventLoop:
         self._loop.run_forever()
         self._loop.close()
 
-    def submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+    def submit(self, function: _Function, argument: Any) -> Future[Any]:
         """Begin a call when few enough are open."""
         return asyncio.run_coroutine_threadsafe(self._call(function, argument), self._loop)
 
-    async def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
+    async def _call(self, function: _Function, argument: Any) -> Any:
         async with self._free:
             return await function(argument)
 

@@ -207,20 +207,20 @@ class Judge:
             self._model = self.load()
         return RecordedModel(self._model, self.store)
 
-    def begin(self, item: Item, text: str, place: int) -> list[Future[Completion | None]]:
+    def begin(self, item: Item, text: str, position: int) -> list[Future[Completion | None]]:
         """Ask for the ranks of an answer that `score` will get, if the judge is loaded and on a server.
 
         What `score` does not take up costs and does not count otherwise.
 
         Args:
-            place: Place of the answer among the ones that `score` will get from now on; the first ones are judged
+            position: Position of the answer among the ones that `score` will get from now on; the first ones are judged
                 twice.
         """
         if self._model is None or not self._model.waits_apart:
             return []
         text = text[:GRADED_CHARACTERS]
         sent = [self._send(item, text)]
-        if self.counts.repeated + place <= REPEATED:
+        if self.counts.repeated + position <= REPEATED:
             sent.append(self._send(item, text, sent[0]))
         return sent
 

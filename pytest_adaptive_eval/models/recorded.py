@@ -60,8 +60,8 @@ class RecordedModel(WrappedModel):
         requests: dict[str, Item] = {}
         for key, item in zip(keys, items, strict=True):
             requests.setdefault(key, item)
-        found = {key: scored(item, self._lookup(key)) for key, item in requests.items()}
-        answers = {key: answer for key, answer in found.items() if answer is not None}
+        stored = {key: scored(item, self._lookup(key)) for key, item in requests.items()}
+        answers = {key: answer for key, answer in stored.items() if answer is not None}
         missing = [key for key in requests if key not in answers]
         asked = self._ask([requests[key] for key in missing]) if missing else []
         for key, answer in zip(missing, asked, strict=True):

@@ -18,7 +18,6 @@ import difflib
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +25,7 @@ from typing import Annotated, Any
 import msgspec
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.registry import service
@@ -52,7 +52,7 @@ class ReplayModel(Model):
         self._answers = dict(answers)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], subject: str | None = None, /, **options: Any) -> ReplayModel:
+    def load(cls, path: StrPath, subject: str | None = None, /, **options: Any) -> ReplayModel:
         """Read recorded answers.
 
         Args:
@@ -144,8 +144,8 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
 
 def _row_of(table: MatrixTable, file: Path, subject: str | None) -> MatrixRow:
     """Return the row of a subject, or the only row without a name."""
-    chosen: MatrixRow | None = None
-    names: list[str] = []
+    chosen = None
+    names = []
     for row in table:
         names.append(row.identity)
         if subject in (None, row.identity):
@@ -159,7 +159,7 @@ def _row_of(table: MatrixTable, file: Path, subject: str | None) -> MatrixRow:
 
 def _read_json_lines(file: Path) -> dict[str, Completion]:
     """Return the answers of a JSON lines file by item id."""
-    answers: dict[str, Completion] = {}
+    answers = {}
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip():
             continue

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from pytest_adaptive_eval.errors import JournalError, UsageError
-from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.inputs import read_regular, reading
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 
@@ -53,10 +53,8 @@ def write_record(path: Path, record: RunRecord) -> None:
 
 def read_run(path: Path) -> RunRecord:
     """Read a run record, or raise a JournalError that names a missing, damaged or foreign file."""
-    try:
+    with reading(path, JournalError):
         data = read_regular(path)
-    except OSError as error:
-        raise JournalError(f"{path}: cannot read the run record: {error.strerror or error}; check the path") from error
     return parse_run(data, str(path))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
-from pytest_adaptive_eval.text import clean_terminal, counted
+from pytest_adaptive_eval.text import Tell, clean_terminal, counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -109,7 +109,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
 def write_github(
     record: RunRecord,
     environ: Mapping[str, str],
-    write: Callable[[str], object],
+    write: Tell,
     *,
     folder: Path,
     banks: Mapping[str, ItemBank] = MappingProxyType({}),
@@ -129,7 +129,7 @@ def write_github(
     _append(environ, "GITHUB_STEP_SUMMARY", summary_markdown(record, banks=banks, alarms=alarms, limit=_SUMMARY))
 
 
-def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
+def write_failure(environ: Mapping[str, str], write: Tell) -> None:
     """Write that the record is missing. Later jobs then do not read missing outputs as success.
 
     Raises:

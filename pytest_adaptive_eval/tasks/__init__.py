@@ -42,7 +42,7 @@ def families(
     Raises:
         ConfigError: An entry is not a `TaskFamily`, or two families have one name.
     """
-    by_name: dict[str, TaskFamily] = {}
+    by_name = {}
     for family in registered:
         if not isinstance(family, TaskFamily):
             raise ConfigError(f"pytest_adaptive_eval_task_families gave {family!r:.80}, expected a TaskFamily")

@@ -17,13 +17,12 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.modalities import asked_in_formats
-from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.family import PICTURE_FORMATS, TaskFamily
 from pytest_adaptive_eval.tasks.pictures import save_png
 
 #: Questions of each level that enter the bank's content hash.
 _HASHED = 3
-#: Formats of a question about a picture.
-PICTURE_FORMATS = ("image+text", "text", "image", "none")
+
 #: First seed of the questions that stand in for repeated ones, and draws to find one.
 _OTHER_SEEDS, _TRIES = 10**9, 50
 #: Levels in a row without a repeated question, above which none is looked for.
@@ -66,8 +65,8 @@ def _distinct_seeds(
 
 def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[int], int]:
     """Return the seeds of a level, without seeds of repeated questions if possible, and how many still repeat one."""
-    prompts: set[str] = set()
-    again: list[int] = []
+    prompts = set()
+    again = []
     for k, seed in enumerate(seeds):
         prompt = family.question(level, seed).prompt
         if prompt in prompts:

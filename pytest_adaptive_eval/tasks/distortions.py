@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from pytest_adaptive_eval.tasks.drawing import SHAPES, Icon, board
+from pytest_adaptive_eval.tasks.drawing import SHAPES, Icon, board, noise
 from pytest_adaptive_eval.tasks.family import Picture, Question
 from pytest_adaptive_eval.tasks.scenes import PIXELS, choice_question, sized_family
 from pytest_adaptive_eval.types import Ints
@@ -64,12 +64,8 @@ def _divided(picture: Picture, parts: int) -> tuple[int, int]:
 
 
 def _noise(rng: random.Random, picture: Picture, deviation: int) -> Picture:
-    rows, columns = _divided(picture, _GRAINS)
-    # The sum of twelve uniform bytes has standard deviation 256 and is almost normal.  Unlike a normal variate it
-    # needs no logarithm, which platforms round differently.
-    parts = np.frombuffer(rng.randbytes(36 * rows * columns), dtype=np.uint8).reshape(rows, columns, 3, 12)
-    noise = ((parts.sum(axis=3, dtype=np.int64) - 1530) * deviation + 128) // 256
-    return _rounded(picture + _stretched(noise, *picture.shape[:2]))
+    coarse = (noise(rng, *_divided(picture, _GRAINS), 3) * deviation + 128) // 256
+    return _rounded(picture + _stretched(coarse, *picture.shape[:2]))
 
 
 def _boxed(values: Ints, radius: int, axis: int) -> Ints:

@@ -26,7 +26,7 @@ def shortest(edges: Iterable[Edge], start: str, end: str) -> int:
     for a, b, length in edges:
         neighbours.setdefault(a, []).append((b, length))
         neighbours.setdefault(b, []).append((a, length))
-    visited: set[str] = set()
+    visited = set()
     queue = [(0, start)]
     while queue:
         distance, node = heapq.heappop(queue)

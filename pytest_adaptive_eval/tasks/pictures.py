@@ -11,6 +11,7 @@ import numpy as np
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.tasks.answers import by_choice, by_number
+from pytest_adaptive_eval.tasks.drawing import noise
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 from pytest_adaptive_eval.types import Bools
 
@@ -95,11 +96,7 @@ def _in_noise(rng: random.Random, shape: str, sigma: int) -> Picture:
     y, x = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
     picture = _canvas()
     _draw_icon(picture, shape, y, x, size)
-    # The sum of twelve uniform bytes has standard deviation 256 and is almost normal.  Unlike a normal variate it
-    # needs no logarithm, which platforms round differently.
-    parts = np.frombuffer(rng.randbytes(12 * SIDE * SIDE), dtype=np.uint8).reshape(SIDE, SIDE, 12)
-    noise = (parts.sum(axis=2, dtype=np.int64) - 1530) * sigma // 256
-    return np.asarray(np.clip(picture + noise, 0, 255), dtype=np.uint8)
+    return np.asarray(np.clip(picture + noise(rng, SIDE, SIDE) * sigma // 256, 0, 255), dtype=np.uint8)
 
 
 def _noise(rng: random.Random, level: int) -> Question:

@@ -191,7 +191,7 @@ class Program:
 
 def draw_arguments(rng: random.Random, number: int) -> list[Arguments]:
     """Draw `number` arguments, including the empty list and a k of 0."""
-    edge_cases: list[Arguments] = [([], rng.randrange(1, 10)), ([rng.randrange(60)], 0)]
+    edge_cases = [([], rng.randrange(1, 10)), ([rng.randrange(60)], 0)]
     return edge_cases + [
         ([rng.randrange(60) for _ in range(rng.randrange(2, 9))], rng.randrange(10)) for _ in range(number - 2)
     ]

@@ -172,7 +172,7 @@ def _relation(rng: random.Random, level: int, pixels: int) -> Question:
     start = end = (rng.randrange(n), rng.randrange(n))
     first = Icon.drawn(rng)
     icons = [first if (row, column) == start else _unlike(rng, first) for row in range(n) for column in range(n)]
-    moves: list[str] = []
+    moves = []
     direction = ""
     for _ in range(level):
         direction, cells, end = _moved(rng, end, direction, n)

@@ -91,16 +91,16 @@ def _expression(rng: random.Random, operations: int) -> tuple[str, int, str]:
         number = rng.randint(2, LARGEST_TERM)
         return str(number), number, ""
     before = rng.randrange(operations)
-    left, right = _expression(rng, before), _expression(rng, operations - 1 - before)
+    first, second = _expression(rng, before), _expression(rng, operations - 1 - before)
     signs = rng.sample("+-*", 3)  # of a sum and a difference, one is not larger than its larger term
-    sign = next(sign for sign in signs if abs(_result(sign, left[1], right[1])) <= LARGEST_VALUE)
+    sign = next(sign for sign in signs if abs(_result(sign, first[1], second[1])) <= LARGEST_VALUE)
     texts = [
         f"({text})"
         if last and (_PRECEDENCE[last] < _PRECEDENCE[sign] or (at_right and sign == "-" and last in "+-"))
         else text
-        for at_right, (text, _, last) in enumerate((left, right))
+        for at_right, (text, _, last) in enumerate((first, second))
     ]
-    return f"{texts[0]} {sign} {texts[1]}", _result(sign, left[1], right[1]), sign
+    return f"{texts[0]} {sign} {texts[1]}", _result(sign, first[1], second[1]), sign
 
 
 def _result(sign: str, a: int, b: int) -> int:

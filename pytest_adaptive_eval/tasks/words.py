@@ -43,7 +43,7 @@ _SAME_LETTERS = (
 )
 
 #: Other English words with the letters of a word of `WORDS`.
-ANAGRAMS: Mapping[str, tuple[str, ...]] = by_first_word(_SAME_LETTERS)
+ANAGRAMS = by_first_word(_SAME_LETTERS)
 
 
 # From the large English list of wordfreq, words of a Zipf frequency of at least 2, see benchmarks/masked_words.py.
@@ -105,7 +105,7 @@ _SAME_LETTERS = (
 )
 
 #: Other English words with the letters of a word of the lexicon, names left out.
-SAME_LETTERS: Mapping[str, tuple[str, ...]] = by_first_word(_SAME_LETTERS)
+SAME_LETTERS = by_first_word(_SAME_LETTERS)
 
 
 _CLASSES = {
@@ -125,9 +125,7 @@ _CLASSES = {
 }
 
 #: Words of each class, in a fixed order.
-WORD_CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {name: tuple(words.split()) for name, words in _CLASSES.items()}
-)
+WORD_CLASSES = MappingProxyType({name: tuple(words.split()) for name, words in _CLASSES.items()})
 FUNCTION_WORDS = ("the", "and", "every", "one", "while", "because", "before", "then", "with")
 
 #: Every word that a sentence can hold, in small letters.

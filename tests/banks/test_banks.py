@@ -125,7 +125,7 @@ def test_items_of_a_file_are_found_by_what_their_lines_name(varied):
     assert not list(items_naming(varied.items, "images"))  # of texts, no field
     assert [item.id for item in items_by_likelihood(varied.items)] == ["i39"]
     assert len(list(items_naming(varied.items, "level"))) == 37
-    part = varied.some([39, 17, 5], "part")
+    part = varied.subset([39, 17, 5], "part")
     assert [item.id for item in items_naming(part.items, "turns")] == ["i17"]
     assert [item.id for item in items_by_likelihood(part.items)] == ["i39"]
 
@@ -133,7 +133,7 @@ def test_items_of_a_file_are_found_by_what_their_lines_name(varied):
 @pytest.mark.parametrize("part", [[3], [3, 17], [39], [3, 39], [0, 3, 17, 39], range(40)])
 @pytest.mark.parametrize("chosen", [False, True])
 def test_caps_of_items_in_a_file_are_those_of_the_items(varied, part, chosen):
-    cap, items = Cap(20, chosen=chosen), varied.some(part, "part").items
+    cap, items = Cap(20, chosen=chosen), varied.subset(part, "part").items
     expected = {cap.of(item) for item in items if item.likelihood is None}
     assert recorded_caps(cap, items) == recorded_caps(cap, list(items)) == expected
 

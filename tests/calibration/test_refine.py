@@ -59,7 +59,7 @@ def test_planted_shortcuts_are_told_from_genuine_items(found):
     assert reasons["text"].count("kept") <= 8  # of 40 that gain exactly nothing, at a confidence of .8
     assert set(reasons["nothing"]) == {"low quality"}
     assert sum(one.looks == "genuine" for one in result.findings if one.low_quality) <= 2
-    assert result.kept == [one.item for one in result.findings if one.reason == "kept"]
+    assert result.kept_items == [one.item for one in result.findings if one.reason == "kept"]
     text = [one for one in result.findings if one.item.startswith("text")]
     assert sum(one.instead == "text" for one in text) > 35
     assert all("over text alone" in one.detail for one in text if one.instead == "text")
@@ -104,14 +104,14 @@ def quick(monkeypatch):
 def test_a_size_keeps_the_most_telling(quick):
     responses, kind = planted()
     whole, few = (refine(responses, kind == 2, size=size) for size in (None, 20))
-    assert len(few.kept) == 20
-    assert set(few.kept) < set(whole.kept)
+    assert len(few.kept_items) == 20
+    assert set(few.kept_items) < set(whole.kept_items)
     assert {one.reason for one in few.findings} >= {"redundant"}
     information = {one.item: one.information for one in whole.findings if one.reason == "kept"}
-    kept = [information[name] for name in few.kept]
-    dropped = [value for name, value in information.items() if name not in few.kept]
+    kept = [information[name] for name in few.kept_items]
+    dropped = [value for name, value in information.items() if name not in few.kept_items]
     assert np.mean(kept) > np.mean(dropped)
-    assert len(refine(responses, kind == 2, size=1000).kept) == len(whole.kept)
+    assert len(refine(responses, kind == 2, size=1000).kept_items) == len(whole.kept_items)
 
 
 @pytest.mark.slow

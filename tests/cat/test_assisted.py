@@ -211,4 +211,4 @@ def test_the_predictor_is_a_setting_of_what_it_assists():
     assert POLICIES["estimate"].assisted_by(plain) == {}
     assert "assisted True" in POLICIES["estimate"].key(bank)
     assert "assisted" not in POLICIES["estimate"].key(plain)
-    assert bank.some([1, 2, 3], "part").predictor is None
+    assert bank.subset([1, 2, 3], "part").predictor is None

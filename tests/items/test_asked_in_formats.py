@@ -150,7 +150,7 @@ class TestScale:
 
     def test_some_items_keep_theirs(self):
         own = bank()
-        some = own.some([4, 2], "some")
+        some = own.subset([4, 2], "some")
         assert some.in_formats is not None
         np.testing.assert_array_equal(some.in_formats.items.difficulty, own.in_formats.items.difficulty[[4, 2]])
 

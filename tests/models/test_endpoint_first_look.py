@@ -100,9 +100,9 @@ def test_what_replies_say_about_the_deployment_is_recorded() -> None:
     assert "x-request-id" not in kept
 
 
-@pytest.mark.parametrize("names", ["gpt", [1], 7, [""], None])
+@pytest.mark.parametrize("names", ["gpt", [1], 7])
 def test_accept_models_is_a_list_of_names(names: Any) -> None:
-    with pytest.raises(ConfigError, match=r"accept_models is .*, expected a list of the names"):
+    with pytest.raises(ConfigError, match="accept_models"):
         load_model("http://127.0.0.1:9/v1#m", accept_models=names)
 
 

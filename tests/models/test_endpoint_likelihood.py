@@ -218,7 +218,7 @@ def test_a_failed_request_is_an_error_of_its_item(vllm: FaultyServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "problem"), [("logits", "likelihoods is 'logits', expected 'prompt_logprobs' or 'echo'")]
+    ("option", "problem"), [("logits", "likelihoods is 'logits', expected 'echo' or 'prompt_logprobs'")]
 )
 def test_another_way_is_refused(vllm: FaultyServer, option: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):

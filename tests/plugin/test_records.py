@@ -286,7 +286,7 @@ def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, mon
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     code, _, err = project.command("report", "none.json", "--github")
     assert code == 4
-    assert "none.json: cannot read the run record" in err
+    assert "none.json: cannot be read" in err
     assert "promote=false" in output.read_text()
     assert project.command("report")[0] == 4
 

@@ -189,7 +189,7 @@ def test_a_value_of_another_type_is_named(tmp_path: Path, place: Any, value: Any
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match=r"none\.json: cannot read the run record: No such file"):
+    with pytest.raises(JournalError, match=r"none\.json: cannot be read: No such file"):
         read_run(tmp_path / "none.json")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
+from pytest_adaptive_eval.text import Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class ReadSettings:
     orientation: str | None = None
     metric: str | None = None
     filter: str | None = None
-    note: Callable[[str], object] = lambda _: None
+    note: Tell = lambda _: None
     mapping: ResponseMapping | None = None
     items: Mapping[str, Item] | None = None
     texts: bool = False

@@ -38,8 +38,8 @@ _VERDICTS: Mapping[str, float] = MappingProxyType(
 
 def files_of(folder: Path) -> list[Path]:
     """Return files in a folder and `_DEPTH` levels below, sorted by path.  Links are followed, each folder once."""
-    paths: list[Path] = []
-    visited: set[str] = set()
+    paths = []
+    visited = set()
     for base, folders, names in os.walk(folder, followlinks=True):
         if (real := os.path.realpath(base)) in visited or len(Path(base).relative_to(folder).parts) > _DEPTH:
             folders.clear()
@@ -103,15 +103,15 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
     Raises:
         ResponsesError: Several names and no request, or no requested name is present.
     """
-    wanted = [name.strip() for name in requested.split(",")] if requested is not None else sorted(names_present)
-    present = [name for name in wanted if name in names_present]
+    names = [name.strip() for name in requested.split(",")] if requested is not None else sorted(names_present)
+    present = [name for name in names if name in names_present]
     if len(present) == 1 or (present and requested is not None):
         return present[0]
     problem = "no choice between them" if requested is None else f"{setting} is {requested!r}"
-    found = ", ".join(map(repr, sorted(names_present)[:12])) or "none"
+    listed = ", ".join(map(repr, sorted(names_present)[:12])) or "none"
     raise ResponsesError(
-        f"{where}: found {found} and {problem}; give {setting} one of them, or several with commas, of which the first "
-        "one present counts"
+        f"{where}: found {listed} and {problem}; give {setting} one of them, or several with commas; the first one "
+        "present counts"
     )
 
 
@@ -155,12 +155,12 @@ class TaskLog(NamedTuple):
         """Names of all metrics that some answer has a value of."""
         return {name for answer in self.answers for name, value in answer.values.items() if value is not None}
 
-    def stated(self, metric: str, held: int, measured: float | None) -> Stated:
+    def stated(self, metric: str, held_samples: int, measured: float | None) -> Stated:
         """Return what the log states, beside the number of samples that are held, and their mean."""
-        planned = self.planned if held else self.planned or 1
+        planned = self.planned if held_samples else self.planned or 1
         accuracy = self.accuracies.get(metric)
-        known = float(accuracy) if isinstance(accuracy, int | float) else None
-        return Stated(self.subject, self.where, held, planned, self.status, known, measured)
+        stated_accuracy = float(accuracy) if isinstance(accuracy, int | float) else None
+        return Stated(self.subject, self.where, held_samples, planned, self.status, stated_accuracy, measured)
 
 
 class Collected:
@@ -207,11 +207,11 @@ class Collected:
         """
         if question is None:
             return
-        first, place = self._questions.setdefault(item, (question, where))
+        first, first_log = self._questions.setdefault(item, (question, where))
         if first is not question and _words(first) != _words(question):
             raise ResponsesError(
-                f"{where}: the item {item!r:.80} has another question than in {place}; give runs of one version of the "
-                "data, or an item that tells the questions apart, such as --set item=EXPRESSION"
+                f"{where}: the item {item!r:.80} has another question than in {first_log}; give runs of one version of "
+                "the data, or an item that separates the questions, such as --set item=EXPRESSION"
             )
 
     def add_task(self, logs: Sequence[TaskLog], settings: ReadSettings, where: str) -> None:
@@ -231,10 +231,10 @@ class Collected:
         metrics = set[str]().union(*(metrics for _, metrics in scored))
         metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
         for subject in dict.fromkeys(log.subject for log in logs):
-            own = [log for log, _ in scored if log.subject == subject]
-            if len(own) > 1:
-                settings.note(f"{where}: {len(own)} logs of {subject}; for each item the newest score counts")
-            self._add_logs(next(log for log in newest_first if log.subject == subject), own, metric)
+            scored_logs = [log for log, _ in scored if log.subject == subject]
+            if len(scored_logs) > 1:
+                settings.note(f"{where}: {len(scored_logs)} logs of {subject}; for each item the newest score counts")
+            self._add_logs(next(log for log in newest_first if log.subject == subject), scored_logs, metric)
 
     def _note_unscored(self, log: TaskLog, scored: Sequence[TaskLog], settings: ReadSettings) -> None:
         if not any(log is each for each in scored):
@@ -242,8 +242,8 @@ class Collected:
 
     def _add_logs(self, latest: TaskLog, logs: Sequence[TaskLog], metric: str) -> None:
         """Add a subject's logs, the newest first, and what the latest of all states."""
-        held: set[tuple[str, str]] = set()
-        settled: set[str] = set()
+        samples: set[tuple[str, str]] = set()
+        settled = set()
         measured: list[float] = []
         for log in logs:
             if all(answer.values.get(metric) is None for answer in log.answers):
@@ -257,10 +257,10 @@ class Collected:
                 if answer.item not in settled:
                     self.add(log.subject, answer.item, value, answer.reply)
                 self.ask(answer.item, answer.question, answer.where)
-            held |= {(answer.item, answer.sample) for answer in log.answers}
+            samples |= {(answer.item, answer.sample) for answer in log.answers}
             settled |= {answer.item for answer, value in zip(log.answers, scores, strict=True) if not math.isnan(value)}
         mean = sum(measured) / len(measured) if measured else None
-        self.stated.append(latest.stated(metric, len(held), mean))
+        self.stated.append(latest.stated(metric, len(samples), mean))
 
     def leave_out(self, reason: str, settings: ReadSettings) -> None:
         """Note a log without any score."""
@@ -329,7 +329,7 @@ def with_families(responses: Matrix, path: Path) -> Matrix:
 
 def _read_families(path: Path) -> dict[str, str]:
     """Return the family of each subject in the file."""
-    families: dict[str, str] = {}
+    families = {}
     for number, row in read_rows(path):
         subject, *others = (cell.strip() for cell in row)
         if len(others) != 1 or not subject or subject in families:

@@ -11,8 +11,7 @@ There are three kinds of source:
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,11 +26,13 @@ from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
+from pytest_adaptive_eval.inputs import StrPath, reading
 from pytest_adaptive_eval.irt.multimodal import Modalities
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.records.run_record import Administration
 from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, read_rows
+from pytest_adaptive_eval.text import Tell
 
 #: Prefixes of the columns of a published matrix, and the format of each.
 _PREFIXES = MappingProxyType(
@@ -43,7 +44,7 @@ _SUFFIXES = ("image+text", "image", "text", "none")
 _COLUMNS = MappingProxyType({"subject": SUBJECT_WORDS, "item": ITEM_WORDS, "format": ("format",), "score": ("score",)})
 
 
-def in_formats(path: str | os.PathLike[str]) -> bool:
+def in_formats(path: StrPath) -> bool:
     """Return whether a file is a table or a matrix of responses in formats, by its first line."""
     names = _header(Path(path))
     return _is_tidy(names) or _is_wide(names)
@@ -70,11 +71,11 @@ def _is_wide(names: Sequence[str]) -> bool:
 
 
 def read_format_responses(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Sequence[StrPath],
     *,
     bank: str | None = None,
-    families: str | os.PathLike[str] | None = None,
-    note: Callable[[str], object] = lambda _: None,
+    families: StrPath | None = None,
+    note: Tell = lambda _: None,
 ) -> FormatResponses:
     """Read what models answered in several formats, from one source or several with different items.
 
@@ -89,14 +90,10 @@ def read_format_responses(
         ResponsesError: Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     settings = ReadSettings("subjects-by-items", filter=bank, note=note)
-    try:
+    with reading("a file", ResponsesError):
         parts = [_read(Path(path), settings) for path in paths]
         responses = _merge(parts, ", ".join(map(str, paths)), note)
         return responses if families is None else with_families(responses, Path(families))
-    except OSError as error:
-        raise ResponsesError(
-            f"{error.filename or 'a file'}: cannot be read: {error.strerror or error}; check the path and the rights"
-        ) from error
 
 
 def _read(path: Path, settings: ReadSettings) -> Responses:
@@ -126,12 +123,12 @@ def _read_tidy(path: Path, names: Sequence[str], settings: ReadSettings) -> Resp
     """Read a table with one row per response."""
     columns = {field: [name for name in names if name.strip().lower() in words] for field, words in _COLUMNS.items()}
     faults = (
-        f"{len(found)} columns for the {field}, expected one, named {' or '.join(_COLUMNS[field])}"
-        for field, found in columns.items()
-        if len(found) != 1
+        f"{len(named)} columns for the {field}, expected one, named {' or '.join(_COLUMNS[field])}"
+        for field, named in columns.items()
+        if len(named) != 1
     )
     check_faults(faults, f"{path}, line 1", ResponsesError)
-    subject, item, form, score = (found[0] for found in columns.values())
+    subject, item, form, score = (named[0] for named in columns.values())
     mapping = ResponseMapping(subject=subject, item=f"{{{item}}}@{{{form}}}", score=f"{as_path(score)} || 'NA'")
     notes: list[str] = []
     responses = read_mapped(path, replace(settings, mapping=mapping, note=notes.append))
@@ -154,7 +151,7 @@ def _with_format(name: str, path: Path) -> str:
     return f"{name}@{_SUFFIXES[0]}"
 
 
-def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
+def _merge(parts: Sequence[Responses], source: str, note: Tell) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
     families = {name: family for part in parts for name, family in zip(part.subjects, part.families, strict=True)}
     owners: dict[str, Responses] = {}
@@ -172,9 +169,10 @@ def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object
     rows, columns = ({name: n for n, name in enumerate(names)} for names in (families, owners))
     scores = np.full((len(rows), len(columns), len(modalities.formats)), np.nan)
     for part in parts:
-        places = [(columns[item], depths[form]) for item, _, form in (name.rpartition("@") for name in part.items)]
+        pairs = (name.rpartition("@") for name in part.items)
+        columns_and_depths = [(columns[item], depths[form]) for item, _, form in pairs]
         part_rows = [rows[name] for name in part.subjects]
-        scores[np.array(part_rows)[:, None], *np.array(places).T] = part.scores
+        scores[np.array(part_rows)[:, None], *np.array(columns_and_depths).T] = part.scores
     return FormatResponses(tuple(rows), tuple(columns), modalities, scores, tuple(families.values()), source)
 
 

@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pytest_adaptive_eval.banks.items import is_item_id
 from pytest_adaptive_eval.banks.rows import suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import reading
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import read_rows
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import Tell, counted
 
 #: Value of ``ids`` that joins by the text of the question.
 QUESTION = "question"
@@ -53,15 +53,15 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
 
 def _with_names(responses: Responses, names: Mapping[str, str]) -> Responses:
     """Return the responses to some items, under other names."""
-    kept = np.array([item in names for item in responses.items])
+    is_named = np.array([item in names for item in responses.items])
     administered = responses.administered
     return replace(
         responses,
         items=tuple(names.values()),
-        scores=responses.scores[:, kept],
+        scores=responses.scores[:, is_named],
         questions={name: responses.questions[item] for item, name in names.items() if item in responses.questions},
         replies={name: responses.replies[item] for item, name in names.items() if item in responses.replies},
-        administered=None if administered is None else administered[:, kept],
+        administered=None if administered is None else administered[:, is_named],
     )
 
 
@@ -88,10 +88,8 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
 def _read_pairs(path: Path) -> dict[str, str]:
     """Return the other id of each id in a table of two columns."""
     pairs: dict[str, str] = {}
-    try:
+    with reading(path, ResponsesError):
         rows = list(read_rows(path))
-    except OSError as error:
-        raise ResponsesError(f"{path}: cannot be read: {error.strerror or error}; check the path of --ids") from None
     for number, row in rows:
         old, *others = map(str.strip, row)
         if len(others) != 1 or pairs.setdefault(old, others[0]) != others[0]:
@@ -101,7 +99,7 @@ def _read_pairs(path: Path) -> dict[str, str]:
     return pairs
 
 
-def with_item_ids(responses: Responses, note: Callable[[str], Any]) -> Responses:
+def with_item_ids(responses: Responses, note: Tell) -> Responses:
     """Return the responses with ids that items of a bank can have; other ids are replaced."""
     names = {name: name if is_item_id(name) else _item_id(name) for name in responses.items}
     changed = [(old, new) for old, new in names.items() if old != new]

@@ -36,11 +36,11 @@ _SAMPLE = 50
 def clear_names(rows: Iterable[TableRecord]) -> ResponseMapping:
     """Return the columns with clear names; of a field's names the first counts."""
     columns = {name.lower(): name for row in islice(rows, _SAMPLE) for name in row.data}
-    found: dict[str, str] = {}
+    expressions = {}
     for field, names in _NAMES.items():
         name = next((name for name in names.split() if name in columns), None)
         if name is not None:
-            found[field] = columns.pop(name)
-    if "choices" in found:  # a cell of a table holds them as a text
-        found["choices"] = f"parse({as_path(found['choices'])})"
-    return ResponseMapping(**found)
+            expressions[field] = columns.pop(name)
+    if "choices" in expressions:  # a cell of a table holds them as a text
+        expressions["choices"] = f"parse({as_path(expressions['choices'])})"
+    return ResponseMapping(**expressions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Reply, Responses
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import Tell, counted
 
 #: Replies that a grader is tried on, for each group of items.
 _TRIED = 400
@@ -120,7 +120,7 @@ def _graded(item: Item, text: str) -> float | None:
         return None
 
 
-def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) -> list[Item]:
+def items_of(responses: Responses, folder: Path, note: Tell) -> list[Item]:
     """Return the items whose question and right answer are in the logs, with their images in `folder`.
 
     Items of a task are graded by the grader that agrees best with the logged scores; a note gives the agreement.
@@ -139,7 +139,7 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
         else:
             task = name.partition(":")[0] if ":" in name else ""
             groups.setdefault((task, bool(question.choices), _form(question)), {})[name] = question
-    items: list[Item] = []
+    items = []
     store = ImageStore(folder, [])
     for questions in groups.values():
         grader = _choose_grader(questions, responses.replies, note)
@@ -168,9 +168,7 @@ def _candidates(question: LoggedQuestion) -> Sequence[str]:
     return ("choice",) if question.choices else _form(question)
 
 
-def _choose_grader(
-    questions: Mapping[str, LoggedQuestion], replies: Mapping[str, Sequence[Reply]], note: Callable[[str], object]
-) -> str:
+def _choose_grader(questions: Mapping[str, LoggedQuestion], replies: Mapping[str, Sequence[Reply]], note: Tell) -> str:
     """Return the grader that agrees best with the logged scores of the replies."""
     first, question = next(iter(questions.items()))
     tried = [(questions[name], reply) for name in questions for reply in replies.get(name, ())]

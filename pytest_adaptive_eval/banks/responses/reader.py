@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
@@ -16,10 +15,12 @@ from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
 from pytest_adaptive_eval.banks.rows import head
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import StrPath, reading
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.text import Tell
 
 #: Readers by the name of their format.
 FORMATS: Mapping[str, ResponseReader] = registered(
@@ -30,17 +31,17 @@ _SUMS = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
 
 
 def read_responses(
-    path: str | os.PathLike[str],
+    path: StrPath,
     *,
     format: str | None = None,
     orientation: str | None = None,
     metric: str | None = None,
     filter: str | None = None,
-    families: str | os.PathLike[str] | None = None,
+    families: StrPath | None = None,
     mapping: ResponseMapping | None = None,
     items: Mapping[str, Item] | None = None,
     texts: bool = False,
-    note: Callable[[str], object] = lambda _: None,
+    note: Tell = lambda _: None,
 ) -> Responses:
     """Read what models answered, from a file or a folder of an evaluation tool.
 
@@ -66,21 +67,17 @@ def read_responses(
     source = Path(path)
     settings = ReadSettings(orientation, metric, filter, note, mapping, items, texts)
     check_faults(_faults(source, format, orientation), error=ResponsesError)
-    try:
+    with reading(source, ResponsesError):
         reader = FORMATS[format or "mapping"] if format or mapping else _recognise(source)
         check_faults(_settings_faults(source, reader, settings), error=ResponsesError)
         responses = reader.read(source, settings)
         return with_families(responses, Path(families)) if families is not None else responses
-    except OSError as error:
-        raise ResponsesError(
-            f"{error.filename or source}: cannot be read: {error.strerror or error}; check the path and the rights"
-        ) from error
 
 
 def _faults(source: Path, format: str | None, orientation: str | None) -> Iterator[str]:
-    for name, value, known in (("format", format, FORMATS), ("orientation", orientation, ORIENTATIONS)):
-        if value is not None and value not in known:
-            yield f"{name} {value!r} is not known; use {', '.join(known)}"
+    for name, value, names in (("format", format, FORMATS), ("orientation", orientation, ORIENTATIONS)):
+        if value is not None and value not in names:
+            yield f"{name} {value!r} is not known; use {', '.join(names)}"
     if not source.exists():
         yield f"{source} does not exist; check the path"
     if is_bank(source):
@@ -122,15 +119,15 @@ def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
             "with --log_samples and give the folder of samples_*.jsonl"
         )
     expected = ", ".join(reader.content for reader in FORMATS.values())
-    found = "neither its name nor its beginning says a format"
+    problem = "neither its name nor its beginning says a format"
     proposal = ""
     if path.is_dir():
         counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
         holds = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
-        found = f"it holds {holds}"
+        problem = f"it holds {holds}"
         proposal = "; rows of a table are given by their own file"
     else:
         proposal = propose(path)
     return ResponsesError(
-        f"{path}: {found}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"
+        f"{path}: {problem}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"
     )

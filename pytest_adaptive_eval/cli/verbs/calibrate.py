@@ -253,7 +253,7 @@ def _write_abilities(built: Built, scale: FormatScale, path: Path) -> list[str]:
     from pytest_adaptive_eval.reports.calibration import ability_lines
 
     parts, subjects = scale.items.modalities.parts, built.responses.subjects
-    abilities: list[list[float]] = scale.abilities(scale.standings).tolist()
+    abilities = scale.abilities(scale.standings).tolist()
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["subject", *parts])

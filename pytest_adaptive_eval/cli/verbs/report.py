@@ -197,7 +197,7 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
     from pytest_adaptive_eval.records.history import History
 
     keys = {(i.name, i.bank.content_hash, i.bank.scale) for i in record.interviews}
-    series: list[Series] = []
+    series = []
     if source.exists():
         with suppress(AdaptiveEvalError):
             history = History(source)

@@ -174,14 +174,14 @@ class Backtest:
             "smallest_budget": self.smallest(),
         }
 
-    def smallest(self, targets: Sequence[float] = (85.0, 90.0)) -> dict[str, dict[str, str | None]]:
-        """Return the smallest tried budget at which each contender's mean ranking accuracy reaches each target."""
+    def smallest(self) -> dict[str, dict[str, str | None]]:
+        """Return the smallest tried budget at which each contender's mean ranking accuracy reaches 85 and 90 %."""
         smallest: dict[str, dict[str, str | None]] = {}
         for name in dict.fromkeys(name for name, _ in self.cells):
             by_size = sorted((b for n, b in self.cells if n == name), key=self.budgets.__getitem__)
             smallest[name] = {
-                f"{target:g}": next((b for b in by_size if _mean(self.cells[name, b].ranking)[0] >= target), None)
-                for target in targets
+                f"{target}": next((b for b in by_size if _mean(self.cells[name, b].ranking)[0] >= target), None)
+                for target in (85, 90)
             }
         return smallest
 
@@ -209,8 +209,8 @@ def _spread(values: Sequence[float]) -> float:
 
 def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
     """Return a contender's policy for a budget."""
-    made = contender.policy
-    policy = made if isinstance(made, Policy) else made(train, embeddings, count, seed)
+    maker = contender.policy
+    policy = maker if isinstance(maker, Policy) else maker(train, embeddings, count, seed)
     return replace(policy, budget=count)
 
 

@@ -9,7 +9,7 @@ its classes are genuine and its gain is significant, is a *shortcut* if neither 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -27,7 +27,7 @@ from pytest_adaptive_eval.irt.multimodal import Form
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.records.correlation import Correlation, correlate
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import Tell, counted
 from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Bools
 
@@ -117,7 +117,7 @@ class Refinement:
     warnings: tuple[str, ...]
 
     @property
-    def kept(self) -> list[str]:
+    def kept_items(self) -> list[str]:
         """Ids of the compact subset."""
         return [finding.item for finding in self.findings if finding.reason == "kept"]
 
@@ -151,7 +151,7 @@ def refine(
     form: Form = "m2",
     size: int | None = None,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Tell = lambda _: None,
 ) -> Refinement:
     """Judge every item, and choose a compact subset of the items that need all modalities.
 

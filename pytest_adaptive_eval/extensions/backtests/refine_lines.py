@@ -11,7 +11,7 @@ from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, wrap
 
 
-def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) -> list[str]:
+def refine_lines(result: Mapping[str, Any], width: int) -> list[str]:
     """Return kept and dropped items with their reasons, and the change of the ranking.
 
     Args:
@@ -32,11 +32,10 @@ def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) 
         )
         rows.append([reason, str(count), "", ""])
         rows += [
-            ["", "", clean_terminal(item["item"], 40), clean_terminal(item["detail"], 120)]
-            for item in members[:examples]
+            ["", "", clean_terminal(item["item"], 40), clean_terminal(item["detail"], 120)] for item in members[:3]
         ]
     lines += ["", *aligned(rows, [1]), *_low_quality_lines(result, width), "", *_ranking_lines(result, width)]
-    moved = [row for row in result["moved"] if row["rank_by_all"] != row["rank_by_kept"]][:examples]
+    moved = [row for row in result["moved"] if row["rank_by_all"] != row["rank_by_kept"]][:3]
     lines += [
         f"  {clean_terminal(row['subject'], 40)}: rank {row['rank_by_all']} -> {row['rank_by_kept']}" for row in moved
     ]

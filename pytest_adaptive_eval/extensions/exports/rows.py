@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +60,10 @@ def responses_csv(record: RunRecord) -> str:
     that a spreadsheet could read as a formula begins with an apostrophe, control characters are shown as escapes, and a
     text of more than 32 000 characters is cut.
     """
-    return _csv(_COLUMNS, _rows(record))
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    writer.writerow(_COLUMNS)
+    writer.writerows(map(_cell, row.values()) for row in _rows(record))
     return out.getvalue()
 
 
@@ -89,12 +85,11 @@ def write_export(record: RunRecord, path: Path, kind: str) -> int:
     Raises:
         UsageError: The kind is unknown, or the file cannot be written.
     """
-    rows = list(_rows(record))
     if kind == "jsonl":
-        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        text = "".join(f"{line}\n" for line in responses_jsonl(record))
     elif kind == "csv":
-        text = _csv(_COLUMNS, rows)
+        text = responses_csv(record)
     else:
         raise UsageError(f"unknown export {kind!r}: expected 'jsonl' or 'csv'")
     write_whole(path, [text.encode("utf-8")], "the answers")
-    return len(rows)
+    return sum(len(interview.administrations) for interview in record.interviews)

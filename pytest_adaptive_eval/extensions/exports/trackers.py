@@ -33,7 +33,7 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     outcomes = [gate.outcome for gate in record.gates]
     values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
     values.append((("promote",), int(words.promoted(record))))
-    metrics: dict[str, float] = {}
+    metrics = {}
     for path, value in values:
         if value is not None:
             name = unique = "/".join(map(_metric_part, path))

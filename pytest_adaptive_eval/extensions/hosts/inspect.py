@@ -215,7 +215,7 @@ def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: in
 
 def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:
     """Return the place in the bank of each sample whose row and text an item has."""
-    positions: dict[str, int] = {}
+    positions = {}
     for position, item in enumerate(bank.items):
         row = item.meta.get("row")
         if isinstance(row, int) and row < len(samples):

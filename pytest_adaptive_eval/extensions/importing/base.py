@@ -5,38 +5,47 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Any
 
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.typed_tables import described, replaced
+from pytest_adaptive_eval.typed_tables import replaced
 
 #: Places of refused records that are listed for each reason.
 _SHOWN = 5
 
 
 class ImportSettings(ItemMapping, frozen=True):
-    """Settings of ``import``: the mapping of fields, and what is read."""
+    """Settings of ``import``: the mapping of fields, and what is read.
 
-    ignore: Annotated[tuple[str, ...], described("fields that the questions do not need")] = ()
-    files: Annotated[str, described("files of a folder that count, such as '*_test.csv'")] = ""
-    paths: Annotated[tuple[str, ...], described("further files of the data set, or folders")] = ()
-    split: Annotated[
-        str, described("split that counts (of a preset, the first of test, validation, dev and train)")
-    ] = ""
-    labels: Annotated[str, described("second file with the answers, or $label: a line each, or by id")] = ""
-    labels_by: Annotated[str, described("id in the second file, such as rule_id (the id of the item)")] = ""
-    image_root: Annotated[str, described("folder that image paths are relative to")] = ""
-    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
-    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
+    Args:
+        ignore: Fields that the questions do not need.
+        files: Files of a folder that count, such as '*_test.csv'.
+        paths: Further files of the data set, or folders.
+        split: Split that counts (of a preset, the first of test, validation, dev and train).
+        labels: Second file with the answers, or $label: a line each, or by id.
+        labels_by: Id in the second file, such as rule_id (the id of the item).
+        image_root: Folder that image paths are relative to.
+        source: Where the data come from, for the record (the name of the data).
+        licence: Licence of the data, for the record (read from files beside them).
+    """
+
+    ignore: tuple[str, ...] = ()
+    files: str = ""
+    paths: tuple[str, ...] = ()
+    split: str = ""
+    labels: str = ""
+    labels_by: str = ""
+    image_root: str = ""
+    source: str = ""
+    licence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class Dataset:
 
 
 @dataclass(slots=True)
-class Imported:
+class Imported(AbstractContextManager["Imported"]):
     """Result of an import; use it as a context, which removes the copies of images at its end.
 
     Args:
@@ -99,25 +108,20 @@ class Imported:
         for entries in sorted(kinds.values(), key=len, reverse=True):
             first, *others = (where for where, _ in entries[:_SHOWN])
             file = first.partition(", ")[0]
-            places = "".join([first, *(where.removeprefix(file) for where in others)])
+            first_places = "".join([first, *(where.removeprefix(file) for where in others)])
             more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-            rows.append((len(entries), entries[0][1], places + more))
+            rows.append((len(entries), entries[0][1], first_places + more))
         return rows
 
     def refusals(self) -> str:
         """Return how many records were refused, the commonest reason and what to do; needs a refused record."""
-        count, reason, places = self.reasons()[0]
+        count, reason, first_places = self.reasons()[0]
         return (
-            f"{len(self.refused)} of {self.read} records are refused, {count} because {reason} ({places}): change the "
-            "mapping, or go on without them by --partial"
+            f"{len(self.refused)} of {self.read} records are refused, {count} because {reason} ({first_places}): "
+            "change the mapping, or go on without them by --partial"
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

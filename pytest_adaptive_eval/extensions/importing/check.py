@@ -63,10 +63,10 @@ def _faults(item: Item, others: Sequence[str]) -> Iterator[str]:
     """Yield what a grader does wrong."""
     key = item.answer
     wrong = next((other for other in reversed(others) if not _may_be_equal(item, other)), _NONSENSE)
-    shown = _with_placeholders(item, f"answer {key} {wrong}")
+    gradable = _with_placeholders(item, f"answer {key} {wrong}")
     for text, right in ((f"Answer: {key}", True), (key, True), (wrong, False)):
         try:
-            score = shown.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
+            score = gradable.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
         except (BankError, Unscored) as error:
             yield f"cannot grade {text!r:.60}: {error!s:.120}"
             return
@@ -96,6 +96,6 @@ def _may_be_equal(item: Item, other: str) -> bool:
     """Return whether a key may be the same answer in other words: as a number, or by a word that both have."""
     if item.grader in ("numeric", "math"):
         return replace(item, answer=other, others=(), turns=()).grade(item.answer) > 0
-    own = " ".join(item.answers).casefold()
+    own_answers = " ".join(item.answers).casefold()
     other = other.casefold()
-    return bool(set(other.split()) & set(own.split())) or other in own or own in other
+    return bool(set(other.split()) & set(own_answers.split())) or other in own_answers or own_answers in other

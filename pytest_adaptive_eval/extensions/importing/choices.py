@@ -52,7 +52,7 @@ class Choices(NamedTuple):
     either: bool = True
 
 
-def read_choices(value: Any, missing: Sequence[str] = ()) -> Choices:
+def read_choices(value: Any, missing: Sequence[str]) -> Choices:
     """Return the alternatives of a value: lists, objects, pairs of a text and a mark, or one text of options.
 
     Args:
@@ -149,8 +149,8 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     if len(parts) == 1 and isinstance(parts[0], str):
         parts = _split(parts[0].strip(), convention)
     indexes = [_index(as_text(part), choices, convention) for part in parts]
-    found = frozenset(index for index in indexes if index is not None)
-    return found if len(found) == len(parts) else frozenset()
+    named_choices = frozenset(index for index in indexes if index is not None)
+    return named_choices if len(named_choices) == len(parts) else frozenset()
 
 
 def _index(answer: str, choices: Choices, convention: str) -> int | None:
@@ -160,16 +160,16 @@ def _index(answer: str, choices: Choices, convention: str) -> int | None:
         "label": choices.labels, "letter": LETTERS[:count], "text": choices.texts, "0": map(str, range(count)),
         "1": map(str, range(1, count + 1)),
     }[convention]  # fmt: skip
-    around = _AROUND if convention == "text" else _AROUND_LETTER
+    signs = _AROUND if convention == "text" else _AROUND_LETTER
     exact = list(names)
-    for forms, form in ((exact, answer), ([_plain(name, around) for name in exact], _plain(answer, around))):
+    for forms, form in ((exact, answer), ([_plain(name, signs) for name in exact], _plain(answer, signs))):
         if form and forms.count(form) == 1:
             return forms.index(form)
     return None
 
 
-def _plain(text: str, around: str) -> str:
-    return _PREFIX.sub("", " ".join(text.casefold().split()).strip(around)).removesuffix(".0")
+def _plain(text: str, signs: str) -> str:
+    return _PREFIX.sub("", " ".join(text.casefold().split()).strip(signs)).removesuffix(".0")
 
 
 def _split(text: str, convention: str) -> list[str]:
@@ -212,5 +212,5 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
 
 def _some(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     """Return the choices that an answer names; none if it is a text and names all."""
-    found = named(answer, choices, convention)
-    return found if len(found) < len(choices.texts) or isinstance(answer, list) else frozenset()
+    named_choices = named(answer, choices, convention)
+    return named_choices if len(named_choices) < len(choices.texts) or isinstance(answer, list) else frozenset()

@@ -192,9 +192,9 @@ def _is_formula(text: str) -> bool:
     """Return whether a text is an expression, has commands of LaTeX, or is numbers in brackets."""
     if _COMMANDS.search(text):
         return True
-    wanted = r"\d" if text[:1] + text[-1:] == "()" else r"[^\W_]"
+    sign = r"\d" if text[:1] + text[-1:] == "()" else r"[^\W_]"
     operated = text[:1] + text[-1:] == "()" or _OPERATED.search(text)
-    return bool(operated and _SIGNS.fullmatch(text) and re.search(wanted, text))
+    return bool(operated and _SIGNS.fullmatch(text) and re.search(sign, text))
 
 
 def is_list(text: str) -> bool:
@@ -223,8 +223,8 @@ class GraderChoice:
             DatasetError: No grader fits its answer.
         """
         check_faults(self._faults(key), error=DatasetError)
-        given = self._mapping.grader or self._mapping.answer_kind == "letters"
-        graded = self._by_given(key) if given else self._by_kind(key)
+        is_stated = self._mapping.grader or self._mapping.answer_kind == "letters"
+        graded = self._by_given(key) if is_stated else self._by_kind(key)
         first, written = graded.answers[0], key.value
         if first in graded.choices and graded.choices != ("yes", "no"):
             return graded._replace(instruction=f"Answer with one of: {', '.join(graded.choices)}.")
@@ -235,12 +235,12 @@ class GraderChoice:
 
     def _faults(self, key: Key) -> Iterator[str]:
         """Yield why an answer cannot be graded, or may mean no value."""
-        given = self._mapping.grader
+        grader = self._mapping.grader
         yield from filter(None, [self._problem])
-        if self._mapping.missing is None and not (ungraded(given) or given == "literal"):
+        if self._mapping.missing is None and not (ungraded(grader) or grader == "literal"):
             words = [text for text in key.answers if may_be_missing(text) or text in _DASHES]
             yield from (f"the answer {word!r} may mean no value: {how_to_say(word)}" for word in words)
-        for other in key.answers if given == "numeric" else ():
+        for other in key.answers if grader == "numeric" else ():
             if not is_number(other):
                 yield f"the answer {other!r:.60} is not one number"
 

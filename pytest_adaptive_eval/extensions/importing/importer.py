@@ -117,8 +117,8 @@ def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, l
     """Return the mapping at the records that have questions, and its first ones."""
     given = dataset.mapping
     rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
-    for place in _PLACES if rows else ():
-        mapping = replaced(given, rows=f"{place}{rows}")
+    for prefix in _PLACES if rows else ():
+        mapping = replaced(given, rows=f"{prefix}{rows}")
         with contextlib.suppress(DatasetError):
             return mapping, _sample(replace(dataset, mapping=mapping))
     return given, sample
@@ -126,7 +126,7 @@ def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, l
 
 def _sample(dataset: Dataset) -> list[TableRecord]:
     """Return the first records of each file of a data set."""
-    sample: list[TableRecord] = []
+    sample = []
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)
@@ -159,7 +159,7 @@ def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple
     file = dataset.settings.labels
     labels = read_labels(Path(file)) if file else ()
     reader = RecordReader(dataset.mapping, labels, dataset.settings.labels_by)
-    drafts: list[Draft] = []
+    drafts = []
     count = size = 0
     for count, record in enumerate(dataset.records(None), 1):
         try:

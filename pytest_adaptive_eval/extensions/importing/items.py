@@ -71,13 +71,13 @@ def _kept(
     entries: Iterable[tuple[Draft, *tuple[Any, ...]]], read: Callable[..., _T], imported: Imported
 ) -> list[tuple[Draft, _T]]:
     """Return drafts with what a function gives for each; those for which it raises are refused."""
-    kept: list[tuple[Draft, _T]] = []
+    drafts: list[tuple[Draft, _T]] = []
     for draft, *more in entries:
         try:
-            kept.append((draft, read(draft, *more)))
+            drafts.append((draft, read(draft, *more)))
         except DatasetError as error:
             imported.refused.append((draft.where, str(error)))
-    return kept
+    return drafts
 
 
 def _graded(
@@ -104,14 +104,14 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
         rows = [(draft.answer, draft.choices) for draft in unmarked if not _hides(draft.answer)]
         convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
     rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
-    places = {right for _, right in rights}
-    always_same = len(places) == 1 and len(rights) >= _ALWAYS_SAME
+    rights_by_place = {right for _, right in rights}
+    always_same = len(rights_by_place) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
         raise DatasetError(
             f"the answers of {mapping.answer or 'the labels'!r} are all {unmarked[0].answer!r:.60}, as where they are "
             f"hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
         )
-    if mapping.distractors or (always_same and places == {frozenset({0})}):
+    if mapping.distractors or (always_same and rights_by_place == {frozenset({0})}):
         if not mapping.distractors:
             imported.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
         others = [draft.where for draft, _ in rights if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
@@ -177,7 +177,7 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
     answers = tuple(letters) if _is_either(draft, mapping) else ("".join(letters),)
     bare_letters = all(text.strip("(). ") == letter for text, letter in zip(choices, LETTERS, strict=False))
     # a question may list its choices itself, each behind its letter
-    shown = all(
+    lists_choices = all(
         re.search(rf"(?<!\w)[(\[]?{letter}\s?[)\].:、．]\s*{re.escape(text)}", draft.question)
         for letter, text in zip(LETTERS, choices, strict=False)
     )
@@ -185,7 +185,7 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
         mapping.grader or "choice",
         answers,
         () if bare_letters else choices,
-        not (bare_letters or shown),
+        not (bare_letters or lists_choices),
         INSTRUCTIONS["several" if several else "choice"],
     )
 
@@ -218,12 +218,12 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
 
 def _data(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, Any]:
     """Return the item of a question as JSON data, without its id."""
-    meta: dict[str, Any] = {"row": draft.number, **_plain(draft.meta)}
+    meta = {"row": draft.number, **_plain(draft.meta)}
     if question.choices and not mapping.choices_shown:
         meta[CHOICES_SHOWN] = False
     if mapping.tolerance is not None and question.grader == "numeric":
         meta["tolerance"] = mapping.tolerance
-    data: dict[str, Any] = {
+    data = {
         "answer": question.answers[0] if len(question.answers) == 1 else list(question.answers),
         "grader": question.grader,
         "choices": list(question.choices),

@@ -138,5 +138,5 @@ def is_about(key: str) -> bool:
 
 
 def _words_of(key: str) -> frozenset[str]:
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()
-    return frozenset(re.findall(r"[a-z]+", apart)) | {normal(key)}
+    separated = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()
+    return frozenset(re.findall(r"[a-z]+", separated)) | {normal(key)}

@@ -71,13 +71,13 @@ class _Fields:
     def values(self, expression: str) -> list[Any]:
         """Return the values of an expression that are not missing."""
         read = parse_expression(expression)
-        found = [read(record.data, record.names) for record in self.records]
-        return [value for value in found if not is_missing(value)]
+        values = [read(record.data, record.names) for record in self.records]
+        return [value for value in values if not is_missing(value)]
 
-    def named(self, key: str, wanted: Sequence[str] = ()) -> Iterator[str]:
+    def named(self, key: str, field_names: Sequence[str] = ()) -> Iterator[str]:
         """Yield unused fields with a name and values for a key, in the order of the names; whole fields first."""
         kind = _TYPES.get(key, object)
-        for name in wanted or NAMES[key]:
+        for name in field_names or NAMES[key]:
             for length in (1, 2):
                 for text, path in self.paths.items():
                     is_free = text not in self.used and path[0] not in self.used
@@ -153,11 +153,11 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
         return ()
-    found = fields.first("choices")
-    if not found and names.INDEX.search(normal(fields.first("answer"))):
-        found = next(fields.named("", ("answers",)), "")
-    if found:
-        return (found,)
+    field = fields.first("choices")
+    if not field and names.INDEX.search(normal(fields.first("answer"))):
+        field = next(fields.named("", ("answers",)), "")
+    if field:
+        return (field,)
     groups: dict[str, dict[str, str]] = {}
     for text, (name, *inner) in fields.paths.items():
         match = names.COLUMNS.fullmatch(name) if not inner and text not in fields.used else None
@@ -181,21 +181,21 @@ def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer; empty where the answers are hidden beside a model's reply."""
-    found = list(fields.named("answer"))
+    answers = list(fields.named("answer"))
     named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
-    hidden = found and normal(found[0]) in names.REPLIES and not named <= set(names.REPLIES)
-    if not found or mapping.accepted or hidden:
+    hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
+    if not answers or mapping.accepted or hidden:
         return ""
-    return _inner(fields, found[0])
+    return _inner(fields, answers[0])
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the fields whose entries are accepted answers."""
     if mapping.choices or mapping.distractors:
         return ()
-    found = [text for text in fields.named("accepted") if not _may_be_choices(fields.values(text))]
-    spellings = [text for text in found if names.SPELLINGS.search(normal(text))]
-    taken = found[:1] if not mapping.answer else []
+    accepted = [text for text in fields.named("accepted") if not _may_be_choices(fields.values(text))]
+    spellings = [text for text in accepted if names.SPELLINGS.search(normal(text))]
+    taken = accepted[:1] if not mapping.answer else []
     return tuple(_inner(fields, text) for text in dict.fromkeys([*taken, *spellings]))
 
 
@@ -218,8 +218,8 @@ def _inner(fields: _Fields, text: str) -> str:
 
 def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the texts before the question."""
-    found = () if mapping.messages else fields.named("context")
-    return tuple(text for text in found if len(fields.paths[text]) == 1 and all(map(_is_prose, fields.values(text))))
+    contexts = () if mapping.messages else fields.named("context")
+    return tuple(text for text in contexts if len(fields.paths[text]) == 1 and all(map(_is_prose, fields.values(text))))
 
 
 def _is_prose(value: Any) -> bool:
@@ -228,13 +228,14 @@ def _is_prose(value: Any) -> bool:
 
 def _categories(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
     """Return at most two fields that sort the records; the file where there are several."""
-    found: list[str] = []
+    categories: list[str] = []
     for text in fields.named("category"):
         values = fields.values(text)
-        if len(found) < len(set(values)) <= max(2, len(values) // 2) and len(values) >= _MOSTLY * len(fields.records):
-            found.append(text)
+        sorts = len(categories) < len(set(values)) <= max(2, len(values) // 2)
+        if sorts and len(values) >= _MOSTLY * len(fields.records):
+            categories.append(text)
     several = len({record.names.get("set") for record in fields.records}) > 1
-    return tuple(found[:2]) or (("$set",) if several else ())
+    return tuple(categories[:2]) or (("$set",) if several else ())
 
 
 def _id(fields: _Fields, _: ItemMapping) -> str:
@@ -273,13 +274,13 @@ def is_complete(mapping: ItemMapping) -> bool:
     return bool(asked and (mapping.answer or mapping.accepted or mapping.grader))
 
 
-def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str] = ()) -> list[Unused]:
+def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str]) -> list[Unused]:
     """Return the fields that a mapping does not use; first the ones that questions may need."""
     used = used_fields(records, mapping) | set(ignore)
     read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
     asked = [" ".join(_begin(each(record.data, record.names)) for each in read) for record in records]
     names_of_all = dict.fromkeys(name for record in records for name in record.data)
-    found = []
+    unused = []
     for name in names_of_all:
         cells = [record.data.get(name) for record in records]
         values = [cell for cell in cells if not is_missing(cell)]
@@ -288,8 +289,8 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         contained = sum(not is_missing(cell) and _begin(cell) in text for cell, text in zip(cells, asked, strict=True))
         needed = contained < _MOSTLY * len(values) and _may_be_needed(name, values)
         constant = len(values) == len(records) > 1 and len(set(map(_begin, values))) == 1
-        found.append(Unused(name, needed, _begin(values[0]), constant))
-    return sorted(found, key=lambda field: (not field.needed, not field.constant))
+        unused.append(Unused(name, needed, _begin(values[0]), constant))
+    return sorted(unused, key=lambda field: (not field.needed, not field.constant))
 
 
 def _begin(value: Any) -> str:

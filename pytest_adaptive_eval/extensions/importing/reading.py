@@ -82,8 +82,8 @@ class RecordReader:
         texts = {name: getattr(mapping, name) for name in _READ}
         texts |= {"labels_by": labels_by, "meta": [text for _, text in self._meta]}
         self._expressions = {
-            name: [parse_expression(text, name) for text in ((given,) if isinstance(given, str) else given) if text]
-            for name, given in texts.items()
+            name: [parse_expression(text, name) for text in ((value,) if isinstance(value, str) else value) if text]
+            for name, value in texts.items()
         }
         self.mapping, self._labels = mapping, labels
 
@@ -132,8 +132,8 @@ class RecordReader:
         if len(messages) == 1 and messages[0]["role"] == "user":
             asked, messages = paragraphs(asked, messages[0]["content"]), []
         if not (asked or messages):
-            place = self.mapping.question or self.mapping.messages
-            raise DatasetError(f"no question at {place!r}; it has {sorted(map(str, record.data))[:12]}")
+            expression = self.mapping.question or self.mapping.messages
+            raise DatasetError(f"no question at {expression!r}; it has {sorted(map(str, record.data))[:12]}")
         asked = paragraphs(before, asked, self._unit(record, asked))
         if messages:
             messages = [{"role": "system", "content": asked}] * bool(asked) + messages
@@ -282,7 +282,7 @@ def _message(part: Any, images: list[Any]) -> dict[str, str]:
     role = _ROLES.get(str(fields.get("role", fields.get("from", "user"))).lower())
     content = fields.get("content", fields.get("value"))
     pieces = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    texts: list[str] = []
+    texts = []
     for piece in pieces:
         kind = piece.get("type") if isinstance(piece, Mapping) else None
         if kind in _PICTURE:

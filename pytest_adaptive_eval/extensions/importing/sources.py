@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, s
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
-from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.inputs import open_regular, reading
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.text import counted
 
@@ -32,7 +32,7 @@ _BELOW, _ABOVE = 5, 2
 
 def data_files(folder: Path) -> list[Path]:
     """Return the data files below a folder, sorted; links are not followed."""
-    files: list[Path] = []
+    files = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "~$")) for part in parts)
@@ -60,7 +60,7 @@ def splits_of(files: Iterable[Path]) -> list[str]:
     return sorted({split_of(file)[0] for file in files} - {""}, key=_SPLITS.index)
 
 
-def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
+def chosen_files(source: Path, pattern: str, split: str) -> tuple[list[Path], list[Path]]:
     """Return the files of a file or folder that count, and the data files that do not.
 
     Args:
@@ -81,14 +81,14 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     elif not pattern:
         chosen = _of_first_splits(chosen)
     if not chosen:
-        wanted = (
+        lacking = (
             f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
             if split
             else f"matches {pattern!r}"
         )
         raise DatasetError(
-            f"{source}: no data file {wanted if split or pattern else 'is there'}; expected .jsonl, .json, .csv, .tsv, "
-            ".parquet or .arrow (a pickle, which can run any code, is never opened)"
+            f"{source}: no data file {lacking if split or pattern else 'is there'}; expected .jsonl, .json, .csv, "
+            ".tsv, .parquet or .arrow (a pickle, which can run any code, is never opened)"
         )
     return chosen, [path for path in files if path not in chosen]
 
@@ -127,11 +127,8 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
     """Return the SHA-256 of each file, 16 hex digits, by its name within the source."""
     hashes = {}
     for path in files:
-        try:
-            with open_regular(path) as file:
-                hashes[_name_within(path, base)] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-        except OSError as error:
-            raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
+        with reading(path, DatasetError), open_regular(path) as file:
+            hashes[_name_within(path, base)] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     return hashes
 
 

@@ -177,8 +177,8 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
         ", ".join(f"{count} {grader}" for grader, count in graders.most_common()) or "none"
     )
-    for count, reason, places in imported.reasons():
-        yield from wrap(clean_terminal(f"refused {count}: {reason} ({places})"), width(), "  ", first="  ")
+    for count, reason, first_places in imported.reasons():
+        yield from wrap(clean_terminal(f"refused {count}: {reason} ({first_places})"), width(), "  ", first="  ")
     for note in imported.notes:
         yield from wrap(clean_terminal(f"note: {note}"), width(), "  ", first="  ")
 

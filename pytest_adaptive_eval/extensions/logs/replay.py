@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.files import files_of
@@ -20,17 +20,23 @@ from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
-from pytest_adaptive_eval.typed_tables import described, read_table
+from pytest_adaptive_eval.text import Tell
+from pytest_adaptive_eval.typed_tables import read_table
 
 _NO_SCORE = Completion("", Status.NOT_RECORDED, detail="the log has no score of it")
 _EDITED = Completion("", Status.NOT_RECORDED, detail="the question was edited since, and the answer's text is not kept")
 
 
 class ReplayTable(ReadingTable, frozen=True):
-    """Options of a model that replays logs."""
+    """Options of a model that replays logs.
 
-    ids: Annotated[str | None, described("prefix, pattern, field or file that gives the items' ids in the bank")] = None
-    partial: Annotated[bool, described("judge a log that is not whole too, with a warning")] = False
+    Args:
+        ids: Prefix, pattern, field or file that gives the items' ids in the bank.
+        partial: Judge a log that is not whole too, with a warning.
+    """
+
+    ids: str | None = None
+    partial: bool = False
 
 
 class LoggedAnswer(NamedTuple):
@@ -107,7 +113,7 @@ def _completion(texts: Sequence[str], score: float) -> Completion:
 
 
 def read_subject(
-    path: Path, name: str, table: ReplayTable, note: Callable[[str], object] = lambda _: None, *, texts: bool = False
+    path: Path, name: str, table: ReplayTable, note: Tell = lambda _: None, *, texts: bool = False
 ) -> tuple[Responses, str]:
     """Return the responses in logs, under ids that items of a bank can have, and the name of one subject.
 
@@ -144,8 +150,8 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     interviews = [each for each in read_run(path).interviews if name in ("", each.subject.name, each.name)]
     subjects = list(dict.fromkeys(interview.subject.name for interview in interviews))
     if len(subjects) != 1:
-        found = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
-        raise ConfigError(f"{path}: the record has {found}; give {path}#NAME with the name of one")
+        subjects_text = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
+        raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
     stated = tuple(
         Stated(subjects[0], f"{path}: evaluation {each.name!r}", each.asked, status=each.error) for each in interviews
     )

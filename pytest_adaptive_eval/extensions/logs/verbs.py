@@ -183,7 +183,7 @@ def _write(
 ) -> None:
     """Write an evaluation of each part with its bank and gates."""
     must_pass = _must_pass(options.must_pass, candidate)
-    tables: list[str] = []
+    tables = []
     for number, (name, items) in enumerate(parts.items()):
         bank = f"log-{number}.jsonl" if number else "log.jsonl"
         _write_lines(folder / bank, [_item(item, candidate.questions.get(item)) for item in items])
@@ -236,16 +236,16 @@ def _gates(options: argparse.Namespace, items: int) -> list[dict[str, Any]]:
 def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
     """Return the questions that must be right."""
     categories = {item: question.category for item, question in candidate.questions.items()}
-    chosen: set[str] = set()
+    chosen = set()
     for name in names:
-        found = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
-        if not found:
-            known = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
+        named_items = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
+        if not named_items:
+            known_names = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
             raise ConfigError(
                 f"--must-pass {name}: neither a question, a task nor a category of {candidate.subject}; "
-                f"{suggestion(name, known[:200])}"
+                f"{suggestion(name, known_names[:200])}"
             )
-        chosen |= {name} & set(found) or set(found)
+        chosen |= {name} & set(named_items) or set(named_items)
     return chosen
 
 

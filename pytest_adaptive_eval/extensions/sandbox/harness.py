@@ -107,9 +107,9 @@ def encode(value: Any, limit: int = LIMIT) -> str:
     return write(value, 0)
 
 
-def _must_be_zero(result: int, what: str) -> None:
+def _must_be_zero(result: int, operation: str) -> None:
     if result:
-        raise OSError(f"{what} was refused")
+        raise OSError(f"{operation} was refused")
 
 
 def _landlock(rules: tuple[tuple[str, bool | None], ...], call: Callable[..., int]) -> int:

@@ -180,7 +180,7 @@ def tasks_of(user: int) -> int:
 
 def _libraries() -> list[str]:
     """Return the options that show the system's libraries."""
-    options: list[str] = []
+    options = []
     for name in ("/lib", "/lib32", "/lib64"):
         if Path(name).is_symlink():
             options += ["--symlink", str(Path(name).readlink()), name]

@@ -26,14 +26,14 @@ class Failure:
     message: str
 
 
-def same(left: Any, right: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Return whether two values are equal, with equal types at every depth.
 
     ``1``, ``1.0`` and ``True`` differ, and so do ``[1]`` and ``(1,)``; NaN equals NaN, and the order of dictionaries
     and sets does not matter. A value of a type that could not come out of the sandbox equals nothing.
     """
     try:
-        return encode(left) == encode(right)
+        return encode(first) == encode(second)
     except (TypeError, ValueError):
         return False
 

@@ -49,8 +49,8 @@ def supervise(folder: Path) -> None:
         fcntl.flock(own_lock, fcntl.LOCK_EX)
         command = json.loads((folder / "command.json").read_text(encoding="utf-8"))
         starts, free_since = 0, 0.0
-        server: subprocess.Popen[bytes] | None = None
-        exit_code: int | None = None
+        server = None
+        exit_code = None
         with (folder / "log.txt").open("ab") as log:
             try:
                 while True:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.spec import Plan, Settings
@@ -19,20 +19,28 @@ from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.instructed import InstructedModel
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.typed_tables import Table, described
+from pytest_adaptive_eval.typed_tables import Table
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.base import Model
 
 
 class MemberTable(Table, frozen=True, kw_only=True):
-    """A model, in place of its folder or URL alone."""
+    """A model, in place of its folder or URL alone.
 
-    name: Annotated[str | None, described("name here; the folder's or the server's name by default")] = None
-    model: Annotated[str, described("checkpoint folder, or URL#MODEL")] = ""
-    options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
-    system: Annotated[str, described("system message before each of its chats")] = ""
-    price: Annotated[PriceTable | None, described("prices of the model's tokens")] = None
+    Args:
+        name: Name here; the folder's or the server's name by default.
+        model: Checkpoint folder, or URL#MODEL.
+        options: Options for loading or reaching the model.
+        system: System message before each of its chats.
+        price: Prices of the model's tokens.
+    """
+
+    name: str | None = None
+    model: str = ""
+    options: dict[str, Any] = {}
+    system: str = ""
+    price: PriceTable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.evaluation.toml import parse_toml
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.text import shown_address
-from pytest_adaptive_eval.typed_tables import Index, Table, described, read_table
+from pytest_adaptive_eval.typed_tables import Index, Table, read_table
 
 RECORD, OUTPUT = "record.json", "output.txt"
 _REPLAY = "replay:"
@@ -27,7 +27,15 @@ _NUMBER = re.compile(r"(\d+)")
 
 
 class SweepTable(Table, frozen=True, kw_only=True):
-    """The file of a sweep."""
+    """The file of a sweep.
+
+    Args:
+        checkpoints: Folders, replay:FILE or URL#MODEL; patterns such as runs/step-*.
+        evaluations: Files of evaluations, as patterns; the whole project by default.
+        arguments: Further arguments of pytest.
+        gpus: GPUs of each cell; with 0 a cell sees all.
+        folder: Folder of the results.
+    """
 
     gone: ClassVar[Mapping[str, str]] = {
         "seeds": 'write arguments = ["--adaptive-eval-seed=1"] in a file for each seed',
@@ -35,11 +43,11 @@ class SweepTable(Table, frozen=True, kw_only=True):
         "resources": "write gpus = N for each cell, and --jobs N",
     }
 
-    checkpoints: Annotated[list[str], described("folders, replay:FILE or URL#MODEL; patterns such as runs/step-*")] = []
-    evaluations: Annotated[list[str], described("files of evaluations, as patterns; the whole project by default")] = []
-    arguments: Annotated[list[str], described("further arguments of pytest")] = []
-    gpus: Annotated[Index, described("GPUs of each cell; with 0 a cell sees all")] = 0
-    folder: Annotated[str, described("folder of the results")] = ".adaptive-eval-sweep"
+    checkpoints: list[str] = []
+    evaluations: list[str] = []
+    arguments: list[str] = []
+    gpus: Index = 0
+    folder: str = ".adaptive-eval-sweep"
 
 
 @dataclass(frozen=True, slots=True)

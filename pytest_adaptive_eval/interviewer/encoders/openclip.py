@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
@@ -21,8 +20,8 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight_open_clip
 from pytest_adaptive_eval.models.checkpoint.loading import check_finite, check_tokenizer, check_torchvision, pick_device
 from pytest_adaptive_eval.models.checkpoint.weights import open_clip_weights, read_object
+from pytest_adaptive_eval.types import Floats
 
-Array = NDArray[np.float32]
 Part = Literal["text", "image", "mean", "concat"]
 
 #: File that identifies a folder of open_clip.
@@ -99,7 +98,7 @@ class OpenClipEmbedder:
             batch_size=batch_size,
         )
 
-    def embed(self, bank: ItemBank) -> Array:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d), or (n, 2 d) with ``concat``; raise BankError if an item lacks the input."""
         texts, pictured = self._read(bank.items)
         complete = set(texts) & set(pictured) if self._part == "concat" else set(texts) | set(pictured)
@@ -116,8 +115,8 @@ class OpenClipEmbedder:
 
     def _read(self, items: Sequence[Item]) -> tuple[dict[int, str], list[int]]:
         """Return the texts to be encoded by the item's place, and the places of items with pictures to be encoded."""
-        texts: dict[int, str] = {}
-        pictured: list[int] = []
+        texts = {}
+        pictured = []
         for n, item in enumerate(items):
             text = text_of(item)
             if text and self._part != "image":
@@ -126,10 +125,10 @@ class OpenClipEmbedder:
                 pictured.append(n)
         return texts, pictured
 
-    def _texts(self, texts: dict[int, str], n: int) -> Array:
+    def _texts(self, texts: dict[int, str], n: int) -> Floats:
         """Return directions of texts, shape (n, d), 0 without a text; equal texts are encoded once."""
         distinct = list(dict.fromkeys(texts.values()))
-        rows: list[Array] = []
+        rows = []
         for first in range(0, len(distinct), self._batch_size):
             tokens = self._tokenize(distinct[first : first + self._batch_size]).to(self._device)
             rows.append(self._encoded(self._model.encode_text, tokens))
@@ -139,9 +138,9 @@ class OpenClipEmbedder:
         out[list(texts)] = directions[[row_of[text] for text in texts.values()]]
         return out
 
-    def _pictures(self, items: Sequence[Item], pictured: Sequence[int]) -> Array:
+    def _pictures(self, items: Sequence[Item], pictured: Sequence[int]) -> Floats:
         """Return directions of the items' pictures, shape (n, d), 0 without a picture."""
-        batches: list[Array] = []
+        batches = []
         for first in range(0, len(pictured), self._batch_size):
             batch = pictured[first : first + self._batch_size]
             tensors = [[self._transform(picture) for picture in pictures_of(items[n])] for n in batch]
@@ -154,7 +153,7 @@ class OpenClipEmbedder:
         out[pictured] = directions
         return out
 
-    def _encoded(self, encode: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor) -> Array:
+    def _encoded(self, encode: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor) -> Floats:
         with torch.inference_mode():
             return np.asarray(encode(inputs).float().cpu().numpy(), dtype=np.float32)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import BankError, CheckpointError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.images import open_image
+from pytest_adaptive_eval.types import Floats
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,7 +49,7 @@ def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
     )
 
 
-def unit_rows(rows: NDArray[Any], encoder: str) -> NDArray[np.float32]:
+def unit_rows(rows: NDArray[Any], encoder: str) -> Floats:
     """Return rows (n, d) scaled to length 1, zeros as the first axis; raise CheckpointError for values not finite."""
     wide = np.array(rows, dtype=np.float64)
     if not np.isfinite(wide).all():

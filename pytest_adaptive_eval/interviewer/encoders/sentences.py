@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.inputs import StrPath, read_regular
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
 from pytest_adaptive_eval.models.checkpoint.placement import Placement
 from pytest_adaptive_eval.models.checkpoint.weights import read_object
+from pytest_adaptive_eval.types import Floats
 
 Pooling = Literal["mean", "cls", "max", "lasttoken"]
 
@@ -51,7 +50,7 @@ class SentenceFolderEmbedder:
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str],
+        folder: StrPath,
         *,
         batch_size: int = 64,
         cache: Path | None = None,
@@ -84,7 +83,7 @@ class SentenceFolderEmbedder:
             batch_size=batch_size,
         )
 
-    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+    def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d); raise BankError if an item has no text."""
         items = list(bank.items)
         texts = [text_of(item) for item in items]
@@ -97,7 +96,7 @@ class SentenceFolderEmbedder:
         rows = np.concatenate([self._pooled([texts[position] for position in batch]) for batch in batches])
         return unit_rows(rows[np.argsort(order)], self.name)
 
-    def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
+    def _pooled(self, texts: list[str]) -> Floats:
         model = self._loaded.model
         inputs = self._loaded.tokenizer(
             texts, padding=True, truncation=True, max_length=self._tokens, return_tensors="pt"

@@ -172,10 +172,10 @@ class _Choices:
         letter = self._letters.get(_words(text))
         if letter is not None:
             return letter
-        for form, known in self._forms:
+        for form, form_choices in self._forms:
             value = form(text)
-            if value and known.count(value) == 1:
-                return known.index(value)
+            if value and form_choices.count(value) == 1:
+                return form_choices.index(value)
         return None
 
     def verbatim(self, text: str) -> int | None:

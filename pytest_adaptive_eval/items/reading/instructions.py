@@ -208,31 +208,33 @@ def _capital_words(text: str, arguments: Arguments) -> bool:
 #: Instructions by the names of IFEval.
 INSTRUCTIONS: Mapping[str, Instruction] = {
     "keywords:existence": Instruction(
-        lambda text, given: all(_occurrences(text, word) for word in given["keywords"]), {"keywords": list}
+        lambda text, arguments: all(_occurrences(text, word) for word in arguments["keywords"]), {"keywords": list}
     ),
     "keywords:frequency": Instruction(
-        lambda text, given: _related(_occurrences(text, given["keyword"]), given["relation"], given["frequency"]),
+        lambda text, arguments: _related(
+            _occurrences(text, arguments["keyword"]), arguments["relation"], arguments["frequency"]
+        ),
         {"keyword": str, "relation": str, "frequency": int},
     ),
     "keywords:forbidden_words": Instruction(
-        lambda text, given: not any(_has_word(text, word) for word in given["forbidden_words"]),
+        lambda text, arguments: not any(_has_word(text, word) for word in arguments["forbidden_words"]),
         {"forbidden_words": list},
     ),
     "keywords:letter_frequency": Instruction(
-        lambda text, given: _related(
-            _occurrences(text, given["letter"]), given["let_relation"], given["let_frequency"]
+        lambda text, arguments: _related(
+            _occurrences(text, arguments["letter"]), arguments["let_relation"], arguments["let_frequency"]
         ),
         {"letter": str, "let_relation": str, "let_frequency": int},
     ),
     "language:response_language": Instruction(
-        lambda text, given: language_of(text) == given["language"], {"language": str}
+        lambda text, arguments: language_of(text) == arguments["language"], {"language": str}
     ),
     "length_constraints:number_words": Instruction(
-        lambda text, given: _related(len(re.findall(r"\w+", text)), given["relation"], given["num_words"]),
+        lambda text, arguments: _related(len(re.findall(r"\w+", text)), arguments["relation"], arguments["num_words"]),
         {"relation": str, "num_words": int},
     ),
     "length_constraints:number_sentences": Instruction(
-        lambda text, given: _related(_sentences(text), given["relation"], given["num_sentences"]),
+        lambda text, arguments: _related(_sentences(text), arguments["relation"], arguments["num_sentences"]),
         {"relation": str, "num_sentences": int},
     ),
     "length_constraints:number_paragraphs": Instruction(_paragraphs, {"num_paragraphs": int}),
@@ -241,11 +243,13 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
     ),
     "detectable_content:postscript": Instruction(_postscript, {"postscript_marker": str}),
     "detectable_content:number_placeholders": Instruction(
-        lambda text, given: len(re.findall(r"\[[^\[\]]*\]", text)) >= given["num_placeholders"],
+        lambda text, arguments: len(re.findall(r"\[[^\[\]]*\]", text)) >= arguments["num_placeholders"],
         {"num_placeholders": int},
     ),
     "detectable_format:number_bullet_lists": Instruction(
-        lambda text, given: len(re.findall(r"^\s*(?:\*(?!\*)|-).*$", text, re.MULTILINE)) == given["num_bullets"],
+        lambda text, arguments: (
+            len(re.findall(r"^\s*(?:\*(?!\*)|-).*$", text, re.MULTILINE)) == arguments["num_bullets"]
+        ),
         {"num_bullets": int},
     ),
     "detectable_format:constrained_response": Instruction(
@@ -253,20 +257,20 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
     ),
     "detectable_format:number_highlighted_sections": Instruction(_highlights, {"num_highlights": int}),
     "detectable_format:multiple_sections": Instruction(
-        lambda text, given: (
-            len(re.findall(rf"{re.escape(given['section_spliter'])}\s?\d+", text)) >= given["num_sections"]
+        lambda text, arguments: (
+            len(re.findall(rf"{re.escape(arguments['section_spliter'])}\s?\d+", text)) >= arguments["num_sections"]
         ),
         {"section_spliter": str, "num_sections": int},
     ),
     "detectable_format:json_format": Instruction(_json),
     "detectable_format:title": Instruction(lambda text, _: re.search(r"<<[^\n<>]*[^\s<>][^\n<>]*>>", text) is not None),
     "combination:repeat_prompt": Instruction(
-        lambda text, given: text.strip().lower().startswith(given["prompt_to_repeat"].strip().lower()),
+        lambda text, arguments: text.strip().lower().startswith(arguments["prompt_to_repeat"].strip().lower()),
         {"prompt_to_repeat": str},
     ),
     "combination:two_responses": Instruction(_two_responses),
     "startend:end_checker": Instruction(
-        lambda text, given: text.strip().strip('"').lower().endswith(given["end_phrase"].strip().lower()),
+        lambda text, arguments: text.strip().strip('"').lower().endswith(arguments["end_phrase"].strip().lower()),
         {"end_phrase": str},
     ),
     "startend:quotation": Instruction(

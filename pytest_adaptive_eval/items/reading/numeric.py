@@ -147,7 +147,7 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
 
 def _in_bold(text: str) -> set[Number]:
     """Return the numbers that the last short texts in bold begin with."""
-    bold: set[Number] = set()
+    bold = set()
     for part in _BOLD.findall(text)[-_BOLDEST:]:
         if _SHORT.fullmatch(part):
             bold.update(_first(part))

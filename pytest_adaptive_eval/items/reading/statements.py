@@ -332,7 +332,7 @@ class _Statements:
 
     def _shares(self) -> list[Affirmation]:
         """Return the option with the highest share of a text that gives each option a share."""
-        shares: dict[int, float] = {}
+        shares = {}
         for match in _SHARE.finditer(self.text):
             shares[option_of(match["after"] or match[3])] = float((match["before"] or match[4]).rstrip("% "))
         if len(shares) < 2 or max(shares.values()) == 0 or self.announced:
@@ -352,8 +352,8 @@ class _Statements:
         return []
 
     def _by_announcement(self, start: int, end: int) -> _Stated:
-        starts = [place for place in self.announced if start <= place < end]
-        return Strength.ANNOUNCED, [self.announced[place] for place in starts]
+        starts = [position for position in self.announced if start <= position < end]
+        return Strength.ANNOUNCED, [self.announced[position] for position in starts]
 
     def _by_comparison(self, start: int, end: int) -> _Stated:
         better = _BETTER.search(self.text, start, end)
@@ -418,12 +418,12 @@ def _spaces(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def _line_start(text: str, place: int) -> int:
-    return text.rfind("\n", 0, place) + 1
+def _line_start(text: str, position: int) -> int:
+    return text.rfind("\n", 0, position) + 1
 
 
-def _line_end(text: str, place: int) -> int:
-    end = text.find("\n", place)
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
     return len(text) if end < 0 else end
 
 

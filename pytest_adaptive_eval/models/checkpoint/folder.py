@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
+from pytest_adaptive_eval.inputs import StrPath, files_of_pytest, open_regular, read_regular, reading
 from pytest_adaptive_eval.models.checkpoint.weights import (
     INDEX,
     check_header,
@@ -86,7 +86,7 @@ class CheckpointInfo:
     quantised: str = ""
 
 
-def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+def preflight(folder: StrPath, *, cache: Path | None = None) -> CheckpointInfo:
     """Examine a checkpoint without loading it.
 
     Args:
@@ -97,7 +97,7 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
     Raises:
         CheckpointError: The folder does not exist, or it is unsafe or incomplete.
     """
-    with _reporting_unreadable(folder):
+    with reading(folder, CheckpointError):
         root, name = _resolve(folder)
         files, documents = _read_safely(root, weight_files)
         digest = _digest(root, files, cache)
@@ -152,7 +152,7 @@ def reads_images(config: Mapping[str, Any]) -> bool:
     return isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
 
 
-def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+def preflight_open_clip(folder: StrPath, *, cache: Path | None = None) -> CheckpointInfo:
     """Examine an open_clip model without loading it, by the same rules.
 
     Args:
@@ -163,7 +163,7 @@ def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = 
     Raises:
         CheckpointError: The folder does not exist, or it is unsafe or incomplete.
     """
-    with _reporting_unreadable(folder):
+    with reading(folder, CheckpointError):
         root, name = _resolve(folder, config=False)
         files, _ = _read_safely(root, open_clip_weights)
         return CheckpointInfo(root, name, "", "open_clip", "image-text", files, _digest(root, files, cache))
@@ -198,7 +198,7 @@ def _refused_files(root: Path) -> Iterator[str]:
         yield f"{root / name} would be run by pytest and does not belong in a checkpoint; inspect and remove it"
 
 
-def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
+def checkpoint_hash(folder: StrPath, *, cache: Path | None = None) -> str:
     """Return the SHA-256 over weights, configuration, tokenizer, templates and processor files.
 
     Optimiser state, training arguments, logs and read-me files do not count. With `cache`, a file is read again only if
@@ -207,29 +207,18 @@ def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None
     Raises:
         CheckpointError: The folder does not exist, or one of its files is missing or is a link to another folder.
     """
-    with _reporting_unreadable(folder):
+    with reading(folder, CheckpointError):
         root, _ = _resolve(folder)
         return _digest(root, _files(root, weight_files), cache)
 
 
 def file_hash(path: Path, *, cache: Path | None = None) -> str:
     """Return the SHA-256 of a single file with weights; parameters and errors as of `checkpoint_hash`."""
-    with _reporting_unreadable(path):
+    with reading(path, CheckpointError):
         return _digest(path.parent, (path.name,), cache)
 
 
-@contextlib.contextmanager
-def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise CheckpointError in place of OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise CheckpointError(
-            f"checkpoint {os.fspath(folder)!r} cannot be read: {error}; fix its permissions"
-        ) from error
-
-
-def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
+def _resolve(folder: StrPath, *, config: bool = True) -> tuple[Path, str]:
     """Return the folder with the files, and the checkpoint's name."""
     path = Path(folder).expanduser().absolute()
     if not path.is_dir():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import transformers
 
 from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import BankError, CheckpointError
+from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
@@ -153,7 +153,7 @@ class Generator:
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str],
+        folder: StrPath,
         placement: Placement,
         *,
         temperature: float,
@@ -313,7 +313,7 @@ def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
             raise CheckpointError(f"{info.folder}: its processor names no image token; save the processor again")
     prompter = Prompter(loaded.tokenizer, loaded.template, image_token)
     if prompter.template:
-        content: Any = "?" if image_token is None else [{"type": "text", "text": "?"}]
+        content = "?" if image_token is None else [{"type": "text", "text": "?"}]
         try:
             prompter.render([{"role": "user", "content": content}])
         except TimeoutError as error:
@@ -386,7 +386,7 @@ class Chooser:
         """Return scores, shape (rows, vocabulary), whose maximum is the next token."""
         # the maximum shows NaN and infinity; a single -inf only forbids a token
         self._faults.append(~torch.isfinite(scores.amax(dim=-1)))
-        chosen: torch.Tensor = torch.nan_to_num(scores)
+        chosen = torch.nan_to_num(scores)
         if self.temperature:
             draws = (torch.rand(scores.shape[-1], generator=one, dtype=torch.float64) for one in self.generators)
             noise = -torch.log(-torch.log(torch.stack([*draws]).clamp_min(1e-300)))  # Gumbel

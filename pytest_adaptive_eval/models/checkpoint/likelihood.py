@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
@@ -48,7 +47,7 @@ class LikelihoodScorer:
 
     def answer(self, questions: Sequence[tuple[int, Item, Prompt]]) -> Iterator[tuple[int, Completion, Usage]]:
         """Yield index, completion and cost of each item, given its index, itself and its rendered prompt."""
-        prepared: list[_Question] = []
+        prepared = []
         for index, item, prompt in questions:
             try:
                 prepared.append(self._prepare(index, item, prompt))
@@ -137,8 +136,8 @@ class LikelihoodScorer:
         if not (new := [text for text in dict.fromkeys(texts) if text not in self._bare]):
             return
         encoded = self._encode(new, special=False)
-        groups: list[TokenGroup] = []
-        owners: list[str] = []
+        groups = []
+        owners = []
         for text, tokens in zip(new, encoded, strict=True):
             for group in self._windows(tokens):
                 groups.append(group)
@@ -168,7 +167,7 @@ class LikelihoodScorer:
             if not continuation.after_prompt:
                 continue
             (tokens,) = self._encode([self._text(continuation)], special=False)
-            inputs: Any = with_tokens(generator.encode([prompt]), tokens[:-1])
+            inputs = with_tokens(generator.encode([prompt]), tokens[:-1])
             length = int(inputs["input_ids"].shape[1])
             generator.remaining_tokens(prompt.name, length - 1)
             self._rater.read += length

@@ -167,7 +167,7 @@ def _check_room(info: CheckpointInfo, placement: Placement, target: torch.device
 
 def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> dict[str, Any]:
     """Return the arguments of transformers for type, devices, attention and quantisation."""
-    arguments: dict[str, Any] = {"dtype": _DTYPES.get(dtype, "auto")}
+    arguments = {"dtype": _DTYPES.get(dtype, "auto")}
     if placement.attention is not None:
         arguments["attn_implementation"] = placement.attention
     if placement.device_map is not None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import itertools
 import logging
-import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,11 @@ import torch
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import (
+    Arrived,
+    Chat,
     Completion,
     Message,
     Model,
@@ -88,7 +90,7 @@ class TransformersModel(Model):
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str],
+        folder: StrPath,
         *,
         device: str = "auto",
         dtype: str = "auto",
@@ -156,11 +158,11 @@ class TransformersModel(Model):
         """Return one completion per item, in order."""
         return self.answer_each(items, lambda _index, _completion: None)
 
-    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+    def answer_each(self, items: Sequence[Item], arrived: Arrived) -> list[Completion]:
         """Answer like `answer`, and call `arrived` with index and completion of each item after its batch."""
         generator = self._open()
         assert self._scorer is not None
-        done: dict[int, Completion] = {}
+        done = {}
 
         def add(index: int, completion: Completion) -> None:
             done[index] = completion
@@ -273,7 +275,7 @@ class TransformersModel(Model):
         images = tuple((image, message.root) for message in messages for image in message.images)
         if images and prompter.image_token is None:
             raise ConfigError(f"{self.identity.name!r} reads text only; leave the images out")
-        chat: list[dict[str, Any]] = []
+        chat: Chat = []
         for message in messages:
             parts: Any = message.text
             if prompter.image_token is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.models.base import Chat
 
 #: Date for templates that print one, so that a prompt does not depend on the day of the run.
 TEMPLATE_DATE = datetime.date(2025, 1, 1)
@@ -81,7 +82,7 @@ class Prompter:
         bos = self.tokenizer.bos_token
         return bos is None or not text.startswith(bos)
 
-    def render(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> str:
+    def render(self, messages: Chat, tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """Return a conversation rendered by the chat template in the worker, up to the beginning of the answer."""
         template = self.template or ""
         if "strftime_now" in template:
@@ -114,7 +115,7 @@ class Prompter:
             )
         return self.image_token * missing + item.prompt
 
-    def conversation(self, item: Item) -> list[dict[str, Any]]:
+    def conversation(self, item: Item) -> Chat:
         """Return an item as a chat: its messages, or one user message, with image parts if the model reads images."""
         pictures: list[dict[str, Any]] = [{"type": "image"} for _ in item.images]
         if not item.messages:
@@ -136,7 +137,7 @@ class Prompter:
         return messages
 
 
-def _first_by_user(messages: list[dict[str, Any]]) -> dict[str, Any]:
+def _first_by_user(messages: Chat) -> dict[str, Any]:
     """Return the user's first message, else the first."""
     for message in messages:
         if message.get("role") == "user":

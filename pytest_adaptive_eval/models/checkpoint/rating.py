@@ -17,6 +17,9 @@ SHARED_TOKENS = 16
 #: Texts that are read together for each row of a batch: only their own logits are kept, which take the most memory.
 TEXT_ROWS = 4
 
+#: Log-likelihoods of the texts of each group.
+_Rated = list[list[float]]
+
 
 @dataclass(frozen=True, slots=True)
 class TokenGroup:
@@ -96,11 +99,11 @@ class Rater:
         #: Number of tokens read so far.
         self.read = 0
 
-    def rate(self, groups: Sequence[TokenGroup]) -> list[list[float]]:
+    def rate(self, groups: Sequence[TokenGroup]) -> _Rated:
         """Return the log-likelihood of each text of each group, in nats; NaN where the model gives none."""
         shared = self._shared(groups)
         order = sorted(range(len(groups)), key=lambda n: (len(groups[n].head), groups[n].head))
-        rated: list[list[float]] = [[] for _ in groups]
+        rated: _Rated = [[] for _ in groups]
         with torch.inference_mode():
             for start in range(0, len(order), self._batch_size):
                 positions = order[start : start + self._batch_size]
@@ -124,7 +127,7 @@ class Rater:
             count = common_prefix(first[:count], head)
         return count if count >= SHARED_TOKENS else 0
 
-    def _rate_batch(self, batch: Sequence[TokenGroup], shared: int) -> list[list[float]]:
+    def _rate_batch(self, batch: Sequence[TokenGroup], shared: int) -> _Rated:
         width = max(len(group.head) for group in batch) + max(len(text) for group in batch for text in group.texts)
         if width < self._room:
             past = None
@@ -153,9 +156,7 @@ class Rater:
         logits, cache = _forward(self._generator, self._inputs(tokens, mask, positions), past, 1)
         return torch.log_softmax(logits[:, -1].float(), dim=-1), mask, cache
 
-    def _read_texts(
-        self, batch: Sequence[TokenGroup], firsts: torch.Tensor, heads: torch.Tensor, cache: Any
-    ) -> list[list[float]]:
+    def _read_texts(self, batch: Sequence[TokenGroup], firsts: torch.Tensor, heads: torch.Tensor, cache: Any) -> _Rated:
         """Return the log-likelihood of each text of each head.
 
         Args:
@@ -182,10 +183,10 @@ class Rater:
                 rated[n][k] += log_likelihood(row[: len(text) - 1], text[1:])
         return rated
 
-    def _read_whole(self, batch: Sequence[TokenGroup]) -> list[list[float]]:
+    def _read_whole(self, batch: Sequence[TokenGroup]) -> _Rated:
         """Return log-likelihoods of texts that are each read with their head, padded on the right."""
         pairs = [(n, group.head + text[:-1], text) for n, group in enumerate(batch) for text in group.texts]
-        rated: list[list[float]] = [[] for _ in batch]
+        rated: _Rated = [[] for _ in batch]
         for start in range(0, len(pairs), self._batch_size):
             part = pairs[start : start + self._batch_size]
             self.read += sum(len(row) for _, row, _ in part)

@@ -142,7 +142,7 @@ def open_clip_weights(folder: Path) -> tuple[Path, ...]:
 def _shards(folder: Path) -> tuple[Path, ...]:
     index = folder / INDEX
     listed = read_object(index).get("weight_map")
-    names: list[Any] = list(listed.values()) if isinstance(listed, dict) else []
+    names = list(listed.values()) if isinstance(listed, dict) else []
     for name in names or [None]:
         plain = isinstance(name, str) and name.endswith(".safetensors") and not set(name) & set("/\\\0")
         if not plain or not (folder / name).exists():

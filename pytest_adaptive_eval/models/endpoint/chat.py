@@ -18,7 +18,7 @@ from PIL import Image
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
-from pytest_adaptive_eval.models.base import Completion, Message, Usage
+from pytest_adaptive_eval.models.base import Chat, Completion, Message, Usage
 from pytest_adaptive_eval.models.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -139,7 +139,7 @@ class _TextCompletion(msgspec.Struct):
     usage: TokenUsage | None = None
 
 
-def chat_of_item(item: Item) -> list[dict[str, Any]]:
+def chat_of_item(item: Item) -> Chat:
     """Return the messages of an item, with its images as PNG; raise BankError for missing, refused or other images."""
     pictures = iter([picture_part(open_image(name, item.root)) for name in item.images])
     # images are placed as for a local model with a chat template
@@ -150,7 +150,7 @@ def chat_of_item(item: Item) -> list[dict[str, Any]]:
     return messages
 
 
-def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def chat_of_messages(messages: Sequence[Message]) -> Chat:
     """Return the messages of a chat, with images before the text; raise BankError if an image is missing or refused."""
     chat = []
     for message in messages:
@@ -235,7 +235,7 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
 
 def _thought(thought: str | list[_Thought]) -> str:
     """Return the text of a thought, which may come in parts."""
-    return thought if isinstance(thought, str) else "".join(one.text or "" for one in thought)
+    return thought if isinstance(thought, str) else "".join(part.text or "" for part in thought)
 
 
 def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:

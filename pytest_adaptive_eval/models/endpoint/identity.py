@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -30,16 +30,6 @@ DEPLOYMENT_FIELDS = ("system_fingerprint", "provider")
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}", re.ASCII)
 #: Number of values recorded of each field and header.
 MOST_VALUES = 16
-
-
-def check_accept_models(names: object) -> frozenset[str]:
-    """Return the names that a reply may carry besides the one asked for; raise ConfigError for another type."""
-    if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(x, str) and x for x in names):
-        raise ConfigError(
-            f"accept_models is {names!r:.80}, expected a list of the names that replies may carry, such as "
-            'accept_models = ["gpt-4o-2024-08-06"]'
-        )
-    return frozenset(names)
 
 
 class Answerer:

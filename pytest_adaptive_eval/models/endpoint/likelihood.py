@@ -28,6 +28,8 @@ TOLERANCE = 0.05
 #: Marks of white space and of parts of characters, which servers write in their own ways.
 _UNSURE = re.compile("[\\s\u2581\u0120\ufffd]+")
 
+#: Log-likelihoods of tokens, and the tokens' texts.
+_Logged = tuple[list[float | None], list[str] | None]
 _Log = Annotated[float, Meta(ge=-1e300, le=1e-3)]
 
 
@@ -81,7 +83,7 @@ class _Reply(msgspec.Struct):
     usage: _Counts | None = None
 
 
-def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
+def _of_prompt(choice: Any) -> _Logged:
     """Return log-probabilities and texts of the prompt's tokens."""
     logs: list[float | None] = []
     tokens: list[str] = []
@@ -96,7 +98,7 @@ def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
     return logs, tokens
 
 
-def _of_echo(choice: Any) -> tuple[list[float | None], list[str] | None]:
+def _of_echo(choice: Any) -> _Logged:
     """Return log-probabilities and texts of the prompt's tokens and of those after it."""
     echoed = msgspec.convert(choice, _EchoChoice).logprobs
     return list(echoed.token_logprobs), echoed.tokens
@@ -113,7 +115,7 @@ class _Method:
     """
 
     fields: Mapping[str, Any]
-    read: Callable[[Any], tuple[list[float | None], list[str] | None]]
+    read: Callable[[Any], _Logged]
     generated: int
     names_first: bool
 
@@ -227,7 +229,7 @@ class LikelihoodReader:
                 needed.append([self._texts(text_of_item(item), continuation) for continuation in item.continuations])
             except BankError as error:
                 needed.append(Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}"))
-        texts: dict[str, None] = {}
+        texts = {}
         for group in needed:
             if isinstance(group, list):
                 texts.update(dict.fromkeys(text for pair in group for text in pair))
@@ -267,7 +269,7 @@ class LikelihoodReader:
     ) -> Completion:
         logs = []
         for choice in group:
-            head: TokenLogs | Completion = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
+            head = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
             whole = replies[choice.whole]
             if isinstance(head, Completion):
                 return Completion("", head.status, detail=head.detail)

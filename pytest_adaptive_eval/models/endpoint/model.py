@@ -12,15 +12,16 @@ from typing import Any, Self
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
 from pytest_adaptive_eval.models.arrivals import Arrivals
-from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, Usage, added, sample_of
+from pytest_adaptive_eval.models.base import Arrived, Completion, Message, Model, Preference, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.cut_signs import CutSigns
 from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
-from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.outcome import Body, Delivery
 from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+from pytest_adaptive_eval.typed_tables import read_table
 
 #: Completion of an item until its answer arrives.
 _PENDING = Completion("", Status.NOT_RUN)
@@ -74,7 +75,8 @@ class EndpointModel(Model):
             ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does
                 not follow the protocol.
         """
-        settings = EndpointSettings(**options)
+        given = {name: value for name, value in options.items() if value is not None}
+        settings = read_table(EndpointSettings, given, "options of a model on a server")
         endpoint = connect(url, model, settings)
         return cls(endpoint, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
 
@@ -151,7 +153,7 @@ class EndpointModel(Model):
             chat = chat_of_messages(messages)
         except BankError as error:
             return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
-        form: dict[str, Any] = {}
+        form = {}
         if schema is not None and self._takes_schema:
             described = {"name": "reply", "strict": True, "schema": dict(schema)}
             form["response_format"] = {"type": "json_schema", "json_schema": described}
@@ -205,10 +207,10 @@ class EndpointModel(Model):
         """Return one completion per item, in order."""
         return self.answer_each(items, lambda *_: None)
 
-    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+    def answer_each(self, items: Sequence[Item], arrived: Arrived) -> list[Completion]:
         """Answer like `answer`; `arrived` is called in the thread of the connections."""
         self.prepare(items)
-        completions: list[Completion] = [_PENDING] * len(items)
+        completions = [_PENDING] * len(items)
         rated = [index for index, item in enumerate(items) if item.likelihood is not None]
         for index, completion in zip(rated, self._reader.answer([items[index] for index in rated]), strict=True):
             completions[index] = completion
@@ -223,7 +225,7 @@ class EndpointModel(Model):
         self._endpoint.post([self._body(items[index]) for index in written], take)
         return completions
 
-    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
+    def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
         cap = self.cap
 
         def note(index: int, delivery: Delivery) -> None:
@@ -261,7 +263,7 @@ class EndpointModel(Model):
             self._signs.note(item, reply)
         return reply
 
-    def _body(self, item: Item) -> bytes | Callable[[], bytes]:
+    def _body(self, item: Item) -> Body:
         """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
         write = functools.partial(self._write, item, self.cap)
         if item.images:

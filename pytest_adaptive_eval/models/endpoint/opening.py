@@ -20,8 +20,8 @@ from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question, calls_tools
-from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept_models
-from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.identity import Answerer
+from pytest_adaptive_eval.models.endpoint.outcome import Body, Delivered, Delivery
 from pytest_adaptive_eval.models.endpoint.settings import (
     AUTHORIZATION,
     Additions,
@@ -77,21 +77,17 @@ class Endpoint:
         decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample, self.cap_field), **fields}
         return _body(self.model, {self.api.field: question}, decoding, self.fields)
 
-    def post(
-        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object] | None = None
-    ) -> list[Delivery]:
+    def post(self, bodies: Sequence[Body], arrived: Delivered | None = None) -> list[Delivery]:
         """Send requests, see `Wire.post`; a reply of a model that is not accepted has status ``error``."""
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
         return self.wire.post(self.api.path, bodies, self._checking(arrived))
 
-    def begin(
-        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
-    ) -> Future[list[Delivery]]:
+    def begin(self, bodies: Sequence[Body], arrived: Delivered) -> Future[list[Delivery]]:
         """Send requests like `post`, without waiting for the deliveries."""
         return self.wire.begin(self.api.path, bodies, self._checking(arrived))
 
-    def _checking(self, arrived: Callable[[int, Delivery], object]) -> Callable[[int, Delivery], object]:
+    def _checking(self, arrived: Delivered) -> Delivered:
         """Return `arrived` with a check of the delivery's model before it."""
         return lambda index, delivery: arrived(index, self.answerer.check(delivery))
 
@@ -119,7 +115,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     if settings.key_env and AUTHORIZATION in map(str.lower, additions.headers):
         raise ConfigError("key_env and the header Authorization both hold a key; expected one: remove the other")
     environment: dict[str, Any] = {}
-    answerer = Answerer(model, check_accept_models(settings.accept_models), environment)
+    answerer = Answerer(model, settings.accept_models, environment)
     wire = Wire(
         base,
         key=key_from_environment(settings.key_env),
@@ -171,7 +167,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         answerer,
         bounds,
         {**accepted, **settings.fields},
-        float(settings.temperature),
+        settings.temperature,
         settings.seed,
         first.usage,
         cap,
@@ -236,7 +232,7 @@ def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:
 def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that can change an answer, for the identity."""
     decoding: dict[str, Any] = {
-        "temperature": float(settings.temperature),
+        "temperature": settings.temperature,
         "seed": settings.seed if settings.temperature else None,
         "template": api.template,
         "images": "png",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,12 @@ class Delivery:
     code: int = 0
     seconds: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Takes the index and the reply of a request as soon as it is there.
+Delivered = Callable[[int, Delivery], object]
+#: Content of a request, or what makes it when it is sent.
+Body = bytes | Callable[[], bytes]
 
 
 class CallFault(enum.Enum):

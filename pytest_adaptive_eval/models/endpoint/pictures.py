@@ -9,7 +9,7 @@ from PIL import Image
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.base import Chat, Completion, Usage
 from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_item, picture_part, read_reply
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 
@@ -19,8 +19,6 @@ PICTURE_TOKENS = 16
 SWAPPED = 4
 #: Cap on the tokens of each of their answers.
 ANSWER_TOKENS = 32
-
-_Chat = list[dict[str, Any]]
 
 
 def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
@@ -60,7 +58,7 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     )
 
 
-def _answers_differ(endpoint: Endpoint, chats: Sequence[_Chat]) -> tuple[bool, Usage]:
+def _answers_differ(endpoint: Endpoint, chats: Sequence[Chat]) -> tuple[bool, Usage]:
     """Return whether an answer changes with the pictures, and the cost of asking."""
     other_pictures = [_pictures(chat) for chat in chats]
     if len(chats) == 1:
@@ -74,9 +72,9 @@ def _answers_differ(endpoint: Endpoint, chats: Sequence[_Chat]) -> tuple[bool, U
     return differ, sum((reply.cost for reply in replies), Usage())
 
 
-def _chats(items: Sequence[Item]) -> list[_Chat]:
+def _chats(items: Sequence[Item]) -> list[Chat]:
     """Return up to `SWAPPED` chats whose pictures differ."""
-    distinct: dict[str, _Chat] = {}
+    distinct: dict[str, Chat] = {}
     for item in items:
         if not item.images:
             continue
@@ -90,19 +88,19 @@ def _chats(items: Sequence[Item]) -> list[_Chat]:
     return list(distinct.values())
 
 
-def _ask(endpoint: Endpoint, chats: Sequence[_Chat], max_tokens: int) -> list[Completion]:
+def _ask(endpoint: Endpoint, chats: Sequence[Chat], max_tokens: int) -> list[Completion]:
     """Return greedy replies, which differ by content and not by chance."""
     bodies = [endpoint.body(chat, max_tokens, temperature=0.0, seed=None) for chat in chats]
     return [read_reply(delivery) for delivery in endpoint.post(bodies)]
 
 
-def _pictures(chat: _Chat) -> list[Mapping[str, Any]]:
+def _pictures(chat: Chat) -> list[Mapping[str, Any]]:
     return [part for message in chat for part in _parts(message) if part["type"] == "image_url"]
 
 
-def _with_pictures(chat: _Chat, pictures: Sequence[Mapping[str, Any]]) -> _Chat:
+def _with_pictures(chat: Chat, pictures: Sequence[Mapping[str, Any]]) -> Chat:
     """Return a chat with its pictures replaced by `pictures` in turn, or removed if there are none."""
-    out: _Chat = []
+    out = []
     number = 0
     for message in chat:
         parts: list[Mapping[str, Any]] = []

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
+
 from pytest_adaptive_eval.api_keys import Secret, hide_from_now_on
-from pytest_adaptive_eval.checks import check_count, check_decoding, check_faults
+from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.typed_tables import Count, Index, Size, Table
 
 #: Fields of a request that `EndpointSettings.extra` may not set.
 _RESERVED_FIELDS = frozenset(
     {"model", "messages", "prompt", "stream", "n", "best_of", "tools", "tool_choice", "functions", "suffix"}
     | {"logprobs", "top_logprobs", "prompt_logprobs", "echo"}
 )
-#: Values of the option ``api``; `pytest_adaptive_eval.models.endpoint.chat.APIS` has their paths.
-_APIS = ("chat", "completions")
-#: Values of the option ``likelihoods``, see `pytest_adaptive_eval.models.endpoint.likelihood.METHODS`.
-_LIKELIHOODS = ("prompt_logprobs", "echo")
+#: A time or a rate, neither 0 nor endless.
+_Finite = Annotated[float, msgspec.Meta(gt=0.0, le=1e9)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointSettings:
+class EndpointSettings(Table, frozen=True):
     """Options of a model on a server.
 
     Args:
@@ -61,71 +60,49 @@ class EndpointSettings:
     """
 
     key_env: str = ""
-    max_tokens: int | None = None
+    max_tokens: Count | None = None
     reasoning: bool | None = None
     revision: str = ""
-    temperature: float = 0.0
-    top_p: float | None = None
+    temperature: Size = 0.0
+    top_p: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] | None = None
     seed: int = 0
-    timeout: float = 120.0
-    concurrency: int | None = None
-    rate: float | None = None
-    retries: int = 3
-    start_timeout: float = 120.0
-    proxy: str | None = field(default=None, repr=False)  # may hold a password
-    extra: Mapping[str, Any] | None = field(default=None, repr=False)
-    omit: Sequence[str] = ()
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
-    query: Mapping[str, str] | None = field(default=None, repr=False)
-    accept_models: Sequence[str] = ()
-    api: str = "chat"
-    likelihoods: str = "prompt_logprobs"
+    timeout: _Finite = 120.0
+    concurrency: Count | None = None
+    rate: _Finite | None = None
+    retries: Index = 3
+    start_timeout: Annotated[float, msgspec.Meta(ge=0.0, le=1e9)] = 120.0
+    proxy: Any = None  # this and the next two may hold a password or a key, which no error shows
+    headers: Any = None
+    query: Any = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+    omit: tuple[str, ...] = ()
+    accept_models: tuple[str, ...] = ()
+    api: Literal["chat", "completions"] = "chat"
+    likelihoods: Literal["prompt_logprobs", "echo"] = "prompt_logprobs"
     begin_text: str = ""
 
     def __post_init__(self) -> None:
-        check_count("max_tokens", 1 if self.max_tokens is None else self.max_tokens)
-        check_count("concurrency", 1 if self.concurrency is None else self.concurrency)
-        check_count("retries", self.retries, least=0)
-        check_decoding(self.temperature, self.seed, 1.0 if self.top_p is None else self.top_p)
         check_faults(self._faults())
 
-    def _faults(self) -> Iterator[str]:
-        reasoning: object = self.reasoning
-        if not isinstance(reasoning, bool | None):
-            yield f"reasoning is {reasoning!r:.80}, expected true or false"
-        for name, smallest in (("start_timeout", 0.0), ("timeout", 1e-9), ("rate", 1e-9)):
-            number = getattr(self, name)
-            finite = isinstance(number, int | float) and smallest <= number < math.inf
-            if not finite and (name, number) != ("rate", None):
-                yield f"{name} is {number!r}, expected a number above 0"
-        yield from self._field_faults()
-        for name, value, allowed in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
-            if value not in allowed:
-                yield f"{name} is {value!r:.80}, expected {' or '.join(map(repr, allowed))}"
-        if not is_server(self.proxy or "http://none"):  # the value is not shown, as it may hold a password
-            yield "proxy is no URL of a proxy; expected http://HOST:PORT"
+    def __repr__(self) -> str:
+        return "EndpointSettings(...)"
 
-    def _field_faults(self) -> Iterator[str]:
-        extra: Any = self.extra or {}
-        omitted: Any = self.omit
-        if not isinstance(extra, Mapping):
-            yield f"extra is {extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}"
-        reserved = sorted(_RESERVED_FIELDS & set(extra))
+    def _faults(self) -> Iterator[str]:
+        reserved = sorted(_RESERVED_FIELDS & set(self.extra))
         if reserved:
             yield f"extra sets {', '.join(reserved)}, which it may not set; remove it there"
-        listed = isinstance(omitted, Sequence) and not isinstance(omitted, str)
-        if not listed or not all(isinstance(name, str) and name for name in omitted):
-            yield f'omit is {omitted!r:.80}, expected names of fields, such as omit = ["temperature"]'
-        needed = {"model", "messages", "prompt", *extra} & set(omitted)
+        needed = {"model", "messages", "prompt", *self.extra} & set(self.omit)
         if needed:
             names = ", ".join(sorted(needed))
             yield f"omit leaves out {names}, which extra sets or each request needs; remove it there"
+        if not is_server(self.proxy or "http://none"):
+            yield "proxy is no URL of a proxy; expected http://HOST:PORT"
 
     @property
     def fields(self) -> Mapping[str, Any]:
         """Further fields of each request, as the user set them."""
-        fields = {} if self.top_p is None else {"top_p": float(self.top_p)}
-        return {**fields, **(self.extra or {}), **dict.fromkeys(self.omit)}
+        fields = {} if self.top_p is None else {"top_p": self.top_p}
+        return {**fields, **self.extra, **dict.fromkeys(self.omit)}
 
 
 def is_server(url: str) -> bool:

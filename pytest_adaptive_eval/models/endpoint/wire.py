@@ -43,12 +43,15 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
     TOO_SLOW,
     WAITING,
     Attempt,
+    Body,
     CallFault,
+    Delivered,
     Delivery,
     Request,
 )
 from pytest_adaptive_eval.models.endpoint.settings import Additions
 from pytest_adaptive_eval.retry_after import retry_after
+from pytest_adaptive_eval.text import Tell
 
 T = TypeVar("T")
 
@@ -95,7 +98,7 @@ class _Slots:
 
     async def take(self, *, again: bool) -> None:
         """Wait for a slot."""
-        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        slot = asyncio.get_running_loop().create_future()
         (self._again if again else self._first).append(slot)
         self._hand_out()
         try:
@@ -179,7 +182,7 @@ class Wire:
         limit = self._window.limit
         return limit + min(self._resting, limit)
 
-    def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
+    def get(self, path: str, *, start_timeout: float = 0.0, tell: Tell | None = None) -> Delivery:
         """Fetch a JSON object; wait `start_timeout` seconds for a starting server, after `tell` got the reason."""
         if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
             return delivery
@@ -188,8 +191,8 @@ class Wire:
     def post(
         self,
         path: str,
-        bodies: Sequence[bytes | Callable[[], bytes]],
-        arrived: Callable[[int, Delivery], object] | None = None,
+        bodies: Sequence[Body],
+        arrived: Delivered | None = None,
     ) -> list[Delivery]:
         """Send JSON, at the same time within the limits, and return the deliveries in order.
 
@@ -199,9 +202,7 @@ class Wire:
         """
         return self._run(self._deliver_all(path, bodies, arrived))
 
-    def begin(
-        self, path: str, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
-    ) -> Future[list[Delivery]]:
+    def begin(self, path: str, bodies: Sequence[Body], arrived: Delivered) -> Future[list[Delivery]]:
         """Send JSON like `post`, without waiting for the deliveries."""
         return self._begin(self._deliver_all(path, bodies, arrived))
 
@@ -226,7 +227,7 @@ class Wire:
             future.cancel()
             raise
 
-    async def _await_start(self, path: str, seconds: float, tell: Callable[[str], object] | None) -> Delivery | None:
+    async def _await_start(self, path: str, seconds: float, tell: Tell | None) -> Delivery | None:
         """Return the final reply of a server once it has started; None if it has not, or if another try may help."""
         end, pause = self._loop.time() + seconds, START_PAUSE
         while True:
@@ -247,10 +248,10 @@ class Wire:
     async def _deliver_all(
         self,
         path: str,
-        bodies: Sequence[bytes | Callable[[], bytes]],
-        arrived: Callable[[int, Delivery], object] | None,
+        bodies: Sequence[Body],
+        arrived: Delivered | None,
     ) -> list[Delivery]:
-        async def deliver(index: int, body: bytes | Callable[[], bytes]) -> Delivery:
+        async def deliver(index: int, body: Body) -> Delivery:
             delivery = await self._deliver("POST", path, body)
             if arrived is not None:
                 arrived(index, delivery)
@@ -260,7 +261,7 @@ class Wire:
             tasks = [group.create_task(deliver(*numbered)) for numbered in enumerate(bodies)]
         return [task.result() for task in tasks]
 
-    async def _deliver(self, method: str, path: str, body: bytes | Callable[[], bytes] | None) -> Delivery:
+    async def _deliver(self, method: str, path: str, body: Body | None) -> Delivery:
         request = Request(method, path)
         await self._take_slot(request)
         try:
@@ -268,7 +269,7 @@ class Wire:
         finally:
             self._leave_slot(request)
 
-    async def _deliver_from_slot(self, request: Request, body: bytes | Callable[[], bytes] | None) -> Delivery:
+    async def _deliver_from_slot(self, request: Request, body: Body | None) -> Delivery:
         try:
             request.content = await asyncio.to_thread(body) if callable(body) else body
         except Exception as error:

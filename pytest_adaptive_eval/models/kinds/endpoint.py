@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.models.kind import ModelKind
@@ -18,7 +16,7 @@ class EndpointKind(ModelKind):
     help = "a model on a server"
     prefixes: tuple[str, ...] = ("http://", "https://")
     model = "pytest_adaptive_eval.models.endpoint.model:EndpointModel"
-    options = tuple(option.name for option in fields(EndpointSettings))
+    options = EndpointSettings.__struct_fields__
     extra = "endpoint"
     remote = True
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
@@ -17,7 +17,6 @@ from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, h
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
-from pytest_adaptive_eval.typed_tables import described
 
 #: Keys listed in an error.
 _KEYS = 12
@@ -27,20 +26,30 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
     """The logs of one tool as a table: the mapping of its records, and how its files are recognised.
 
     Their score may be an object of scores by metric. A record without a score is a missing response.
+
+    Args:
+        content: Files of the tool, for help and errors.
+        keys: Keys of the first of the JSON lines, each of which is a record.
+        begins: Pattern of the first characters of a file of JSON, which has the rows.
+        metric: Name of the metric that counts, where there are several.
+        metrics: Meaning of the setting metric.
+        stated: Rows in which the tool states its sums, by subject.
+        stated_in: Files with those rows, three folders above a log; the log itself if empty.
+        log: In such a row, the name of the log's file; any if empty.
+        planned: In such a row, the number of samples.
+        total: In such a row, the sum of the scores.
     """
 
-    content: Annotated[str, described("files of the tool, for help and errors")]
-    keys: Annotated[tuple[str, ...], described("keys of the first of the JSON lines, each of which is a record")]
-    begins: Annotated[str, described("pattern of the first characters of a file of JSON, which has the rows")] = ""
-    metric: Annotated[str, described("name of the metric that counts, where there are several")] = ""
-    metrics: Annotated[str, described("meaning of the setting metric")] = ""
-    stated: Annotated[str, described("rows in which the tool states its sums, by subject")] = ""
-    stated_in: Annotated[
-        str, described("files with those rows, three folders above a log; the log itself if empty")
-    ] = ""
-    log: Annotated[str, described("in such a row, the name of the log's file; any if empty")] = ""
-    planned: Annotated[str, described("in such a row, the number of samples")] = ""
-    total: Annotated[str, described("in such a row, the sum of the scores")] = ""
+    content: str
+    keys: tuple[str, ...]
+    begins: str = ""
+    metric: str = ""
+    metrics: str = ""
+    stated: str = ""
+    stated_in: str = ""
+    log: str = ""
+    planned: str = ""
+    total: str = ""
 
 
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
@@ -86,7 +95,7 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
                 answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
                 answers.setdefault(_name(values, "subject", row), []).append(answer)
             sums = _sums(table, file) if table.stated else {}
-            logs = [_log(str(file), subject, own, sums.get(subject, {})) for subject, own in answers.items()]
+            logs = [_log(str(file), name, answered, sums.get(name, {})) for name, answered in answers.items()]
             collected.add_task(logs, settings, str(file))
         return collected.responses()
 
@@ -154,8 +163,8 @@ def _sums(table: LogTable, file: Path) -> dict[str, Counter[str]]:
     expressions = {name: getattr(table, name) for name in ("subject", "log", "planned", "total")}
     fields = {name: parse_expression(text) for name, text in expressions.items() if text}
     sums: dict[str, Counter[str]] = {}
-    for beside in stating:
-        for row in read_records(beside, table.stated) if suffix_of(beside) == ".json" else ():
+    for file_of_sums in stating:
+        for row in read_records(file_of_sums, table.stated) if suffix_of(file_of_sums) == ".json" else ():
             values = {name: expression(row.data, row.names) for name, expression in fields.items()}
             if values.pop("log", file.stem) == file.stem and None not in values.values():
                 sums.setdefault(_name(values, "subject", row), Counter()).update(
@@ -166,10 +175,10 @@ def _sums(table: LogTable, file: Path) -> dict[str, Counter[str]]:
 
 def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
     """Return the mapping with the fields that the names of a file's columns show."""
-    found = clear_names(read_records(file, chosen.rows)).given
+    by_names = clear_names(read_records(file, chosen.rows)).given
     if chosen.score or (chosen.answer and (chosen.target or settings.items)):
-        found.pop("score", None)
-    added = ResponseMapping(**{field: text for field, text in found.items() if field not in chosen.given})
+        by_names.pop("score", None)
+    added = ResponseMapping(**{field: text for field, text in by_names.items() if field not in chosen.given})
     if added.given:
         settings.note(f"{file.name}: by the names of its columns, {added.options}")
     return chosen.with_defaults(added)

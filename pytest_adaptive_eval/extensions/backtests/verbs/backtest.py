@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.options import (
     INTERRUPTED,
@@ -27,7 +27,7 @@ from pytest_adaptive_eval.cli.settings import FitTable, add_reading_arguments, s
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.backtests.processes import in_processes
-from pytest_adaptive_eval.typed_tables import Count, described
+from pytest_adaptive_eval.typed_tables import Count
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
@@ -36,9 +36,13 @@ if TYPE_CHECKING:
 
 
 class BacktestTable(FitTable, frozen=True):
-    """Settings of ``backtest``."""
+    """Settings of ``backtest``.
 
-    test: Annotated[Count | None, described("subjects to interview in each split (a fifth of them)")] = None
+    Args:
+        test: Subjects to interview in each split (a fifth of them).
+    """
+
+    test: Count | None = None
 
 
 def _add_arguments(parser: VerbParser) -> None:

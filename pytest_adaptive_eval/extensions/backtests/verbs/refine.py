@@ -78,10 +78,10 @@ def _refine(options: argparse.Namespace) -> int:
     if options.reasons is not None:
         _write_reasons(options.reasons, report)
     if options.output is not None:
-        keep = set(result.kept)
+        keep = set(result.kept_items)
         lines.append(_write_items(options.output, [item for item in items if item.id in keep]))
     say(lines)
-    return PASSED if result.kept else NOT_PASSED
+    return PASSED if result.kept_items else NOT_PASSED
 
 
 def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: Bools) -> None:

@@ -43,11 +43,11 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
         DatasetError: No yaml names a file of samples in the folder.
     """
     folder = Path(source)
-    found: dict[tuple[str, str], str] = {}
+    names: dict[tuple[str, str], str] = {}
     for name, samples, kind in _evaluations(folder):
-        found.setdefault((samples, kind), name)
+        names.setdefault((samples, kind), name)
     datasets, notes = [], []
-    for (samples, kind), name in found.items():
+    for (samples, kind), name in names.items():
         path = folder / samples if (folder / samples).is_file() else folder / f"{samples}.gz"
         if not path.is_file() or ".." in path.parts or kind not in _GRADERS:
             notes.append(f"left out: {name}: no samples {samples}, or no grader stands for its class {kind}")

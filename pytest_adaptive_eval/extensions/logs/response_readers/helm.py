@@ -65,7 +65,7 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
 
 def _sums(file: Path, split: str) -> dict[str, float]:
     """Return the means of statistics over the unperturbed instances of a split, by name."""
-    sums: dict[str, float] = {}
+    sums = {}
     for stat in _objects(_loaded(file)):
         name = stat.get("name")
         mean = stat.get("mean")
@@ -104,7 +104,7 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
     stats = instance.get("stats")
     if not isinstance(stats, list):
         raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
-    values: dict[str, float] = {}
+    values = {}
     for stat in _objects(stats):
         label = inner(stat, "name", "name")
         mean = stat.get("mean")

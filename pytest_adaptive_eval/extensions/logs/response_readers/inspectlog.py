@@ -179,10 +179,10 @@ def _subjects(logs: Sequence[_Log]) -> list[str]:
     names = []
     for log in logs:
         model = log.about("model")
-        own = log.about("model_args") or {}
+        arguments = log.about("model_args") or {}
         others = [other.about("model_args") or {} for other in logs if other.about("model") == model]
-        differing = sorted(key for key in own if any(other.get(key) != own[key] for other in others))
-        text = ",".join(f"{key}={own[key]}" for key in differing)
+        differing = sorted(key for key in arguments if any(other.get(key) != arguments[key] for other in others))
+        text = ",".join(f"{key}={arguments[key]}" for key in differing)
         names.append(f"{model}({text})" if text else model)
     return names
 
@@ -201,13 +201,13 @@ def _accuracies(header: Mapping[str, Any], answers: Sequence[Answer]) -> dict[st
     missing = any(value is None for answer in answers for value in answer.values.values())
     if missing and len({answer.sample for answer in answers}) > 1:
         return {}
-    found: dict[str, Any] = {}
+    accuracies = {}
     for entry in inner(header, "results", "scores") or ():
         name, scorer, reducer = (inner(entry, key) for key in ("name", "scorer", "reducer"))
         for metric in ("mean", "accuracy") if reducer in (None, "mean") else ():
             if (value := inner(entry, "metrics", metric, "value")) is not None:
-                found[scorer if name == scorer else f"{scorer}/{name}"] = value
-    return found
+                accuracies[scorer if name == scorer else f"{scorer}/{name}"] = value
+    return accuracies
 
 
 def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:

@@ -36,7 +36,7 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
     contexts = {str(pair[0]) for pair in pairs}
     if len(contexts) != 1:
         return None
-    asked: Any = contexts.pop()
+    asked = contexts.pop()
     if asked.lstrip().startswith('[{"role"'):
         with contextlib.suppress(ValueError):
             asked = json.loads(asked)
@@ -113,11 +113,11 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
 
 def _results(folder: Path) -> dict[str, Any]:
     """Return the results in a folder by the names of their files, the newest first; a damaged file states nothing."""
-    found = {}
+    results = {}
     for file in sorted(folder.glob("results*.json"), reverse=True):
         with contextlib.suppress(ResponsesError):
-            found[file.name] = load_file(file)
-    return found
+            results[file.name] = load_file(file)
+    return results
 
 
 def _subjects(results: Mapping[Path, Mapping[str, Any]], root: Path) -> dict[Path, str]:
@@ -129,9 +129,9 @@ def _subjects(results: Mapping[Path, Mapping[str, Any]], root: Path) -> dict[Pat
     counts = Counter(str(model) for model in models.values())
     names = {}
     for folder, model in models.items():
-        place = folder.relative_to(root).as_posix()
+        relative = folder.relative_to(root).as_posix()
         is_unique = isinstance(model, str) and model and counts[model] == 1
-        names[folder] = model if is_unique else root.resolve().name if place == "." else place
+        names[folder] = model if is_unique else root.resolve().name if relative == "." else relative
     return names
 
 

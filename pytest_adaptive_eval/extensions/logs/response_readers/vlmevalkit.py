@@ -85,11 +85,11 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
         for row in read_records(file):
             texts = {name.lower(): _text(cell) for name, cell in row.data.items()}
             index = texts.get("index", "")
-            own = hits.setdefault(texts.get("g_index") or index, {})
-            if not index or index in own:
+            row_scores = hits.setdefault(texts.get("g_index") or index, {})
+            if not index or index in row_scores:
                 raise ResponsesError(f"{row.where}: index is {index!r:.40}, expected another one in each row")
             failed = _FAILED in f"{texts.get('log')} {texts.get('prediction')}".lower()
-            own[index] = math.nan if failed else score(texts.get("hit"), f"{row.where}, column 'hit'")
+            row_scores[index] = math.nan if failed else score(texts.get("hit"), f"{row.where}, column 'hit'")
             answer = texts.get("answer", "")
             expected = answers.setdefault(index, answer)
             if answer != expected:

@@ -38,7 +38,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import Table, described, located
+from pytest_adaptive_eval.typed_tables import Table, located
 
 CONFIDENCE = 0.975  #: Confidence of each one-sided bound of a change: 95 % two-sided.
 AS_WRITTEN = "as written"  #: Name of the network without changes.
@@ -124,20 +124,30 @@ def _measured(result: Result) -> Result:
 
 
 class VariantTable(Table, frozen=True, kw_only=True):
-    """``[eval.variant.NAME]``: what differs from the network as written."""
+    """``[eval.variant.NAME]``: what differs from the network as written.
+
+    Args:
+        interviewee: Another interviewee, by its name among the models.
+        network: Settings of the network that differ, such as its nodes.
+    """
 
     gone: ClassVar[Mapping[str, str]] = {"nodes": "write all nodes of the variant under network"}
 
-    interviewee: Annotated[str | None, described("another interviewee, by its name among the models")] = None
-    network: Annotated[dict[str, Any], described("settings of the network that differ, such as its nodes")] = {}
+    interviewee: str | None = None
+    network: dict[str, Any] = {}
 
 
 class AblationTable(NetworkStudyTable, frozen=True, kw_only=True):
-    """``[[eval]]`` of the kind ``ablation``."""
+    """``[[eval]]`` of the kind ``ablation``.
+
+    Args:
+        seeds: Seeds that each variant is run with, at least 2.
+        variant: Variants of the network, by name.
+    """
 
     kind: Literal["ablation"]  # type: ignore[assignment]  # a literal of its own
-    seeds: Annotated[int, msgspec.Meta(ge=2), described("seeds that each variant is run with, at least 2")] = 5
-    variant: Annotated[dict[str, VariantTable], described("variants of the network, by name")] = {}
+    seeds: Annotated[int, msgspec.Meta(ge=2)] = 5
+    variant: dict[str, VariantTable] = {}
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan:

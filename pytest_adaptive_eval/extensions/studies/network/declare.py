@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
@@ -13,61 +13,101 @@ from pytest_adaptive_eval.extensions.studies.network.topology import Network, No
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.family import TaskFamily
-from pytest_adaptive_eval.typed_tables import Number, Table, described, located, read_table
+from pytest_adaptive_eval.typed_tables import Number, Table, located, read_table
 
 
 class SupervisorTable(Table, frozen=True, kw_only=True):
-    """``supervisor`` of a network, in place of the model's name alone."""
+    """``supervisor`` of a network, in place of the model's name alone.
 
-    model: Annotated[str, described("name of the agent")] = ""
-    scheme: Annotated[Literal["yes-no", "scale"], described("kind of review")] = "yes-no"
-    exchanges: Annotated[int, described("exchanges of each level that are reviewed")] = 1
-    labels: Annotated[str, described("JSONL file of labels that its reviews are compared with")] = ""
+    Args:
+        model: Name of the agent.
+        scheme: Kind of review.
+        exchanges: Exchanges of each level that are reviewed.
+        labels: JSONL file of labels that its reviews are compared with.
+    """
+
+    model: str = ""
+    scheme: Literal["yes-no", "scale"] = "yes-no"
+    exchanges: int = 1
+    labels: str = ""
 
 
 class NodeTable(Table, frozen=True, kw_only=True):
-    """``[[eval.network.node]]``."""
+    """``[[eval.network.node]]``.
 
-    name: Annotated[str | None, described("name of the node; its task or bank by default")] = None
-    task: Annotated[str | None, described("family of generated tasks")] = None
-    bank: Annotated[str | None, described("bank folder, or JSONL file of items, in place of a task")] = None
-    levels: Annotated[int | None, described("highest level; a calibrated bank is split into so many levels")] = None
-    size: Annotated[
-        int | Literal["small"] | None,
-        described("'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048"),
-    ] = None
-    after: Annotated[str | list[str] | None, described("nodes that come before this one")] = None
-    opens_at: Annotated[Number | None, described("area that each earlier node must surely have")] = None
-    weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
-    interviewer: Annotated[str | None, described("agent that writes the items; code by default")] = None
-    interviewers: Annotated[list[str] | None, described("several interviewers, each in a node of its own")] = None
-    questions: Annotated[Questions | None, described("items by the interviewer")] = None
-    queries: Annotated[int | None, described("items of each level")] = None
-    stop_at: Annotated[Number | None, described("end at a level whose accuracy is at most this")] = None
-    panel: Annotated[list[str], described("other interviewees")] = []
-    edges: Annotated[list[list[str]], described('pairs such as ["speaker", "listener"]')] = []
-    cycles: Annotated[int | None, described("times that the panel answers again")] = None
+    Args:
+        name: Name of the node; its task or bank by default.
+        task: Family of generated tasks.
+        bank: Bank folder, or JSONL file of items, in place of a task.
+        levels: Highest level; a calibrated bank is split into so many levels.
+        size: 'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048.
+        after: Nodes that come before this one.
+        opens_at: Area that each earlier node must surely have.
+        weight: Weight of the route that ends here, relative to others.
+        interviewer: Agent that writes the items; code by default.
+        interviewers: Several interviewers, each in a node of its own.
+        questions: Items by the interviewer.
+        queries: Items of each level.
+        stop_at: End at a level whose accuracy is at most this.
+        panel: Other interviewees.
+        edges: Pairs such as ["speaker", "listener"].
+        cycles: Times that the panel answers again.
+    """
+
+    name: str | None = None
+    task: str | None = None
+    bank: str | None = None
+    levels: int | None = None
+    size: int | Literal["small"] | None = None
+    after: str | list[str] | None = None
+    opens_at: Number | None = None
+    weight: Number = 1.0
+    interviewer: str | None = None
+    interviewers: list[str] | None = None
+    questions: Questions | None = None
+    queries: int | None = None
+    stop_at: Number | None = None
+    panel: list[str] = []
+    edges: list[list[str]] = []
+    cycles: int | None = None
 
 
 class NetworkTable(Table, frozen=True, kw_only=True):
-    """``[eval.network]``."""
+    """``[eval.network]``.
+
+    Args:
+        topology: Shape of the network.
+        node: Nodes, in order.
+        queries: Items of each level, of nodes that set none.
+        stop_at: End at a level whose accuracy is at most this.
+        interviewer: Agent that writes the items of nodes that name none; code by default.
+        questions: Items by the interviewer.
+        supervisor: Agent that reviews items and exchanges.
+        passing: Interviewers read the dialogues of earlier nodes.
+        responses: Interviewers read the answers so far to their node, with scores.
+        injected: Characters of meaningless text added to each passed dialogue.
+        rounds: Interviews of each node.
+        retries: New attempts at an item before code writes it.
+        seed: Seed of every draw.
+        confidence: Confidence of each one-sided bound.
+    """
 
     gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
 
-    topology: Annotated[Topology, described("shape of the network")] = "line"
-    node: Annotated[list[NodeTable], described("nodes, in order")] = []
-    queries: Annotated[int, described("items of each level, of nodes that set none")] = 10
-    stop_at: Annotated[Number, described("end at a level whose accuracy is at most this")] = 0.0
-    interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
-    questions: Annotated[Questions, described("items by the interviewer")] = "written"
-    supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
-    passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
-    responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
-    injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
-    rounds: Annotated[int, described("interviews of each node")] = 1
-    retries: Annotated[int, described("new attempts at an item before code writes it")] = 2
-    seed: Annotated[int, described("seed of every draw")] = 0
-    confidence: Annotated[Number, described("confidence of each one-sided bound")] = 0.95
+    topology: Topology = "line"
+    node: list[NodeTable] = []
+    queries: int = 10
+    stop_at: Number = 0.0
+    interviewer: str = ""
+    questions: Questions = "written"
+    supervisor: SupervisorTable | str | None = None
+    passing: bool = True
+    responses: bool = True
+    injected: int = 0
+    rounds: int = 1
+    retries: int = 2
+    seed: int = 0
+    confidence: Number = 0.95
 
 
 T = TypeVar("T")

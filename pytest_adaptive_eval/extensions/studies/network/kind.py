@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
@@ -49,7 +49,7 @@ from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import described, replaced
+from pytest_adaptive_eval.typed_tables import replaced
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -314,11 +314,16 @@ def _review_note(supervisor: str, subject: str, counts: Mapping[str, int]) -> It
 
 
 class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
-    """``[[eval]]`` of the kind ``network``."""
+    """``[[eval]]`` of the kind ``network``.
+
+    Args:
+        network: Topology and nodes.
+        models: Other models of the network, by name.
+    """
 
     kind: Literal["network"]
-    network: Annotated[NetworkTable | None, described("topology and nodes")] = None
-    models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
+    network: NetworkTable | None = None
+    models: dict[str, str | MemberTable] = {}
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
@@ -34,7 +34,7 @@ from pytest_adaptive_eval.models.recorded import RecordedModel
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
-from pytest_adaptive_eval.typed_tables import Number, Table, described
+from pytest_adaptive_eval.typed_tables import Number, Table
 
 _METRICS = ("score",)
 #: Concurrent requests to servers.
@@ -169,38 +169,50 @@ _DEFAULTS = PeerSettings()
 
 
 class PanelTable(Table, frozen=True, kw_only=True):
-    """``[eval.panel]``: tasks, rounds and scores of a panel."""
+    """``[eval.panel]``: tasks, rounds and scores of a panel.
 
-    mode: Annotated[Literal["reliability", "paper"], described("weights of votes and scores")] = _DEFAULTS.mode
-    topics: Annotated[tuple[str, ...], described("topics of tasks, drawn uniformly")] = tuple(_DEFAULTS.topics)
-    difficulties: Annotated[
-        tuple[str, ...] | dict[str, Number] | None, described("names of difficulties, or a table of names and shares")
-    ] = None
-    criteria: Annotated[tuple[str, ...], described("criteria that answers are judged by")] = tuple(_DEFAULTS.criteria)
-    rounds: Annotated[int, described("rounds, accepted or not")] = _DEFAULTS.rounds
-    retries: Annotated[int, described("attempts at a task in a round, each by another generator")] = _DEFAULTS.retries
-    mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
-    median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
-    judge: Annotated[str | None, described("the only judge, in mode paper")] = None
-    task_tokens: Annotated[int | None, described("longest task, in tokens; the model's cap by default")] = (
-        _DEFAULTS.task_tokens
-    )
-    answer_tokens: Annotated[int | None, described("longest answer, in tokens; the model's cap by default")] = (
-        _DEFAULTS.answer_tokens
-    )
-    rank_tokens: Annotated[int | None, described("longest judgment, in tokens; the model's cap by default")] = (
-        _DEFAULTS.rank_tokens
-    )
+    Args:
+        mode: Weights of votes and scores.
+        topics: Topics of tasks, drawn uniformly.
+        difficulties: Names of difficulties, or a table of names and shares.
+        criteria: Criteria that answers are judged by.
+        rounds: Rounds, accepted or not.
+        retries: Attempts at a task in a round, each by another generator.
+        mean: Least weighted mean of the votes on a task.
+        median: Least weighted median of the votes on a task.
+        judge: The only judge, in mode paper.
+        task_tokens: Longest task, in tokens; the model's cap by default.
+        answer_tokens: Longest answer, in tokens; the model's cap by default.
+        rank_tokens: Longest judgment, in tokens; the model's cap by default.
+    """
+
+    mode: Literal["reliability", "paper"] = _DEFAULTS.mode
+    topics: tuple[str, ...] = tuple(_DEFAULTS.topics)
+    difficulties: tuple[str, ...] | dict[str, Number] | None = None
+    criteria: tuple[str, ...] = tuple(_DEFAULTS.criteria)
+    rounds: int = _DEFAULTS.rounds
+    retries: int = _DEFAULTS.retries
+    mean: Number = _DEFAULTS.mean
+    median: Number = _DEFAULTS.median
+    judge: str | None = None
+    task_tokens: int | None = _DEFAULTS.task_tokens
+    answer_tokens: int | None = _DEFAULTS.answer_tokens
+    rank_tokens: int | None = _DEFAULTS.rank_tokens
 
 
 class PeersTable(KindTable, frozen=True, kw_only=True):
-    """``[[eval]]`` of the kind ``peers``."""
+    """``[[eval]]`` of the kind ``peers``.
+
+    Args:
+        peers: The other members of the panel.
+        panel: Settings of the assessment.
+    """
 
     gone: ClassVar[Mapping[str, str]] = {"content_filter": "filter texts in the server; the record has what was said"}
 
     kind: Literal["peers"]
-    peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
-    panel: Annotated[PanelTable, described("settings of the assessment")] = PanelTable()
+    peers: list[str | MemberTable] = []
+    panel: PanelTable = PanelTable()
 
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
@@ -26,7 +25,7 @@ def _grade_loosely(question: Asked, text: str) -> float:
 
 
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
-    instructions: Any = question.meta.get("instructions")
+    instructions = question.meta.get("instructions")
     if not (
         isinstance(instructions, list | tuple)
         and instructions

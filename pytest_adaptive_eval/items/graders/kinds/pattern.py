@@ -32,7 +32,7 @@ _PART = re.compile(
 
 def _translated(pattern: str) -> str:
     """Return a pattern of `re` in the form that `regex` reads in the same way."""
-    translated: list[str] = []
+    translated = []
     counts, last = [0], 0  # atoms of each open group, and of the latest atom or group
     for part in _PART.finditer(pattern):
         text = part[0]
