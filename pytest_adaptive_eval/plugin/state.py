@@ -17,7 +17,7 @@ from pytest_adaptive_eval.plugin.exchange import ResultExchange
 from pytest_adaptive_eval.plugin.names import PARAMETER
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation import Evaluation, Plan, Settings
+    from pytest_adaptive_eval.evaluation import Evaluation, GatePlan, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.gates.suite import Suite
@@ -186,10 +186,9 @@ class OwnModel:
 class EvaluationNode(UnrepeatableTest):
     """An evaluation: a test whose result gates judge."""
 
-    evaluation: Evaluation | Plan
-    gate_plan: Any  #: `gates.GatePlan`, which imports this module.
+    evaluation: Evaluation
+    gate_plan: GatePlan
     state: RunState
-    is_interview = True  #: Whether it asks one subject items.
     shared_name = ""  #: Name before it was renamed, see `name_apart`.
     record: EvaluationRecord | None = None
     result: Result | None = None

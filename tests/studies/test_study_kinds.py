@@ -7,7 +7,7 @@ from typing import Any
 KIND = '''
 from dataclasses import dataclass
 
-from pytest_adaptive_eval.evaluation import EvaluationKind, Plan
+from pytest_adaptive_eval.evaluation import Evaluation, EvaluationKind
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.gates.condition import Metric
 from pytest_adaptive_eval.gates.quantities import Measured
@@ -19,7 +19,7 @@ class WeightsTable(KindTable, frozen=True, kw_only=True):
 
 
 @dataclass
-class Weights(Plan):
+class Weights(Evaluation):
     """Weigh models on a scale."""
 
     name: str

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.spec import Plan, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation
+from pytest_adaptive_eval.evaluation.spec import Settings
 from pytest_adaptive_eval.evaluation.spending import price_of
 from pytest_adaptive_eval.evaluation.tables import KindTable, PriceTable
 from pytest_adaptive_eval.models import resolve
@@ -117,7 +118,7 @@ def population_key(settings: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def model_pool(plan: Plan, memory: int | None, cache: Path) -> Iterator[ModelPool]:
+def model_pool(evaluation: Evaluation, memory: int | None, cache: Path) -> Iterator[ModelPool]:
     """Give a pool of an evaluation's models, which is closed at the end.
 
     Args:
@@ -130,8 +131,8 @@ def model_pool(plan: Plan, memory: int | None, cache: Path) -> Iterator[ModelPoo
         load = partial(kind.load, spec, member.options, cache, chats=not subject)
         return (lambda: InstructedModel(load(), member.system)) if member.system else load
 
-    loaders = {member.name: loader(member, subject) for member, subject in plan.roles}
-    pool = ModelPool(loaders, memory, remote=[member.name for member, _ in plan.roles if member.remote])
+    loaders = {member.name: loader(member, subject) for member, subject in evaluation.roles}
+    pool = ModelPool(loaders, memory, remote=[member.name for member, _ in evaluation.roles if member.remote])
     try:
         yield pool
     finally:

@@ -262,10 +262,9 @@ class Pipeline:
 
     def _join(self, loop: AskingLoop, node: Any) -> PendingInterview | None:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
-        if not node.is_interview or node.nodeid in self._refused:
+        if not node.evaluation.questions or node.nodeid in self._refused:
             return None
-        sources = node.gate_plan.sources.values()
-        if any(isinstance(source, EvaluationNode) and source.result is None for source in sources):
+        if any(other.result is None for other in node.state.needs.get(node, ())):
             return None
         if not _asks_alike(loop.node, node):
             return None
@@ -438,7 +437,7 @@ def _definitions(node: Any) -> dict[str, Any]:
 
 def _follower(leader: AskingLoop, node: Any) -> AskingLoop | None:
     """Return the loop of an interview that asks what the leader asks; None where it cannot, or has no journal."""
-    loop = AskingLoop(node, node.gate_plan)
+    loop = AskingLoop(node, node.evaluation)
     try:
         if loop.fault is None:
             loop.follow(leader)

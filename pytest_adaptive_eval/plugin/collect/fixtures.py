@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,8 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -
             checked[_key(spec, base, options)] = loaded
             config.add_cleanup(getattr(loaded, "close", lambda: None))
     checked_keys = {(spec, options, False) for spec, _, options in checked}
-    for spec, options, chats in _other_models(evaluations):
+    others = itertools.chain.from_iterable(node.evaluation.other_models() for node in evaluations)
+    for spec, options, chats in others:
         if (key := (spec, repr(sorted(options.items())), chats)) not in checked_keys:
             checked_keys.add(key)
             other = assembly.check_model(spec, (), cache, options, chats=chats)
@@ -78,7 +80,7 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]
     """Return spec, base folder and options of each subject that a setting or a TOML file names, and its place."""
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], _Named] = {}
-    for interview in (node for node in evaluations if node.is_interview):
+    for interview in (node for node in evaluations if node.evaluation.questions):
         if (own := interview.own_model) is not None:
             subjects[_key(own.spec, own.base, own.options)] = (
                 own.spec,
@@ -92,19 +94,6 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]
             named = settings.model, config.rootpath, settings.model_options
             subjects[_key(*named)] = *named, contextlib.nullcontext
     return subjects.values()
-
-
-def _other_models(evaluations: Iterable[EvaluationNode]) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield spec and options of interviewers, judges and members, and whether each is to hold chats."""
-    for evaluation in (node.evaluation for node in evaluations):
-        if isinstance(evaluation, assembly.Evaluation):
-            judge = evaluation.judge
-            for model in (evaluation.interviewer, None if judge is None else judge.model):
-                if model is not None:
-                    yield *model, True
-        else:
-            for member, is_subject in evaluation.roles:
-                yield member.spec, member.options, not is_subject
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:

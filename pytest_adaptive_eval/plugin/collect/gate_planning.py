@@ -139,7 +139,7 @@ def _find_baseline(name: str, node: EvaluationNode, state: RunState) -> bool:
         return True
     folders = (state.config.invocation_params.dir, node.path.parent, state.config.rootpath)
     try:
-        node.gate_plan.sources[name] = node.evaluation.read_baseline(_baseline_spec(name, folders, state), folders)
+        node.gate_plan.recorded[name] = node.evaluation.read_baseline(_baseline_spec(name, folders, state), folders)
     except BaselineMissing as error:
         if name != "baseline" or state.settings.missing_baseline == "fail":
             raise
@@ -161,7 +161,7 @@ def _follow(name: str, node: EvaluationNode, state: RunState) -> bool:
         )
     if node in _with_needs(other, state):
         raise BaselineError(f"{evaluation.name!r} and {name!r} are each other's baseline")
-    node.gate_plan.sources[name] = other
+    node.gate_plan.followed[name] = lambda: state.lookup(other.nodeid)[1]
     state.needs.setdefault(node, []).append(other)
     return True
 

@@ -16,13 +16,12 @@ import pytest
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
-from pytest_adaptive_eval.evaluation import Evaluation, Plan
+from pytest_adaptive_eval.evaluation import Evaluation, GatePlan, Interview
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.plugin.ask.answer_recorder import SHARED_NOTE
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
-from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.plugin.report.finish import finish
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
@@ -36,60 +35,64 @@ LINES = 10  #: Lines of progress on a terminal that cannot rewrite one.
 class EvaluationTest(EvaluationNode):
     """The test of one evaluation, and its result."""
 
-    gate_plan: GatePlan
     skipped = ""  #: Why the user's own marks or fixtures skip this interview.
     fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
 
-    def plan(self, evaluation: Evaluation | Plan, state: RunState) -> None:
+    def plan(self, evaluation: Evaluation, state: RunState) -> None:
         """Set the evaluation, and add the test to the run's."""
-        self.evaluation, self.gate_plan = evaluation, GatePlan(state, evaluation)
-        self.is_interview = isinstance(evaluation, Evaluation)
+        self.evaluation, self.gate_plan = evaluation, GatePlan()
         self.register(state)
 
     def rename(self, name: str) -> None:
         """Give an interview another name; its draws stay the same."""
-        assert isinstance(self.evaluation, Evaluation)
         self.shared_name = self.evaluation.name
-        self.gate_plan.evaluation = self.evaluation = replace(self.evaluation, name=name)
+        self.evaluation = self.evaluation.changed(name=name)
 
     def administer(self) -> None:
-        """Run the evaluation: ask questions until the session ends, or hold it by its plan."""
-        start = clock.elapsed()
-        if isinstance(self.evaluation, Evaluation):
-            loop = AskingLoop(self, self.gate_plan)
-            with closing(loop.session):
-                loop.run()
-                self.skipped = loop.skipped
-                if not sets_up_only(self.config):
-                    self.result, self.record = finish(loop, clock.elapsed() - start)
-        elif not sets_up_only(self.config):
-            self._hold(self.evaluation, start)
+        """Run the evaluation in the way of its kind."""
+        self.evaluation.administer(self)
 
-    def _hold(self, plan: Plan, start: float) -> None:
-        """Hold an evaluation by its plan, with the stored replies of an earlier run."""
+    def ask(self, interview: Interview) -> None:
+        """Ask the questions of an interview until its session ends."""
+        start, loop = clock.elapsed(), AskingLoop(self, interview)
+        with closing(loop.session):
+            loop.run()
+            self.skipped = loop.skipped
+            if not sets_up_only(self.config):
+                self.result, self.record = finish(loop, clock.elapsed() - start)
+
+    def hold(self, evaluation: Evaluation) -> None:
+        """Let an evaluation call its models, with the stored replies of an earlier run."""
         from pytest_adaptive_eval.models.request_keys import request_key
         from pytest_adaptive_eval.models.store import CompletionStore
 
-        state, usage, progress = self.state, False, _Progress(self)
-        path = state.journal_path(request_key(self.nodeid, plan.name, plan.kind, plan.to_json()))
+        if sets_up_only(self.config):
+            return
+        start, state, usage, progress = clock.elapsed(), self.state, False, _Progress(self)
+        path = state.journal_path(request_key(self.nodeid, evaluation.name, evaluation.kind, evaluation.to_json()))
         try:
             with CompletionStore(path, shared=state.answers, fresh=state.settings.fresh) as journal:
-                result = plan.hold(journal, progress)
+                result = evaluation.hold(journal, progress)
         except AdaptiveEvalError as error:
-            result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
+            result, usage = replace(evaluation.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this evaluation only
-            self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
+            self.fault, reason = error, f"{type(error).__name__}: {error}"
+            result = replace(evaluation.void(reason), broken=True)
         finally:
             progress.end()
-        self.result = replace(result, **self.gate_plan.result_arguments())
+        self.result = self._judged(result)
         notes = [*result.notes, *([SHARED_NOTE] if state.answers is not None else [])]
         seconds = round(clock.elapsed() - start, 3)
-        self.record = _record(self.nodeid, plan, result, notes=plain(notes), seconds=seconds, usage_error=usage)
+        self.record = _record(self.nodeid, evaluation, result, notes=plain(notes), seconds=seconds, usage_error=usage)
         self.record.journal = "" if result.broken else path.name
 
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the evaluation."""
-        self.result = replace(self.evaluation.restore(data), **self.gate_plan.result_arguments())
+        self.result = self._judged(self.evaluation.restore(data))
+
+    def _judged(self, result: Result) -> Result:
+        """Return a result with what gates need to judge it."""
+        return replace(result, **self.gate_plan.result_arguments(self.evaluation, self.state.family))
 
     def runtest(self) -> None:
         """Fail when the evaluation is void, or failed items that must pass with no gate to say so.
@@ -100,7 +103,7 @@ class EvaluationTest(EvaluationNode):
             pytest.skip(self.skipped)
         if self.record is None:
             pytest.fail("the evaluation did not take place", pytrace=False)
-        for name, value in self.record.facts().items():
+        for name, value in self.evaluation.facts(self.record).items():
             if value is not None:
                 text = number(value) if isinstance(value, float) else str(value)
                 self.user_properties.append((name, clean_xml(text, 200)))
@@ -113,14 +116,14 @@ class EvaluationTest(EvaluationNode):
             pytest.fail(f"FAIL {self.record.name}: {must_pass_sentence(answers)}; no gate judges it", pytrace=False)
 
 
-def _record(nodeid: str, plan: Plan, result: Result, **facts: Any) -> EvaluationRecord:
-    """Return the record of an evaluation that was held by its plan."""
+def _record(nodeid: str, evaluation: Evaluation, result: Result, **facts: Any) -> EvaluationRecord:
+    """Return the record of an evaluation that called its models itself."""
     members = converted(list[SubjectIdentity], plain(result.members))
     candidate = SubjectIdentity(result.candidate)
     return EvaluationRecord(
-        name=plan.name,
+        name=evaluation.name,
         nodeid=nodeid,
-        kind=plan.kind,
+        kind=evaluation.kind,
         subject=next((member for member in members if member.name == result.candidate), candidate),
         members=members,
         metrics=converted(dict[str, list[QuantityRecord]], plain(result.findings())),
@@ -130,7 +133,7 @@ def _record(nodeid: str, plan: Plan, result: Result, **facts: Any) -> Evaluation
         account=plain(result.account),
         costs=converted(Costs, plain(result.costs)),
         error=plain(result.error),
-        population=plan.population,
+        population=evaluation.population,
         opinion="judgments" in result.account,
         **facts,
     )

@@ -135,12 +135,7 @@ class EvalFile(pytest.Module):
         spec = evaluation.spec
         self.names.add(spec.name)
         self._claim(spec.name, evaluation.line)
-        own_model = self._own_model(evaluation) if spec.is_interview else None
-        body = (_ask if own_model is None else _ask_own) if spec.is_interview else _hold
-        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, spec.parameter_id, body, evaluation.line)
-        test.own_model, test.asks_items = own_model, spec.is_interview
-        if spec.is_interview:
-            test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
+        test = (self._asking if spec.asks_items else self._holding)(evaluation)
         yield test
         with self._reported():
             yield from self.plan(test, spec)
@@ -150,6 +145,20 @@ class EvalFile(pytest.Module):
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
             self._claim(f"{spec.name}-{metric}", gates[0].lines.line)
             yield from (self._gate(gate, f"{spec.name}-{metric}", nodeid) for gate in gates)
+
+    def _holding(self, evaluation: TomlEval) -> TomlEvaluation:
+        """Return the test of an evaluation that calls its models itself."""
+        test: TomlEvaluation = TomlEvaluation.make(self, evaluation.spec.name, "", _hold, evaluation.line)
+        return test
+
+    def _asking(self, evaluation: TomlEval) -> TomlEvaluation:
+        """Return the test of an evaluation whose items are asked, each as a test of its own."""
+        spec, own_model = evaluation.spec, self._own_model(evaluation)
+        body = _ask if own_model is None else _ask_own
+        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, spec.parameter_id, body, evaluation.line)
+        test.own_model, test.asks_items = own_model, True
+        test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
+        return test
 
     @contextlib.contextmanager
     def _reported(self) -> Iterator[None]:

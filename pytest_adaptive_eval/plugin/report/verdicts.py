@@ -98,7 +98,7 @@ class VerdictLog:
                 f"{gate.nodeid}: the test has marks, and its body sets a condition that the interview did not know: "
                 f"write {mark} on the test, and read adaptive_eval.verdicts"
             )
-        if node.gate_plan.undeclared_warning and not condition.whole:
+        if node.evaluation.undeclared_warning(node.gate_plan) and not condition.whole:
             note = (
                 f"the whole budget was asked, since no mark declares the condition; write {mark} to stop at the verdict"
             )

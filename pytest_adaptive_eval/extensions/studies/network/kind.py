@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation, Progress
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import (
     NetworkTable,
@@ -65,8 +66,8 @@ _FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPlan(Plan):
-    """A network that is ready to run; see `evaluation.spec.Plan`.
+class NetworkEvaluation(Evaluation):
+    """A network that is ready to run.
 
     Args:
         models: The interviewee first.
@@ -321,7 +322,7 @@ class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
     models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
 
 
-def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkEvaluation:
     table = spec.table
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
@@ -335,7 +336,9 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     if any(node.name == network.interviewee for node in network.nodes):
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
     labels = _labels(table.network, context)
-    return NetworkPlan(spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels)
+    return NetworkEvaluation(
+        spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels
+    )
 
 
 def other_members(table: NetworkStudyTable) -> list[MemberTable]:
