@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.models.store import CompletionStore
-    from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
 Progress = Callable[[int, int, str], None]
@@ -148,11 +147,6 @@ class Evaluation:
         """Largest number of questions that are tests of their own."""
         return 0
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes for readers of any verdict that are known before the run."""
-        return ()
-
     def changed(self, **fields: Any) -> Self:
         """Return a copy with other fields."""
         copy: Self = replace(self, **fields)  # type: ignore[type-var]  # every kind is a dataclass
@@ -203,14 +197,15 @@ class Evaluation:
 
     def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process from its `Result.to_json`."""
-        return Result.from_json(data)
+        result = Result.from_json(data)
+        return self.measured(result) if result.account else result
 
-    def facts(self, record: EvaluationRecord) -> dict[str, object]:
-        """Return counts and values of its record, as reports of tests list them."""
-        return record.facts()
+    def measured(self, result: Result) -> Result:
+        """Return a result with the quantities of its account that do not travel between processes; none by default."""
+        return result
 
     def void_result(self, error: str, **facts: Any) -> Result:
         """Return the result of an evaluation that could not run, with fields that are known before."""
-        members = tuple(SubjectIdentity(member.name).to_json() for member, _ in self.roles)
+        members = tuple(SubjectIdentity(member.name) for member, _ in self.roles)
         names = (self.name, self.kind, self.candidate, self.subjects, self.metrics or ())
         return Result(*names, error=error, members=members, **facts)

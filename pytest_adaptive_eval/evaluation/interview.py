@@ -48,7 +48,6 @@ from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestio
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
 
@@ -402,13 +401,8 @@ class Interview(Evaluation):
 
     def other_models(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
         """Yield spec and options of the interviewer and the judge, which hold chats."""
-        for model in (self.interviewer, self.judge.model if self.judge else None):
-            if model is not None:
-                yield *model, True
-
-    def facts(self, record: EvaluationRecord) -> dict[str, object]:
-        """Return the counts of its record, as reports of tests list them."""
-        return {name: getattr(record, name) for name in ("asked", "scored", "size", "stop_sentence")}
+        for model in filter(None, (self.interviewer, self.judge.model if self.judge else None)):
+            yield *model, True
 
     def restore(self, data: Mapping[str, Any]) -> SessionResult:
         """Restore a result of another process from its `SessionResult.to_json`."""

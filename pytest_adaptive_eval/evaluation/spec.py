@@ -17,9 +17,8 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.lines import Lines, at_key
-from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.registry import INTERVIEW, evaluation_services
-from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
+from pytest_adaptive_eval.typed_tables import located, read_table
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
@@ -85,11 +84,6 @@ class Context:
     selector: Callable[[str], Selector | None] = SELECTORS.get
 
 
-def _check(table: KindTable, data: Mapping[str, Any]) -> None:
-    if table.model is None:
-        refuse_keys(data, ("model_options",), "needs a model: write model = ...")
-
-
 class EvaluationKind(NamedTuple):
     """A kind of evaluation.
 
@@ -104,7 +98,7 @@ class EvaluationKind(NamedTuple):
     table: type[Any]
     metrics: tuple[str, ...] | None
     build: Callable[[EvalSpec, Settings, Context], Any]
-    check: Callable[[Any, Mapping[str, Any]], None] = _check
+    check: Callable[[Any, Mapping[str, Any]], None] = lambda _table, _data: None
     section: Callable[[], Section] | None = None
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -219,7 +219,8 @@ class EvaluationNode(UnrepeatableTest):
 
     def rename(self, name: str) -> None:
         """Give an interview another name; its draws stay the same."""
-        raise NotImplementedError
+        self.shared_name = self.evaluation.name
+        self.evaluation = self.evaluation.changed(name=name)
 
     def administer(self) -> None:
         """Run the evaluation, and set its result and its record."""
@@ -227,7 +228,11 @@ class EvaluationNode(UnrepeatableTest):
 
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the evaluation."""
-        raise NotImplementedError
+        self.set_result(self.evaluation.restore(data))
+
+    def set_result(self, result: Result) -> None:
+        """Set the result, with what gates need to judge it."""
+        self.result = replace(result, **self.gate_plan.result_arguments(self.evaluation, self.state.family))
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:

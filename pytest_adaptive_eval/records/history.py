@@ -345,12 +345,6 @@ class History:
                 ):
                     yield record, entry
 
-    def interviews(self, **which: str) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
-        """Yield interviews with their runs, oldest first, without derived runs, which repeat other runs."""
-        for record, entry in self.evaluations(**which):
-            if entry.bank.content_hash and not record.copied_from:
-                yield record, entry
-
     def series(self, *, until: str = "", **which: str) -> list[Series]:
         """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
@@ -358,7 +352,7 @@ class History:
         level begins with its run.
 
         Args:
-            **which: As in `interviews`.
+            **which: As in `evaluations`.
 
         Raises:
             ConfigError: The file of accepted levels is damaged.

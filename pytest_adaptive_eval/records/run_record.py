@@ -247,7 +247,9 @@ class EvaluationRecord(Record, kw_only=True):
                 yield metric, row
 
     def facts(self) -> dict[str, object]:
-        """Return the counts and the subject's values of another kind than interviews, as reports of tests list them."""
+        """Return the counts, and the subject's values of what has no bank, as reports of tests list them."""
+        if self.bank.content_hash:
+            return {name: getattr(self, name) for name in ("asked", "scored", "size", "stop_sentence")}
         facts: dict[str, object] = {
             "kind": self.kind,
             "candidate": self.subject.name,

@@ -59,8 +59,10 @@ class ReportView:
     @property
     def leading(self) -> str:
         """The first of the results, for a row of a history."""
-        measured = ((name, row) for name, row in self.record.of_subject() if row.estimate is not None)
-        return next((f"{name} {words.quantity(row)[0]}" for name, row in measured), "-")
+        for name, row in self.record.of_subject():
+            if row.estimate is not None:
+                return f"{name} {words.quantity(row)[0]}"
+        return "-"
 
     def notes(self) -> Iterator[str]:
         """Yield the notes of its record."""

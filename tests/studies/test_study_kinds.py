@@ -12,6 +12,7 @@ from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.gates.condition import Metric
 from pytest_adaptive_eval.gates.quantities import Measured
 from pytest_adaptive_eval.gates.result import Result
+from pytest_adaptive_eval.models.base import SubjectIdentity
 
 
 class WeightsTable(KindTable, frozen=True, kw_only=True):
@@ -41,7 +42,7 @@ class Weights(Evaluation):
         measured = Measured([self.kilograms, 2.0], [[0.01, 0.0], [0.0, 0.01]])
         return Result(
             self.name, self.kind, self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
-            members=({"name": "ann"}, {"name": "bob"}),
+            members=(SubjectIdentity("ann"), SubjectIdentity("bob")),
         )
 
 

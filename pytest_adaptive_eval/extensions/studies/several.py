@@ -20,6 +20,7 @@ from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.instructed import InstructedModel
 from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.records.parts import Costs
 from pytest_adaptive_eval.typed_tables import Table, described
 
 if TYPE_CHECKING:
@@ -139,17 +140,12 @@ def model_pool(evaluation: Evaluation, memory: int | None, cache: Path) -> Itera
         pool.close()
 
 
-def costs_of(
-    models: Sequence[Member], usages: Iterable[tuple[str, str, Usage]], loads: Mapping[str, int]
-) -> dict[str, Any]:
+def costs_of(models: Sequence[Member], usages: Iterable[tuple[str, str, Usage]], loads: Mapping[str, int]) -> Costs:
     """Return the cost of an evaluation for its record.
 
     Args:
         usages: Role, model and cost of replies.
         loads: How often each model was loaded.
-
-    Returns:
-        ``total``, ``roles``, ``members``, ``prices`` and ``loads``.
     """
     roles: dict[str, Usage] = {}
     by_model: dict[str, Usage] = {}
@@ -158,11 +154,10 @@ def costs_of(
         by_model[name] = by_model.get(name, Usage()) + usage
     prices = {member.name: member.price for member in models}
     called = {name: usage for name, usage in by_model.items() if usage.calls}
-    priced = {name: price_of(table, called[name]) for name in called if (table := prices.get(name)) is not None}
-    return {
-        "total": sum(roles.values(), Usage()).to_json(),
-        "roles": {role: usage.to_json() for role, usage in roles.items() if usage.calls},
-        "members": {name: usage.to_json() for name, usage in called.items()},
-        "prices": {name: price.to_json() for name, price in priced.items()},
-        "loads": dict(loads),
-    }
+    return Costs(
+        total=sum(roles.values(), Usage()),
+        roles={role: usage for role, usage in roles.items() if usage.calls},
+        members=called,
+        prices={name: price_of(table, called[name]) for name in called if (table := prices.get(name)) is not None},
+        loads=dict(loads),
+    )

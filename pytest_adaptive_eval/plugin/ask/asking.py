@@ -36,7 +36,7 @@ from pytest_adaptive_eval.plugin.ask.question import (
 )
 from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.progress import LiveLine
+from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
@@ -102,8 +102,8 @@ def _latest(folder: Path, evaluation: Interview, identity: SubjectIdentity) -> E
 
     history = History(folder)
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
-    for run, record in reversed(list(history.interviews())):
-        if not record.error and same == (
+    for run, record in reversed(list(history.evaluations())):
+        if not (record.error or run.copied_from) and same == (
             record.subject.checkpoint,
             record.subject.decoding_hash,
             record.bank.content_hash,
@@ -187,7 +187,7 @@ class AskingLoop:
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)
         self._batch: list[QuestionTest] = []
-        self._live: LiveLine
+        self._live: QuestionProgress
         self.session = self._open_session()
 
     def _open_session(self) -> Session:
@@ -205,7 +205,7 @@ class AskingLoop:
         """Ask questions until the session ends.  An error of this package makes the interview void."""
         evaluation = self.evaluation
         budget = evaluation.budget * evaluation.samples
-        self._live = LiveLine(self.node.config, evaluation.name, budget, evaluation.questions)
+        self._live = QuestionProgress(self.node.config, evaluation.name, budget, evaluation.questions)
         try:
             with self.generators.in_use():
                 self._ask_proposals()

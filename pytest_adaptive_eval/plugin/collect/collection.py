@@ -49,7 +49,7 @@ from pytest_adaptive_eval.text import guard, relative
 from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation import Evaluation, EvaluationKind
+    from pytest_adaptive_eval.evaluation import EvaluationKind
     from pytest_adaptive_eval.plugin.state import RunState
     from pytest_adaptive_eval.tasks import TaskFamily
 
@@ -184,7 +184,7 @@ class Collection:
         find = self.config.hook.pytest_adaptive_eval_selector
         folders = (self.config.invocation_params.dir, self.config.rootpath)
         context = Context(folders, lambda: self._tasks, self._bank, lambda name: find(name=name, config=self.config))
-        evaluation: Evaluation = spec.build(settings, context)
+        evaluation = spec.build(settings, context)
         bank = evaluation.bank
         if bank is None:
             test.plan(evaluation, self.state)

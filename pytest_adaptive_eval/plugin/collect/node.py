@@ -7,7 +7,6 @@ and test have the same parent, so module- and session-scoped fixtures (the model
 
 from __future__ import annotations
 
-import math
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -22,12 +21,12 @@ from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.plugin.ask.answer_recorder import SHARED_NOTE
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
-from pytest_adaptive_eval.plugin.progress import live_row
+from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.report.finish import finish
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, converted, plain
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
-from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
+from pytest_adaptive_eval.text import clean_xml, number
 
 LINES = 10  #: Lines of progress on a terminal that cannot rewrite one.
 
@@ -42,11 +41,6 @@ class EvaluationTest(EvaluationNode):
         """Set the evaluation, and add the test to the run's."""
         self.evaluation, self.gate_plan = evaluation, GatePlan()
         self.register(state)
-
-    def rename(self, name: str) -> None:
-        """Give an interview another name; its draws stay the same."""
-        self.shared_name = self.evaluation.name
-        self.evaluation = self.evaluation.changed(name=name)
 
     def administer(self) -> None:
         """Run the evaluation in the way of its kind."""
@@ -68,31 +62,24 @@ class EvaluationTest(EvaluationNode):
 
         if sets_up_only(self.config):
             return
-        start, state, usage, progress = clock.elapsed(), self.state, False, _Progress(self)
+        start, state, usage = clock.elapsed(), self.state, False
+        progress = Progress(self.config, evaluation.name, LINES)
         path = state.journal_path(request_key(self.nodeid, evaluation.name, evaluation.kind, evaluation.to_json()))
         try:
             with CompletionStore(path, shared=state.answers, fresh=state.settings.fresh) as journal:
                 result = evaluation.hold(journal, progress)
-        except AdaptiveEvalError as error:
-            result, usage = replace(evaluation.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this evaluation only
-            self.fault, reason = error, f"{type(error).__name__}: {error}"
+            reason, usage = str(error), isinstance(error, UsageError)
+            if not isinstance(error, AdaptiveEvalError):
+                self.fault, reason = error, f"{type(error).__name__}: {error}"
             result = replace(evaluation.void(reason), broken=True)
         finally:
             progress.end()
-        self.result = self._judged(result)
+        self.set_result(result)
         notes = [*result.notes, *([SHARED_NOTE] if state.answers is not None else [])]
         seconds = round(clock.elapsed() - start, 3)
         self.record = _record(self.nodeid, evaluation, result, notes=plain(notes), seconds=seconds, usage_error=usage)
         self.record.journal = "" if result.broken else path.name
-
-    def restore(self, data: dict[str, Any]) -> None:
-        """Set the result from the JSON data of the process that ran the evaluation."""
-        self.result = self._judged(self.evaluation.restore(data))
-
-    def _judged(self, result: Result) -> Result:
-        """Return a result with what gates need to judge it."""
-        return replace(result, **self.gate_plan.result_arguments(self.evaluation, self.state.family))
 
     def runtest(self) -> None:
         """Fail when the evaluation is void, or failed items that must pass with no gate to say so.
@@ -103,7 +90,7 @@ class EvaluationTest(EvaluationNode):
             pytest.skip(self.skipped)
         if self.record is None:
             pytest.fail("the evaluation did not take place", pytrace=False)
-        for name, value in self.evaluation.facts(self.record).items():
+        for name, value in self.record.facts().items():
             if value is not None:
                 text = number(value) if isinstance(value, float) else str(value)
                 self.user_properties.append((name, clean_xml(text, 200)))
@@ -118,49 +105,21 @@ class EvaluationTest(EvaluationNode):
 
 def _record(nodeid: str, evaluation: Evaluation, result: Result, **facts: Any) -> EvaluationRecord:
     """Return the record of an evaluation that called its models itself."""
-    members = converted(list[SubjectIdentity], plain(result.members))
     candidate = SubjectIdentity(result.candidate)
     return EvaluationRecord(
         name=evaluation.name,
         nodeid=nodeid,
         kind=evaluation.kind,
-        subject=next((member for member in members if member.name == result.candidate), candidate),
-        members=members,
+        subject=next((member for member in result.members if member.name == result.candidate), candidate),
+        members=list(result.members),
         metrics=converted(dict[str, list[QuantityRecord]], plain(result.findings())),
         asked=result.asked,
         size=result.size,
         unit=result.unit,
         account=plain(result.account),
-        costs=converted(Costs, plain(result.costs)),
+        costs=result.costs or Costs(),
         error=plain(result.error),
         population=evaluation.population,
         opinion="judgments" in result.account,
         **facts,
     )
-
-
-class _Progress:
-    """Progress on the terminal: one line that is drawn over, or a few lines where that is not possible."""
-
-    def __init__(self, node: EvaluationTest) -> None:
-        self._name = clean_terminal(node.evaluation.name, 60)
-        config = node.config
-        quiet = node.state.worker or config.get_verbosity() < 0
-        self._reporter: Any = None if quiet else config.pluginmanager.getplugin("terminalreporter")
-        self._row = None if quiet else live_row(config)
-        self._last = ""
-
-    def __call__(self, done: int, whole: int, doing: str) -> None:
-        line = f"adaptive-eval: {self._name}: {clean_terminal(doing, 60)}"
-        if self._reporter is None or line == self._last:
-            return
-        if self._row is not None:
-            self._row.draw(line)
-        elif (done - 1) % max(1, math.ceil(whole / LINES)) == 0 or done == whole:
-            self._reporter.ensure_newline()
-            self._reporter.write_line(line)
-        self._last = line
-
-    def end(self) -> None:
-        if self._row is not None:
-            self._row.erase()

@@ -134,8 +134,15 @@ class EvalFile(pytest.Module):
         """Yield an evaluation, its questions that the command line names, and its gates, metric by metric."""
         spec = evaluation.spec
         self.names.add(spec.name)
-        self._claim(spec.name, evaluation.line)
-        test = (self._asking if spec.asks_items else self._holding)(evaluation)
+        self._claim(spec.name, spec.lines.line)
+        own_model = self._own_model(spec)
+        body: Callable[..., None] = _hold
+        parameter = ""
+        if spec.asks_items:
+            body, parameter = _ask if own_model is None else _ask_own, spec.parameter_id
+        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, parameter, body, spec.lines.line)
+        test.own_model, test.asks_items = own_model, spec.asks_items
+        test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
         yield test
         with self._reported():
             yield from self.plan(test, spec)
@@ -145,20 +152,6 @@ class EvalFile(pytest.Module):
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
             self._claim(f"{spec.name}-{metric}", gates[0].lines.line)
             yield from (self._gate(gate, f"{spec.name}-{metric}", nodeid) for gate in gates)
-
-    def _holding(self, evaluation: TomlEval) -> TomlEvaluation:
-        """Return the test of an evaluation that calls its models itself."""
-        test: TomlEvaluation = TomlEvaluation.make(self, evaluation.spec.name, "", _hold, evaluation.line)
-        return test
-
-    def _asking(self, evaluation: TomlEval) -> TomlEvaluation:
-        """Return the test of an evaluation whose items are asked, each as a test of its own."""
-        spec, own_model = evaluation.spec, self._own_model(evaluation)
-        body = _ask if own_model is None else _ask_own
-        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, spec.parameter_id, body, evaluation.line)
-        test.own_model, test.asks_items = own_model, True
-        test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
-        return test
 
     @contextlib.contextmanager
     def _reported(self) -> Iterator[None]:
@@ -193,13 +186,13 @@ class EvalFile(pytest.Module):
         test.add_marker(getattr(pytest.mark, SUITE_MARKER)(**suite.settings))
         return test
 
-    def _own_model(self, evaluation: TomlEval) -> OwnModel | None:
+    def _own_model(self, spec: EvalSpec) -> OwnModel | None:
         """Return the model that the command line or the file names for an evaluation; equal ones are loaded once."""
-        spec, settings = evaluation.spec, self.settings
+        settings = self.settings
         if (model := settings.models.get(spec.name)) is not None:
             options, base = settings.model_options, settings.root
-        elif evaluation.model is not None and (settings.model is None or spec.name in self._compared):
-            model, options, base = evaluation.model, evaluation.model_options, self.path.parent
+        elif spec.table.model is not None and (settings.model is None or spec.name in self._compared):
+            model, options, base = spec.table.model, spec.table.model_options, spec.base
         else:
             return None
         return self.own_model(spec, model, base, options, self)

@@ -132,10 +132,9 @@ class RunFiles:
 
     def remove_journals(self) -> None:
         """Delete the journals of the run, except for void interviews, which a later run continues."""
-        kept = {record.journal for record in self._run.interviews if record.error}
         for record in self._run.evaluations:
             # others than interviews name their journal once no later run needs it
-            if record.journal and record.journal not in kept:
+            if record.journal and not (record.bank.content_hash and record.error):
                 with suppress(OSError):
                     remove_store(self.state.folder / "journal" / record.journal)
 

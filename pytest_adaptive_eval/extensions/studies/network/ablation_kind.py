@@ -91,10 +91,6 @@ class AblationEvaluation(Evaluation):
         """Return the result of variants that could not run."""
         return self.void_result(error, size=len(self.networks), unit="networks")
 
-    def restore(self, data: Mapping[str, Any]) -> Result:
-        """Restore a result of another process."""
-        return _measured(Result.from_json(data))
-
     def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all variants with all seeds."""
         results: list[NetworkResult] = []
@@ -114,14 +110,13 @@ class AblationEvaluation(Evaluation):
             account={"values": values},
             **participants(self.roles, results, pool.loads),
         )
-        return _measured(held)
+        return self.measured(held)
 
-
-def _measured(result: Result) -> Result:
-    """Return a result with the energies of the variants, each with its interval over seeds."""
-    values = result.account.get("values", {}).values()
-    intervals = tuple(partial(over_seeds, by_seed["energy"]) for by_seed in values)
-    return replace(result, quantities={"energy": Bounded(intervals)}) if intervals else result
+    def measured(self, result: Result) -> Result:
+        """Return a result with the energies of the variants, each with its interval over seeds."""
+        values = result.account["values"].values()
+        intervals = tuple(partial(over_seeds, by_seed["energy"]) for by_seed in values)
+        return replace(result, quantities={"energy": Bounded(intervals)})
 
 
 class VariantTable(Table, frozen=True, kw_only=True):

@@ -147,7 +147,7 @@ class PanelEvaluation(Evaluation):
             notes=(_OPINION, *_notes(assessment)),
             account=assessment.to_json(),
             costs=costs_of(self.models, assessment.by_member, pool.loads),
-            members=tuple(identity.to_json() for identity in assessment.models),
+            members=tuple(assessment.models),
         )
 
 
