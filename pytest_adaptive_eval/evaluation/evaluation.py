@@ -177,10 +177,6 @@ class Evaluation:
         """Raise a `ConfigError` for a gate that the evaluation cannot decide."""
         condition.check_subjects(self.metrics or (), self.subjects, self.candidate)
 
-    def denials(self, condition: Condition) -> int:
-        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-        return int(not condition.by_rank)
-
     def comparable(self, other: Any) -> bool:
         """Return whether another evaluation of this kind measures the same quantities."""
         return bool(self.population) and self.population == other.population

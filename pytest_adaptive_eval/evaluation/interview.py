@@ -292,10 +292,6 @@ class Interview(Evaluation):
         if reason and not condition.measure.by_levels:
             raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")
 
-    def denials(self, condition: Condition) -> int:
-        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-        return condition.denials(self.bank)
-
     def comparable(self, other: Any) -> bool:
         """Return whether another interview asks the same items."""
         return bool(other.bank.content_hash == self.bank.content_hash)

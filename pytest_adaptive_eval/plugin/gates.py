@@ -12,7 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
-from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.state import EvaluationTest
 
 
 def is_gate(item: pytest.Item) -> bool:
@@ -38,9 +38,9 @@ def judges_itself(item: pytest.Item) -> ConfigError:
     )
 
 
-def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[EvaluationNode]]) -> list[pytest.Item]:
+def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[EvaluationTest]]) -> list[pytest.Item]:
     """Place each test directly after the last evaluation it needs, and add missing evaluations before it."""
-    placed: set[pytest.Item] = {item for item in items if isinstance(item, EvaluationNode)}
+    placed: set[pytest.Item] = {item for item in items if isinstance(item, EvaluationTest)}
     ordered: list[pytest.Item] = []
     done: set[pytest.Item] = set()
     waiting: list[pytest.Item] = []
@@ -50,7 +50,7 @@ def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[Evaluat
             waiting.append(item)
             return
         ordered.append(item)
-        if isinstance(item, EvaluationNode):
+        if isinstance(item, EvaluationTest):
             done.add(item)
             for ready in [test for test in waiting if done.issuperset(needs[test])]:
                 if ready in waiting:
@@ -110,8 +110,8 @@ class Results(NoVerdict):
 
     def __init__(
         self,
-        lookup: Callable[[str], tuple[EvaluationNode, Result]],
-        on_verdict: Callable[[EvaluationNode, Verdict], Verdict],
+        lookup: Callable[[str], tuple[EvaluationTest, Result]],
+        on_verdict: Callable[[EvaluationTest, Verdict], Verdict],
         on_any: Callable[[Sequence[Verdict]], object],
         declared: Callable[[], Verdicts],
     ) -> None:

@@ -170,7 +170,7 @@ def _record_in(source: Path, evaluation: str, bank: ItemBank | None = None, run:
     from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
 
     history = History(source)
-    return history.find(run) if run else _newest(history, evaluation, bank.content_hash if bank else "")
+    return history.find(run) if run else _newest(history, evaluation, bank)
 
 
 def is_tracked(spec: str) -> bool:
@@ -199,14 +199,14 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile[Baselin
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
 
 
-def _newest(history: History, evaluation: str, content_hash: str) -> RunRecord:
+def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
     """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own.
 
-    Without its hash, the evaluation has no bank.
+    Without a bank, the evaluation calls its models itself.
     """
     ranked = [
         (
-            entry.bank.content_hash == content_hash,
+            bank is not None and entry.bank.content_hash == bank.content_hash,
             not record.copied_from,
             record.exit_status == 0,
             position,
@@ -215,7 +215,7 @@ def _newest(history: History, evaluation: str, content_hash: str) -> RunRecord:
         for position, record in enumerate(history.runs)
         for entry in record.evaluations
         if record.serves_as_baseline and entry.name == evaluation and not entry.error
-        if bool(entry.bank.content_hash) is bool(content_hash)
+        if bool(entry.bank) is (bank is not None)
     ]
     if not ranked:
         raise BaselineMissing(

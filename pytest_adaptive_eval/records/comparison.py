@@ -151,7 +151,7 @@ def _void(before: EvaluationRecord, after: EvaluationRecord) -> str:
 
 def _other_settings(before: EvaluationRecord, after: EvaluationRecord) -> str:
     """Return why two results of other settings do not compare; empty if they do."""
-    if before.bank.content_hash and after.bank.content_hash:
+    if before.bank and after.bank:
         return _refusal(before, after)
     if before.kind != after.kind:
         return f"the kind of the evaluation changed between the two ({before.kind}, then {after.kind})"

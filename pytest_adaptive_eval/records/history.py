@@ -373,7 +373,7 @@ class History:
         measured = [
             (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
         ]
-        for record, entry in sorted(measured, key=lambda pair: not pair[1].bank.content_hash):
+        for record, entry in sorted(measured, key=lambda pair: not pair[1].bank):
             yield from _evaluation_points(record, entry)
 
 

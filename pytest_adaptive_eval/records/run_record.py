@@ -248,7 +248,7 @@ class EvaluationRecord(Record, kw_only=True):
 
     def facts(self) -> dict[str, object]:
         """Return the counts, and the subject's values of what has no bank, as reports of tests list them."""
-        if self.bank.content_hash:
+        if self.bank:
             return {name: getattr(self, name) for name in ("asked", "scored", "size", "stop_sentence")}
         facts: dict[str, object] = {
             "kind": self.kind,

@@ -37,7 +37,7 @@ from pytest_adaptive_eval.plugin.ask.question import (
 from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import QuestionProgress
-from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
+from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
 from pytest_adaptive_eval.text import counted
@@ -171,7 +171,7 @@ class Respondent:
 class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
-    def __init__(self, node: EvaluationNode, interview: Interview) -> None:
+    def __init__(self, node: EvaluationTest, interview: Interview) -> None:
         self.node, self.gate_plan, self.nodeid = node, node.gate_plan, node.nodeid
         self.evaluation, self.state = interview, node.state
         self.fault: VoidReason | None = None

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
 from pytest_adaptive_eval.plugin.ask.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.state import EvaluationTest
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
 #: Longest wait, in seconds, for answers that a certain verdict does not need, and the time between two looks.
@@ -124,7 +124,7 @@ class Pipeline:
             self._ahead.setdefault(loop.nodeid, PendingInterview(loop)).loop = loop
             items = loop.node.session.items if self._shares and subject.shared_batch else []
             later = items[items.index(loop.node) + 1 :] if loop.node in items else []
-            joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationNode))
+            joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationTest))
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
         return self._ahead[loop.nodeid]
 

@@ -32,7 +32,6 @@ from pytest_adaptive_eval.plugin.ask.question import (
 from pytest_adaptive_eval.plugin.collect.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.collect.gate_planning import count_fail_claims, plan_gate
 from pytest_adaptive_eval.plugin.collect.named_models import check_named
-from pytest_adaptive_eval.plugin.collect.node import EvaluationTest
 from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
@@ -40,8 +39,9 @@ from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.state import (
-    EvaluationNode,
+    EvaluationTest,
     OwnModel,
+    UnrepeatableTest,
     sets_up_only,
 )
 from pytest_adaptive_eval.records.folder import probe
@@ -345,15 +345,15 @@ class Collection:
             state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
         planned = []
         for item in items:
-            if isinstance(item, EvaluationNode) or item in state.needs:
-                questions = item.evaluation.questions if isinstance(item, EvaluationNode) else 0
+            if isinstance(item, EvaluationTest) or item in state.needs:
+                questions = item.evaluation.questions if isinstance(item, EvaluationTest) else 0
                 needed = [node.nodeid for node in state.needs.get(item, ())]
                 planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
         evaluations = [item for item in items if isinstance(item, EvaluationTest)]
-        planned = [item for item in items if isinstance(item, EvaluationNode) or item in self.state.needs]
+        planned = [item for item in items if isinstance(item, EvaluationTest) or item in self.state.needs]
         check_collected(self.config, planned, any(item.evaluation.questions for item in evaluations))
         for evaluation in (item.evaluation for item in evaluations):
             if evaluation.bank is not None:
@@ -389,7 +389,7 @@ class Collection:
             return
         if item in self._marked:
             return
-        if not isinstance(item, EvaluationTest | QuestionTest):
+        if not isinstance(item, UnrepeatableTest):
             if getattr(item, "function", None) in self._mistaken:
                 return
             raise ConfigError(
@@ -414,7 +414,7 @@ class Collection:
             return False
 
 
-def _unselected(keyword: str, node: EvaluationNode) -> str:
+def _unselected(keyword: str, node: EvaluationTest) -> str:
     """Return how ``-k`` names an evaluation, and the command line its questions."""
     bank, sentence = node.evaluation.bank, f"-k {keyword!r} selects nothing: it takes names such as {node.name}"
     if bank is None:
@@ -432,13 +432,13 @@ def _outlook(node: EvaluationTest) -> Iterator[str]:
     yield from evaluation.outlooks(plan)
 
 
-def name_apart(nodes: Iterable[EvaluationNode]) -> None:
+def name_apart(nodes: Iterable[EvaluationTest]) -> None:
     """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
 
     Raises:
         ConfigError: One of them is not an interview, whose name is a part of it, or a test is collected twice.
     """
-    groups: dict[str, list[EvaluationNode]] = {}
+    groups: dict[str, list[EvaluationTest]] = {}
     for node in nodes:
         groups.setdefault(node.evaluation.name, []).append(node)
     for name, group in groups.items():

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.plugin.report.verdicts import VERDICTS
 from pytest_adaptive_eval.plugin.state import STATE, UnrepeatableTest
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.state import EvaluationNode
+    from pytest_adaptive_eval.plugin.state import EvaluationTest
 
 #: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
@@ -47,7 +47,7 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
     return spec, base, repr(sorted(options.items()))
 
 
-def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -> None:
+def check_models(config: pytest.Config, evaluations: Sequence[EvaluationTest]) -> None:
     """Check each model that a setting or a TOML file names, before the first question.
 
     Those are the subjects of interviews, their interviewers and judges, and the members of other evaluations. `subject`
@@ -76,7 +76,7 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -
                 other.close()
 
 
-def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]) -> Collection[_Named]:
+def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationTest]) -> Collection[_Named]:
     """Return spec, base folder and options of each subject that a setting or a TOML file names, and its place."""
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], _Named] = {}

@@ -24,10 +24,9 @@ from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.ask.question import AskedItem
-from pytest_adaptive_eval.plugin.collect.node import EvaluationTest
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
-from pytest_adaptive_eval.plugin.state import OwnModel, name_toml_test
+from pytest_adaptive_eval.plugin.state import EvaluationTest, OwnModel, name_toml_test
 
 
 def _ask(item: AskedItem, model: Any) -> None:

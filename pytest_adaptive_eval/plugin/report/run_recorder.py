@@ -134,7 +134,7 @@ class RunFiles:
         """Delete the journals of the run, except for void interviews, which a later run continues."""
         for record in self._run.evaluations:
             # others than interviews name their journal once no later run needs it
-            if record.journal and not (record.bank.content_hash and record.error):
+            if record.journal and not (record.bank and record.error):
                 with suppress(OSError):
                     remove_store(self.state.folder / "journal" / record.journal)
 
