@@ -78,9 +78,9 @@ class Progress:
     """The present step of an evaluation, on a live line that is drawn over, else on at most so many `lines`."""
 
     def __init__(self, config: pytest.Config, name: str, lines: int = 0) -> None:
-        self._row = live_row(config) if shows_live(config) else None
-        self._reporter: Any = config.pluginmanager.getplugin("terminalreporter")
         quiet = config.get_verbosity() < 0 or hasattr(config, "workerinput")
+        self._row = None if quiet else live_row(config)
+        self._reporter: Any = config.pluginmanager.getplugin("terminalreporter")
         self._name, self._lines, self._last = name, 0 if quiet else lines, ""
 
     def __call__(self, done: int, whole: int, doing: str) -> None:
@@ -105,6 +105,8 @@ class QuestionProgress(Progress):
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
         super().__init__(config, clean_terminal(name, NAME, keep_end=True))
+        if not shows_live(config):
+            self._row = None
         self._budget, self._questions = budget, questions
         self._begun, self._drawn, self._asked = clock.elapsed(), 0.0, 0
         self._estimate = ""
