@@ -90,7 +90,7 @@ class Progress:
             self._row.draw(line)
         elif self._lines and line != self._last:
             self._last = line
-            if (done - 1) % math.ceil(whole / self._lines) == 0 or done == whole:
+            if (done - 1) % max(1, math.ceil(whole / self._lines)) == 0 or done == whole:
                 self._reporter.ensure_newline()
                 self._reporter.write_line(line)
 
