@@ -37,7 +37,7 @@ at_least = 0.5
 def import_items(benchmark: Path, count: int, folder: Path) -> list[dict[str, Any]]:
     """Write the first items of a benchmark as ``bank.jsonl`` of a project in a folder, and return them."""
     (folder / "pytest.ini").write_text("[pytest]\n")
-    command = ["import", str(benchmark.resolve()), "-o", "all.bank", "--yes"]
+    command = ["import", str(benchmark.resolve()), "-o", "all.bank", "--yes", "--partial"]
     subprocess.run(
         [sys.executable, "-m", "pytest_adaptive_eval", *command], cwd=folder, check=True, capture_output=True
     )

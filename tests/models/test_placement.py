@@ -132,7 +132,7 @@ def test_spent_memory_halves_the_batch_and_says_so(
     monkeypatch.setattr(Generator, "generate", short_of_memory)
     with caplog.at_level(logging.WARNING):
         assert subject.answer(items) == expected
-    assert sizes == [8, 4, 2, 2, 4, 2, 2, *[2] * 6]
+    assert sizes == [8, 4, *[2] * 10]
     assert [record.getMessage() for record in caplog.records] == [
         "llama: out of memory, so its batches are of 4 questions from now on",
         "llama: out of memory, so its batches are of 2 questions from now on",

@@ -212,12 +212,50 @@ def test_sampling_depends_on_seed_and_prompt_alone(checkpoints: Any) -> None:
     assert hot.answer([Item("x", "a", meta={"sample": "first"})])[0].status is Status.ERROR
 
 
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize(
+    ("family", "temperature"), [("llama", 0.0), ("llama", 5.0), *((family, 5.0) for family in FAMILIES[1:])]
+)
+def test_ended_rows_leave_the_batch_for_waiting_ones(checkpoints: Any, family: str, temperature: float) -> None:
+    """One token in twelve ends an answer, so lengths differ; the same texts take fewer steps than whole batches."""
+    items = [Item(f"i{n}", f"{prompt} {n}") for n, prompt in enumerate(PROMPTS * 6)]
+
+    def answers(batch_size: int) -> tuple[list[Any], int]:
+        subject = load(checkpoints.text(family), batch_size=batch_size, max_tokens=60, temperature=temperature)
+        generator: Any = subject._generator
+        generator._ends = tuple(range(0, generator.loaded.model.config.vocab_size, 12))
+        steps: list[int] = []
+        generator.loaded.model.register_forward_hook(lambda *_: steps.append(1))
+        given = subject.answer(items)
+        return [(c.text, c.status, c.cost.completion_tokens) for c in given], len(steps)
+
+    alone, total = answers(1)
+    together, steps = answers(8)
+    lengths = sorted(tokens for _, _, tokens in alone)
+    assert together == alone
+    assert total == sum(lengths)
+    assert lengths[-1] > 1.5 * sum(lengths) / len(lengths)
+    whole_batches = sum(max(tokens for _, _, tokens in alone[start : start + 8]) for start in range(0, len(alone), 8))
+    assert steps < whole_batches
+
+
+def test_a_batch_ends_when_idle_rows_have_cost_what_reading_again_does() -> None:
+    """Rows of 3 and 5 tokens; the second ends at its first token, so the first has 3 + t at step t."""
+    from pytest_adaptive_eval.models.checkpoint.generation import IdleRows
+
+    idle = IdleRows([9], torch.tensor([3, 5, 2, 2]), [50, 50, 50, 2])
+    tokens = torch.tensor([[1], [9], [9], [1]])
+    told = [bool(idle(tokens, tokens).all()) for _ in range(6)]
+    # idle rows so far: 0, 2, 5, 8, 11; read again: 4 + 3, 5, 6, 7, 8
+    assert told[:5] == [False, False, False, True, True]
+
+
 def test_sampling_follows_the_softmax() -> None:
     from pytest_adaptive_eval.models.checkpoint.generation import Chooser
 
     n, temperature = 4000, 2.0
     logits = torch.tensor([0.0, 1.0, 2.0, -1e30])
-    chooser = Chooser(["p"] * n, temperature=temperature, seed=0, samples=range(n))
+    chooser = Chooser([torch.Generator().manual_seed(seed) for seed in range(n)], temperature)
     drawn = chooser(torch.zeros(n, 1, dtype=torch.long), logits.expand(n, 4)).argmax(-1).bincount(minlength=4) / n
     # Five standard errors of a share of 4000 draws.
     assert torch.allclose(drawn, (logits / temperature).softmax(-1), atol=5 * (0.25 / n) ** 0.5)

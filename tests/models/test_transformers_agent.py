@@ -147,7 +147,7 @@ def test_reasoning_is_split_off_and_counted(
     reasoning: str,
     after: Status,
 ) -> None:
-    monkeypatch.setattr(agent._open(), "generate", lambda _: [Generated(Completion(said, status), 30, 12)])
+    monkeypatch.setattr(agent._open(), "generated", lambda _: Generated(Completion(said, status), 30, 12))
     reply = agent.ask(CHAT)
     assert (reply.text, reply.reasoning, reply.status) == (text, reasoning, after)
     assert (reply.cost.reasoning_tokens > 0) == bool(reasoning)
@@ -158,7 +158,7 @@ def test_a_template_that_begins_to_think(checkpoints: Any, tmp_path: Path, monke
     folder = checkpoints.copy("llama", tmp_path)
     (folder / "chat_template.jinja").write_text(TEMPLATE + "<think>\n")
     agent = TransformersModel.load(folder, device="cpu")
-    monkeypatch.setattr(agent._open(), "generate", lambda _: [Generated(Completion("two plus"), 30, 12)])
+    monkeypatch.setattr(agent._open(), "generated", lambda _: Generated(Completion("two plus"), 30, 12))
     assert agent.ask(CHAT).status is Status.EMPTY
     (folder / "chat_template.jinja").write_text(TEMPLATE + "<think>\n\n</think>\n\n")
     closed = TransformersModel.load(folder, device="cpu")

@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,27 @@ class Generated:
     completion: Completion
     read: int
     written: int
+
+
+@dataclass(slots=True, eq=False)
+class PendingAnswer:
+    """An answer that is being written, over one or more batches.
+
+    Args:
+        random: Random numbers of a sample; each token takes some, whatever batch it is written in.
+        written: Tokens of the answer so far, the token that ends it included.
+        read: Number of tokens of the prompt.
+        cap: Number of tokens at which it is cut.
+        broken: First of `written` with non-finite logits.
+    """
+
+    prompt: Prompt
+    random: torch.Generator
+    written: list[int] = field(default_factory=list)
+    read: int = 0
+    cap: int = 0
+    broken: int | None = None
+    ended: bool = False
 
 
 def answered(prompt: Prompt, generated: Generated) -> tuple[Completion, str]:
@@ -172,32 +193,54 @@ class Generator:
             },
         )
 
-    def generate(self, batch: Sequence[Prompt]) -> list[Generated]:
-        """Return completions of prompts of one group, generated in one call; raise BankError if one cannot be asked."""
-        inputs = self.encode(batch)
-        width = int(inputs["input_ids"].shape[1])
-        lengths = [int(n) for n in inputs["attention_mask"].sum(1).tolist()]
-        caps = [
-            min(prompt.cap, self.remaining_tokens(prompt.name, n)) for prompt, n in zip(batch, lengths, strict=True)
-        ]
-        chooser = Chooser(
-            [prompt.text for prompt in batch],
-            temperature=self._temperature,
-            seed=self._seed,
-            samples=[prompt.sample for prompt in batch],
-            top_p=self._top_p,
-        )
+    def pending(self, prompt: Prompt) -> PendingAnswer:
+        """Return an answer of which nothing is written."""
+        return PendingAnswer(prompt, torch.Generator().manual_seed(_seed(self._seed, prompt.sample, prompt.text)))
+
+    def generate(self, batch: Sequence[PendingAnswer]) -> None:
+        """Write answers to prompts of one group, until all have ended or a new batch is cheaper.
+
+        Raises:
+            BankError: One of the prompts cannot be asked.
+        """
+        inputs = self._inputs(batch)
+        width, lengths = int(inputs["input_ids"].shape[1]), inputs["attention_mask"].sum(1)
+        for answer, length in zip(batch, lengths.tolist(), strict=True):
+            if not answer.written:
+                answer.read = length
+                answer.cap = min(answer.prompt.cap, self.remaining_tokens(answer.prompt.name, length))
+        left = [answer.cap - len(answer.written) for answer in batch]
+        chooser = Chooser([answer.random for answer in batch], self._temperature, self._top_p)
+        # pictures are not read again
+        criteria = [] if self.loaded.processor is not None else [IdleRows(self._ends, lengths, left)]
         with torch.inference_mode():
             output = self.loaded.model.generate(
                 **inputs,
-                generation_config=own_generation_config(self._ends, self._pad, max(caps)),
+                generation_config=own_generation_config(self._ends, self._pad, max(left)),
                 logits_processor=transformers.LogitsProcessorList([chooser]),
+                stopping_criteria=transformers.StoppingCriteriaList(criteria),
             )
         rows = output[:, width:].tolist()
-        return [
-            self._generated(row[:cap], length, cap, broken)
-            for row, length, cap, broken in zip(rows, lengths, caps, chooser.faults(), strict=True)
-        ]
+        for answer, tokens, most, broken in zip(batch, rows, left, chooser.faults(), strict=True):
+            self._add(answer, tokens[:most], broken)
+
+    def _inputs(self, batch: Sequence[PendingAnswer]) -> dict[str, Any]:
+        """Return tensors of the prompts and of what is written of their answers, padded on the left."""
+        inputs = self.encode([answer.prompt for answer in batch])
+        if not any(answer.written for answer in batch):
+            return inputs
+        tokens, mask = inputs["input_ids"], inputs["attention_mask"].bool()
+        rows = [[*row[kept].tolist(), *answer.written] for row, kept, answer in zip(tokens, mask, batch, strict=True)]
+        longer, longer_mask = padded(rows, max(map(len, rows)), self._pad, left=True)
+        return {**inputs, "input_ids": longer.to(tokens.device), "attention_mask": longer_mask.to(tokens.device)}
+
+    def _add(self, answer: PendingAnswer, tokens: list[int], broken: int | None) -> None:
+        """Add tokens of a batch to an answer, up to one that ends it."""
+        end = next((index for index, token in enumerate(tokens) if token in self._ends), None)
+        if answer.broken is None and broken is not None:
+            answer.broken = len(answer.written) + broken
+        answer.written += tokens if end is None else tokens[: end + 1]
+        answer.ended = end is not None or len(answer.written) >= answer.cap
 
     def encode(self, batch: Sequence[Prompt]) -> dict[str, Any]:
         """Return tensors of prompts of one group, padded on the left, on the model's device."""
@@ -232,19 +275,33 @@ class Generator:
             )
         return 2**31 if self._window is None else self._window - length
 
-    def _generated(self, tokens: list[int], read: int, cap: int, broken: int | None) -> Generated:
-        end = next((index for index, token in enumerate(tokens) if token in self._ends), None)
-        written = len(tokens) if end is None else end + 1
-        text = str(self.loaded.tokenizer.decode(tokens[:end], skip_special_tokens=True))
-        if broken is not None and broken < written:
+    def generated(self, answer: PendingAnswer) -> Generated:
+        """Return the completion of an answer that has ended."""
+        tokens, broken = answer.written, answer.broken
+        is_cut = not tokens or tokens[-1] not in self._ends
+        text = str(self.loaded.tokenizer.decode(tokens if is_cut else tokens[:-1], skip_special_tokens=True))
+        if broken is not None and broken < len(tokens):
             completion = Completion(text, Status.ERROR, detail=f"{NON_FINITE} at token {broken + 1} of the answer")
-        elif end is None:
-            completion = Completion(text, Status.TRUNCATED, detail=f"not finished after {cap} tokens")
+        elif is_cut:
+            completion = Completion(text, Status.TRUNCATED, detail=f"not finished after {answer.cap} tokens")
         elif not text.strip():
             completion = Completion(text, Status.EMPTY, detail="nothing but white space")
         else:
             completion = Completion(text)
-        return Generated(completion, read, written)
+        return Generated(completion, answer.read, len(tokens))
+
+
+def padded(
+    rows: Sequence[Sequence[int]], width: int, token: int = 0, *, left: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return tokens and attention mask of rows padded to a width with a token, shape (B, width)."""
+    tokens = torch.full((len(rows), width), token, dtype=torch.long)
+    mask = torch.zeros(len(rows), width, dtype=torch.long)
+    for index, row in enumerate(rows):
+        columns = slice(width - len(row), width) if left else slice(0, len(row))
+        tokens[index, columns] = torch.tensor(row, dtype=torch.long)
+        mask[index, columns] = 1
+    return tokens, mask
 
 
 def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
@@ -316,19 +373,13 @@ class Chooser:
     Each row has a generator seeded by its prompt, so an answer does not depend on the rest of its batch.
 
     Args:
+        generators: Random numbers of each row.
         temperature: 0 is greedy.
-        samples: Index of the draw of each row, for repeated administrations.
         top_p: Share of the probability that sampling is limited to: the likeliest tokens that together have it.
     """
 
-    def __init__(
-        self, prompts: Sequence[str], *, temperature: float, seed: int, samples: Sequence[int], top_p: float = 1.0
-    ) -> None:
-        self.temperature, self.top_p = temperature, top_p
-        self.generators = [
-            torch.Generator().manual_seed(_seed(seed, sample, prompt))
-            for prompt, sample in zip(prompts, samples, strict=True)
-        ]
+    def __init__(self, generators: Sequence[torch.Generator], temperature: float, top_p: float = 1.0) -> None:
+        self.generators, self.temperature, self.top_p = generators, temperature, top_p
         self._faults: list[torch.Tensor] = []
 
     def __call__(self, _: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
@@ -346,6 +397,34 @@ class Chooser:
         """Return, for each row, the first step with non-finite logits, or None."""
         rows = torch.stack(self._faults, dim=1).tolist() if self._faults else []
         return [row.index(True) if True in row else None for row in rows]
+
+
+class IdleRows:
+    """A stopping criterion that ends a batch once its ended rows have cost as much as a new batch would.
+
+    An ended row idles for one token a step. A new batch without it, with another in its place, reads the tokens of the
+    others again. Ending the batch when both are equal costs at most twice the least possible (ski rental problem).
+
+    Args:
+        ends: Tokens that end an answer.
+        lengths: Shape (B,). Tokens of each row at the beginning.
+        left: Tokens at most that each row still gets.
+    """
+
+    def __init__(self, ends: Sequence[int], lengths: torch.Tensor, left: Sequence[int]) -> None:
+        self._ends = torch.tensor(ends, device=lengths.device)
+        self._lengths, self._left = lengths, torch.tensor(left, device=lengths.device)
+        self._ended = torch.zeros_like(lengths, dtype=torch.bool)
+        self._idle = torch.zeros_like(lengths[0])
+        self._steps = 0
+
+    def __call__(self, tokens: torch.Tensor, _scores: torch.Tensor, **_: Any) -> torch.Tensor:
+        """Return whether to end each row, shape (B,): all or none."""
+        self._steps += 1
+        self._idle = self._idle + self._ended.sum()
+        self._ended = self._ended | torch.isin(tokens[:, -1], self._ends) | (self._left <= self._steps)
+        read_again = ((self._lengths + self._steps) * ~self._ended).sum()
+        return (self._idle > read_again).expand(len(self._ended))
 
 
 def _nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +34,7 @@ from pytest_adaptive_eval.models.checkpoint.generation import (
     THINKING,
     Generated,
     Generator,
+    PendingAnswer,
     Prompt,
     answered,
     fault,
@@ -181,9 +184,9 @@ class TransformersModel(Model):
             for index, completion, cost in self._scorer.answer(rated):
                 self._usage += cost
                 add(index, replace(completion, cost=cost))
-            for batch in self._batches(questions):
-                answers = self._attempt(generator, [prompt for _, prompt in batch])
-                for (index, _), completion in zip(batch, answers, strict=True):
+            for _, group in itertools.groupby(questions, lambda question: question[1].group):
+                waiting = [(index, generator.pending(prompt)) for index, prompt in group]
+                for index, completion in self._write(generator, waiting):
                     add(index, completion)
         finally:
             self._usage += Usage(seconds=clock.elapsed() - begun)
@@ -231,10 +234,11 @@ class TransformersModel(Model):
         generator, begun = self._open(), clock.elapsed()
         try:
             prompt = self._chat(generator, messages, self.cap.tokens if max_tokens is None else max_tokens)
-            (generated,) = generator.generate([replace(prompt, sample=draw)])
+            answer = generator.pending(replace(prompt, sample=draw))
+            generator.generate([answer])
         except BaseException as error:
             return replace(fault(error), cost=Usage(1, seconds=clock.elapsed() - begun))
-        reply = self._counted(prompt, generated)
+        reply = self._counted(prompt, generator.generated(answer))
         return replace(reply, cost=replace(reply.cost, seconds=clock.elapsed() - begun))
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
@@ -284,37 +288,36 @@ class TransformersModel(Model):
         images = tuple((image, item.root) for image in item.images)
         return Prompt(f"item {item.id!r}", text, special, self.cap.of(item), images, sample_of(item))
 
-    def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> Iterator[list[tuple[int, Prompt]]]:
-        """Yield batches of one group; they become smaller when the memory is spent in the meantime."""
-        batch: list[tuple[int, Prompt]] = []
-        for question in questions:
-            if batch and (batch[0][1].group != question[1].group or len(batch) >= self._batch_size):
-                yield batch
-                batch = []
-            batch.append(question)
-        if batch:
-            yield batch
+    def _write(
+        self, generator: Generator, waiting: Sequence[tuple[int, PendingAnswer]]
+    ) -> Iterator[tuple[int, Completion]]:
+        """Yield indices and completions of answers of one group, as they end; others then take their places.
 
-    def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
-        """Return the answers to a batch.
-
-        If it fails, its items are answered one by one, so a fault affects one item; where the memory is spent, in
-        halves, and later batches are no larger.
+        If a batch fails, its items are answered one by one, so a fault affects one item; where the memory is spent,
+        batches become half as large.
         """
-        each = 1
-        try:
-            generated = generator.generate(batch)
-        except BaseException as error:
-            failed = fault(error)
-            if len(batch) == 1:
-                return [failed]
-            if out_of_memory(error):
-                each = (len(batch) + 1) // 2
-                self._shrink(each)
-        else:
-            return [self._counted(prompt, answer) for prompt, answer in zip(batch, generated, strict=True)]
-        parts = [batch[start : start + each] for start in range(0, len(batch), each)]
-        return [completion for part in parts for completion in self._attempt(generator, part)]
+        queue = deque(waiting)
+        batch: list[tuple[int, PendingAnswer]] = []
+        while queue or batch:
+            while queue and len(batch) < self._batch_size:
+                batch.append(queue.popleft())
+            try:
+                generator.generate([answer for _, answer in batch])
+            except BaseException as error:
+                failed = fault(error)
+                if len(batch) == 1:
+                    yield batch[0][0], failed
+                elif out_of_memory(error):
+                    self._shrink((len(batch) + 1) // 2)
+                    queue.extendleft(reversed(batch))
+                else:
+                    for pair in batch:
+                        yield from self._write(generator, [pair])
+                batch = []
+            for index, answer in batch:
+                if answer.ended:
+                    yield index, self._counted(answer.prompt, generator.generated(answer))
+            batch = [(index, answer) for index, answer in batch if not answer.ended]
 
     def _shrink(self, size: int) -> None:
         """Lower the batch size, and say so."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from pytest_adaptive_eval.models.checkpoint.generation import Generator
+from pytest_adaptive_eval.models.checkpoint.generation import Generator, padded
 
 #: Fewest tokens that all prompts of a call share for them to be read apart.
 SHARED_TOKENS = 16
@@ -147,7 +147,7 @@ class Rater:
         rows = [group.head[shared:] for group in batch]
         self.read += sum(map(len, rows))
         width = max(map(len, rows))
-        tokens, mask = _padded(rows, width, left_padded=True)
+        tokens, mask = padded(rows, width, left=True)
         positions = (mask.cumsum(1) - 1).clamp(min=0) + shared
         mask = torch.cat([mask.new_ones(len(rows), shared), mask], dim=1)
         logits, cache = _forward(self._generator, self._inputs(tokens, mask, positions), past, 1)
@@ -173,7 +173,7 @@ class Rater:
             self.read += sum(len(text) - 1 for text in texts)
             past = copy.deepcopy(cache) if start + most < len(rows) else cache
             past.batch_select_indices(owners.to(firsts.device))
-            tokens, mask = _padded([text[:-1] for text in texts], max(map(len, texts)) - 1)
+            tokens, mask = padded([text[:-1] for text in texts], max(map(len, texts)) - 1)
             before = heads[owners]
             positions = before.sum(1, keepdim=True) + torch.arange(tokens.shape[1])[None]
             mask = torch.cat([before, mask], dim=1)
@@ -189,7 +189,7 @@ class Rater:
         for start in range(0, len(pairs), self._batch_size):
             part = pairs[start : start + self._batch_size]
             self.read += sum(len(row) for _, row, _ in part)
-            tokens, mask = _padded([row for _, row, _ in part], max(len(row) for _, row, _ in part))
+            tokens, mask = padded([row for _, row, _ in part], max(len(row) for _, row, _ in part))
             logits, _ = _forward(self._generator, self._inputs(tokens, mask, None), None, 0)
             for (n, row, text), scores in zip(part, logits, strict=True):
                 rated[n].append(log_likelihood(scores[len(row) - len(text) : len(row)], text))
@@ -202,19 +202,6 @@ class Rater:
         if positions is not None and self._generator.takes_positions:
             inputs["position_ids"] = positions.to(device)
         return inputs
-
-
-def _padded(
-    rows: Sequence[Sequence[int]], width: int, *, left_padded: bool = False
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return tokens and attention mask of rows padded to a width, shape (B, width)."""
-    tokens = torch.zeros(len(rows), width, dtype=torch.long)
-    mask = torch.zeros(len(rows), width, dtype=torch.long)
-    for index, row in enumerate(rows):
-        columns = slice(width - len(row), width) if left_padded else slice(0, len(row))
-        tokens[index, columns] = torch.tensor(row, dtype=torch.long)
-        mask[index, columns] = 1
-    return tokens, mask
 
 
 def _forward(generator: Generator, inputs: Mapping[str, Any], cache: Any, count: int) -> tuple[Any, Any]:

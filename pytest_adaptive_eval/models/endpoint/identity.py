@@ -26,6 +26,8 @@ DEPLOYMENT_HEADERS = frozenset(
 FALLBACK_HEADERS = frozenset({"x-litellm-attempted-fallbacks", "cf-aig-step"})
 #: Fields of a reply that distinguish deployments with one name.
 DEPLOYMENT_FIELDS = ("system_fingerprint", "provider")
+#: Date at the end of a model's name.
+_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}", re.ASCII)
 #: Number of values recorded of each field and header.
 MOST_VALUES = 16
 
@@ -91,7 +93,7 @@ class Answerer:
             return "the reply names no model, and earlier ones did" if self._named else ""
         if not isinstance(name, str):
             return f"the reply's model is {type(name).__name__}, expected a name"
-        if name not in self._accepted:
+        if name not in self._accepted and not self._is_snapshot(name):
             others = sorted(self._accepted - {self.model})
             line = ", ".join(_toml(accepted_name) for accepted_name in [*others, name])
             accepted = ", ".join(excerpt(accepted_name) for accepted_name in [self.model, *others])
@@ -101,6 +103,10 @@ class Answerer:
             )
         self._named = True
         return ""
+
+    def _is_snapshot(self, name: str) -> bool:
+        """Whether a name is the model's own with a date, as providers answer to a name that they move."""
+        return name.startswith(self.model) and bool(_DATE.fullmatch(name, len(self.model)))
 
     def _note(self, delivery: Delivery) -> None:
         facts = {name: delivery.headers[name] for name in sorted(DEPLOYMENT_HEADERS & set(delivery.headers))}

@@ -16,7 +16,7 @@ class EndpointKind(ModelKind):
     name = "endpoint"
     form = "http://HOST:PORT/v1#MODEL"
     help = "a model on a server"
-    prefixes = ("http://", "https://")
+    prefixes: tuple[str, ...] = ("http://", "https://")
     model = "pytest_adaptive_eval.models.endpoint.model:EndpointModel"
     options = tuple(option.name for option in fields(EndpointSettings))
     extra = "endpoint"

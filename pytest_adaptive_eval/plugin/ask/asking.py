@@ -264,10 +264,10 @@ class AskingLoop:
     def _propose(self) -> Proposal | None:
         """Return the next questions of the session, for which a selector may load and ask a model."""
         with captured(self.node):
-            return self.session.ask(self._together)
+            return self.session.ask(self.together)
 
     @property
-    def _together(self) -> int:
+    def together(self) -> int:
         """How many questions are asked before the session knows their scores: one where the verdict may be near."""
         batch = self.evaluation.policy.batch
         return 1 if self.session.decides and self.session.remaining() <= NEAR * batch else batch

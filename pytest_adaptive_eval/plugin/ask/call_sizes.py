@@ -27,12 +27,13 @@ class CallSizes:
         """Note the seconds of a call."""
         self._latest[size] = seconds
 
-    def best(self, first: int, most: int) -> int:
+    def best(self, most: int, *, first: int, least: int) -> int:
         """Return the number of questions that a call should hold.
 
         Args:
-            first: Number of the first call, below which no cost goes.
             most: Upper limit, such as what fits into the memory.
+            first: Number of the first call, whose cost is not known.
+            least: Number that is asked whatever it costs.
         """
         if not self._latest:
             return min(first, most)
@@ -40,7 +41,7 @@ class CallSizes:
         fixed, each = self._times()
         enough = most if each <= 0.0 else round(fixed / (SURPLUS * each))
         in_time = most if each <= 0.0 else int((LONGEST - fixed) / each)
-        return min(most, GROWTH * largest, max(enough, first), max(in_time, first))
+        return min(most, GROWTH * largest, max(enough, least), max(in_time, least))
 
     def _times(self) -> tuple[float, float]:
         """Return a and b of the module's docstring; from calls of one size all time is in a."""

@@ -126,14 +126,15 @@ class Pipeline:
             later = items[items.index(loop.node) + 1 :] if loop.node in items else []
             joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationTest))
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
-        return self._ahead[loop.nodeid]
+        leading = self._ahead[loop.nodeid]
+        leading.draw_ahead()
+        return leading
 
     def _room(self, loop: AskingLoop, subject: Model, questions: int) -> int:
         """Return how many of the `questions` that the session knows of are asked for now."""
         if subject.waits_apart:
             return max(1, subject.shared_batch - self._open[id(subject)])
-        free = loop.asks_ahead and loop.session.uniform and subject.shared_batch > 0
-        return 1 if free else questions
+        return 1 if loop.asks_ahead and subject.shared_batch else questions
 
     def _fill(self, subject: Model, awaited: Sequence[Draw]) -> None:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
@@ -157,14 +158,16 @@ class Pipeline:
             return
         evaluation = leading.loop.evaluation
         sizes, batch = self._sizes.setdefault(id(subject), CallSizes()), evaluation.policy.batch
-        # where scores change the chances of a draw, draws would depend on what was asked ahead of them
-        free = leading.loop.session.uniform and "batch" not in evaluation.written
-        size = sizes.best(batch, subject.shared_batch) if free else min(batch, subject.shared_batch)
-        ahead = leading.take(size - len(awaited), whole_prospect=free)
+        if "batch" in evaluation.written:
+            size = min(batch, subject.shared_batch)
+        else:
+            expected = leading.loop.session.remaining() * evaluation.samples
+            first = max(batch, math.ceil(SHARE * expected))
+            size = sizes.best(subject.shared_batch, first=first, least=batch)
+        ahead = leading.take(size - len(awaited), whole_prospect=True)
         requests = [(leading, draw) for draw in [*awaited, *ahead]]
         if all(draw.asked.item.likelihood is None for _, draw in requests):  # else prompts begin alike
-            room = (size if free else subject.shared_batch) - len(requests)
-            requests += self._of_followers(room, whole_prospect=free)
+            requests += self._of_followers(size - len(requests), whole_prospect=True)
         begun = clock.elapsed()
         self._begin(subject, requests)
         sizes.note(len(requests), clock.elapsed() - begun)
@@ -173,14 +176,19 @@ class Pipeline:
     def _of_followers(self, capacity: int, *, whole_prospect: bool) -> list[tuple[PendingInterview, Draw]]:
         """Return the next questions of later interviews, up to `capacity`; the interviews come in their order."""
         requests: list[tuple[PendingInterview, Draw]] = []
-        for follower in self._followers:
+        for follower in itertools.chain(self._followers, self._further_followers()):
+            if len(requests) >= capacity:
+                break
+            follower.go_on()
             ahead = follower.take(capacity - len(requests), whole_prospect=whole_prospect)
             requests += [(follower, draw) for draw in ahead]
-        while len(requests) < capacity and (further := next(self._rest, None)) is not None:
-            self._followers.append(further)
-            ahead = further.take(capacity - len(requests), whole_prospect=whole_prospect)
-            requests += [(further, draw) for draw in ahead]
         return requests
+
+    def _further_followers(self) -> Iterator[PendingInterview]:
+        """Yield the interviews that were not looked at yet, and add each to the followers."""
+        for follower in self._rest:
+            self._followers.append(follower)
+            yield follower
 
     def _begin(self, subject: Model, requests: Sequence[tuple[PendingInterview, Draw]]) -> None:
         """Begin a call for some questions."""
@@ -318,6 +326,33 @@ class PendingInterview:
         self._sent += len(awaited)
         return awaited
 
+    def draw_ahead(self) -> None:
+        """Draw further questions.
+
+        It is done once before each question and so at the same points of an interview, however fast answers come.
+        """
+        if self.loop.asks_ahead and self.loop.respondent.subject.shared_batch:
+            with contextlib.suppress(Exception):  # code of a user, such as a selector, which fails when its turn comes
+                self.loop.session.draw_ahead()
+
+    def go_on(self) -> None:
+        """Go through an interview whose tests do not run yet, as far as the scores of its answers are known.
+
+        Its own session will draw the same questions when its tests run, and find their answers in its journal.
+        """
+        loop = self.loop
+        while loop.evaluation.samples == 1 and not loop.session.finished:
+            try:
+                proposal = loop.session.ask(loop.together)
+            except Exception:  # code of a user, such as a selector, which fails when its turn comes
+                return
+            assert proposal is not None  # the session has not finished
+            self.draw_ahead()
+            ids = [loop.evaluation.bank.ids[item] for item in proposal.items[0].tolist()]
+            if any(item not in self._scores for item in ids):
+                return
+            loop.tell([self._scores[item] for item in ids])
+
     def take(self, capacity: int, *, whole_prospect: bool) -> list[Draw]:
         """Return the next questions without an answer, up to `capacity`.
 
@@ -325,7 +360,7 @@ class PendingInterview:
             whole_prospect: Whether all that the verdict is likely to need may be asked, and not a part of it, as of a
                 model that takes no further question before it has answered these.
         """
-        if capacity <= 0 or not self.loop.asks_ahead:
+        if capacity <= 0 or not self.loop.asks_ahead or self.loop.session.finished:
             return []
         try:
             most = self._most(1.0 if whole_prospect else SHARE)
@@ -338,7 +373,6 @@ class PendingInterview:
     def _most(self, share: float) -> int:
         """Return the number of questions that may have a call or an answer now, of those in prospect a `share`."""
         session, samples = self.loop.session, self.loop.evaluation.samples
-        session.draw_ahead()
         recorder = self.loop.recorder
         drawn = itertools.product(session.drawn_items[self._seen :].tolist(), range(samples))
         first = self._seen * samples + 1 - len(recorder.administrations)
@@ -352,6 +386,7 @@ class PendingInterview:
                 self._queue[key] = draw
             else:  # an interrupted run may not have graded it
                 self._sent += 1
+                self._note_score(draw, stored)
                 self._judge(draw, stored)
         self._seen = session.drawn
         answered = self._sent - len(self.begun)
@@ -385,14 +420,17 @@ class PendingInterview:
         del self.begun[key]
         self._slowest = max(self._slowest, clock.elapsed() - self.began.pop(key))
         self.arrived[key] = completion
-        item, loop = draw.asked.item, self.loop
-        # for the forecast, where grading is quick
-        if loop.session.decides and loop.asks_items and item.custom is None and not draw.asked.sample:
+        self._note_score(draw, completion)
+        with contextlib.suppress(AdaptiveEvalError):
+            self.loop.recorder.store(draw, self.loop.recorder.request(draw), completion)
+        self._judge(draw, completion)
+
+    def _note_score(self, draw: Draw, completion: Completion) -> None:
+        """Keep the score that the test of a question will find, for the forecast, where grading is quick."""
+        item = draw.asked.item
+        if self.loop.asks_items and item.custom is None and not draw.asked.sample:
             score = completion.response(item).score
             self._scores[item.id] = math.nan if score is None else score
-        with contextlib.suppress(AdaptiveEvalError):
-            loop.recorder.store(draw, loop.recorder.request(draw), completion)
-        self._judge(draw, completion)
 
     def _judge(self, draw: Draw, completion: Completion) -> None:
         """Have the judge of the evaluation, if there is one, begin to grade an answer as its test will."""
