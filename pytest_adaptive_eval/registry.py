@@ -108,10 +108,13 @@ def service(name: str, extension: str) -> Any:
     return service.load()
 
 
+INTERVIEW = Service("bank", "pytest_adaptive_eval.evaluation.interview:INTERVIEW")  #: Kind that asks items of banks.
+
+
 @functools.cache
 def evaluation_services() -> Mapping[str, Service]:
-    """Return the loaders of the kinds of evaluations that extensions and plugins register, by name."""
-    return registered(None, "adaptive_eval.kinds", Service)
+    """Return the loaders of the kinds of evaluations by name: interviews, and what extensions and plugins register."""
+    return {"bank": INTERVIEW, "ladder": INTERVIEW, **registered(None, "adaptive_eval.kinds", Service)}
 
 
 @functools.cache

@@ -36,7 +36,7 @@ def add_bank_argument(add: Callable[..., object], text: str) -> None:
 
 
 def history_patterns(options: argparse.Namespace) -> dict[str, str]:
-    """Return the patterns of the options, as `History.interviews` takes them."""
+    """Return the patterns of the options, as `History.evaluations` takes them."""
     return {name: getattr(options, name) or "*" for name in ("evaluation", "subject")}
 
 

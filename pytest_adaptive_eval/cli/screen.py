@@ -36,7 +36,8 @@ def put(text: str, stream: TextIO | None = None) -> None:
 
 
 def say(lines: Sequence[str]) -> None:
-    """Write lines to standard output."""
+    """Write lines to standard output, in place of the present step."""
+    screen.progress("")
     put("".join(f"{line}\n" for line in lines))
 
 

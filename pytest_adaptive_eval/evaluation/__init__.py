@@ -1,12 +1,12 @@
 """Settings, and the assembly of evaluations from them for the plugin and the command line."""
 
-from pytest_adaptive_eval.evaluation.evaluation import Evaluation, bank_notes
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation, GatePlan
+from pytest_adaptive_eval.evaluation.interview import Interview, bank_notes
 from pytest_adaptive_eval.evaluation.sources import CodeRunner, TaskGraders, check_model, load_model, recorded_banks
 from pytest_adaptive_eval.evaluation.spec import (
     Context,
     EvalSpec,
     EvaluationKind,
-    Plan,
     Settings,
     evaluation_kinds,
     merge_kinds,
@@ -27,8 +27,9 @@ __all__ = [
     "EvalSpec",
     "Evaluation",
     "EvaluationKind",
+    "GatePlan",
     "GateSpec",
-    "Plan",
+    "Interview",
     "Settings",
     "TaskGraders",
     "TomlEval",

@@ -1,570 +1,207 @@
-"""Interviews: the assembly of bank, policy and presentation from written settings."""
+"""Evaluations of any kind, ready to run: what the plugin asks of them, and how each kind answers."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
-from pytest_adaptive_eval.cat.selection import MODES, Selector
-from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.stopping import repeats
-from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
-from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
-from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
-from pytest_adaptive_eval.gates.planning import default_budget
-from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item, items_naming
-from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
-from pytest_adaptive_eval.items.presentation import (
-    PLAIN,
-    REPORT_KEY,
-    Presentation,
-    example_of,
-    parse_template,
-    presented,
-)
-from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
-from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
-from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
-from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.result import Result
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.records.baseline import BaselineFile, read_recorded
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.claims.paired import Baseline
     from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.models.store import CompletionStore
 
-LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
-
-
-def item_count(table: EvalTable) -> int:
-    """Return the number of items that each level of a task has."""
-    if table.queries is not None:
-        return table.queries
-    return LADDER_ITEMS if climbed_in_full(table) else BANK_ITEMS
+#: Called with the number of finished steps, the number of all steps, and the present step in words.
+Progress = Callable[[int, int, str], None]
 
 
-def climbed_in_full(table: EvalTable) -> bool:
-    """Return whether levels are asked in order; a number as `stop` of a ladder asks the levels that narrow the area."""
-    return policy_name(table) == LADDER and not isinstance(table.stop, int | float)
+class Runner(Protocol):
+    """The two ways to run an evaluation, of which its kind chooses one; see `Evaluation.administer`."""
+
+    def ask(self, interview: Any) -> None:
+        """Ask the questions of an `Interview`, which are tests of their own."""
+
+    def hold(self, evaluation: Evaluation) -> None:
+        """Let the evaluation call its models itself."""
 
 
-def make_policy(
-    table: EvalTable,
-    data: Mapping[str, Any],
-    bank: ItemBank,
-    find_selector: Callable[[str], Selector | None],
-    budget: str | None,
-) -> Policy:
-    """Return the policy of an evaluation by its written settings; a budget of the command line takes precedence.
-
-    Raises:
-        ConfigError: A name is unknown, or a setting does not apply to the policy.
-    """
-    name = policy_name(table)
-    if name == LADDER:
-        return _ladder(table, data, bank)
-    policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
-    _refuse_foreign_settings(name, table, data)
-    changes = {key: data[key] for key in ("floor", "batch", "budget") if key in data}
-    if table.stop is not None:
-        changes["stop" if isinstance(table.stop, str) else "standard_error"] = table.stop
-    if table.selector is not None:
-        changes["selector"] = _selector(table.selector, find_selector)
-    elif not bank.calibrated and name != FORM:
-        changes["selector"] = SELECTORS["random"]
-    elif bank.parts and name not in (FIXED_FORM, FORM):
-        changes["selector"] = SELECTORS["information"]  # informs about every ability component
-    if table.selector == AUTOJUDGER:
-        changes.setdefault("batch", 1)  # each choice needs all earlier answers
-    if budget is not None:
-        changes["budget"] = budget
-    if {"selector", "floor"} & changes.keys():
-        changes["assisted"] = False  # the designs are for the policy as it is
-    return replace(policy, **changes)
-
-
-def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
-    """Refuse settings that the named policy of a bank, or its selector, does not have."""
-    refuse_keys(data, ("stop_at",), "goes with the policy 'ladder'")
-    if name == FIXED_FORM:
-        keys = ("selector", "floor", "stop")
-        refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
-    if name == FORM:
-        refuse_keys(data, ("selector", "floor", "stop"), "does not go with a form: remove it")
-    if table.selector != AUTOJUDGER:
-        refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
-
-
-def policy_name(table: EvalTable) -> str:
-    """Return the name of the policy; a task is climbed unless another is written."""
-    if table.policy is not None:
-        return table.policy
-    return LADDER if table.task else "decide"
-
-
-def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
-    if not table.task:
-        raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
-    refuse_keys(data, ("formats",), 'does not go with a ladder: write policy = "decide"')
-    keys = ("selector", "floor", "batch", "budget")
-    refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
-    reason = (
-        "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
-        "the task with the policy 'decide'"
-    )
-    refuse_keys(data, ("samples", "repeat"), reason)
-    ladder: Climb | AdaptiveClimb
-    if isinstance(table.stop, int | float):
-        refuse_keys(
-            data, ("stop_at",), f"does not go with stop = {table.stop}, for which all levels are asked: remove it"
-        )
-        ladder = AdaptiveClimb(item_count(table), float(table.stop), float(bank.report.get("guess", 0.0)))
-    elif table.stop in (None, "decision"):
-        guess = bank.report.get("guess_by_level", ())
-        ladder = Climb(item_count(table), float(table.stop_at), table.stop == "decision", guess)
-    else:
-        raise ConfigError(
-            f'stop is {table.stop!r}, expected "decision" or the width of the area\'s interval in levels on a ladder'
-        )
-    return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
-
-
-def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Selector:
-    selector = SELECTORS.get(name) or find_selector(name)
-    if selector is None:
-        names = suggestion(name, [*SELECTORS, AUTOJUDGER])
-        raise ConfigError(f"selector {name!r} is not known; {names}, or install a plugin that provides it")
-    if isinstance(selector, type) or not isinstance(selector, Selector) or selector.mode not in MODES:
-        raise ConfigError(
-            f"selector {name!r}: a plugin gave {selector!r:.80}, expected an object with name, mode "
-            f"({' or '.join(map(repr, MODES))}), needs_calibration and criterion(view)"
-        )
-    return selector
-
-
-#: Keys of an evaluation that say how its items are presented.
-PRESENTATION_KEYS = ("ask", "template", "examples", "system")
-
-
-def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
-    """Check the settings of the presentation that need no bank.
-
-    Raises:
-        ConfigError: A setting is unknown, has no effect, or excludes another.
-    """
-    fields = parse_template(PLAIN if table.template is None else table.template).fields
-    if find_named("ask", table.ask, WAYS_TO_ASK) is not None:
-        refuse_keys(
-            data,
-            ("system", "samples", "repeat"),
-            f'goes with written answers, and ask = "{table.ask}" has none: remove it',
-        )
-    if table.examples and "examples" not in fields:
-        raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
-    if not table.examples and table.template is not None and "examples" in fields:
-        raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
-    if table.system:
-        refuse_keys(data, ("formats",), "and a system text exclude each other: write it into the items")
-    if table.template is not None or table.examples:
-        refuse_keys(data, ("formats",), "and a template exclude each other, since a format leaves out the prompt")
-
-
-def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
-    """Return how items are presented; None if as the bank has them.
-
-    Raises:
-        ConfigError: An item of the examples is none.
-    """
-    normalization = WAYS_TO_ASK[table.ask]
-    if table.template is None and not table.examples and normalization is None and not table.system:
-        return None
-    template = parse_template(PLAIN if table.template is None else table.template)
-    examples = tuple(map(example_of, read(table.examples) if table.examples else ()))
-    likelihood = None
-    if normalization is not None:
-        likelihood = ChoiceLikelihood(normalization, template.delimiter, template.candidates)
-    return Presentation(template.text, examples, likelihood, template.delimiter, template.candidates, table.system)
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """A bank, a policy and a seed, ready for a `Session`.
+@dataclass
+class GatePlan:
+    """Conditions of gates on one evaluation, which their marks and TOML files declare.
 
     Args:
-        seed: Seed as the user set it; recorded.
-        stream: Seed of this evaluation's own draws, from `seed` and `name`.
-        lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
-        samples: Administrations of each item; its score is their mean.
-        repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
-            None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
-        interviewer: Spec and options of the model that leads the interview; None where no model does.
-        judge: Model that grades the answers; None where code does.
-        max_tokens: Cap on answers; None for the subject's own.
-        must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
-        open_budget: Whether the settings lack a budget, which the gates then set, see `gates.planning.default_budget`.
-        wrong_answer: Answer that the test has to fail; None where any made-up one serves.
+        undeclared: Names of gates without marks, whose conditions are not known before they run.
+        recorded: Recorded baselines by the name that gates use.
+        followed: Functions that return the results of other evaluations of the run, which are baselines by these names.
+        missing: Sentences on baselines that do not exist yet, by name.
+        loaded: All baselines by name, once `baselines` has read them.
     """
 
-    name: str
-    bank: ItemBank
-    policy: Policy
-    seed: int
-    stream: int
-    budget: int
-    notes: tuple[str, ...] = ()
-    path: Path | None = None
-    lead: str = ""
-    samples: int = 1
-    repeat: int | str | None = 0
-    interviewer: tuple[str, Mapping[str, Any]] | None = None
-    judge: Judge | None = None
-    max_tokens: int | None = None
-    must_pass: tuple[int, ...] = ()
-    open_budget: bool = False
-    spending: Spending = field(default_factory=Spending)
-    wrong_answer: str | None = None
-    written: frozenset[str] = frozenset()
-
-    def for_gates(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
-        """Return the evaluation with the uniform draws and the budget that its gates need, where neither is written."""
-        if any(condition.by_draws for condition in conditions) and self._for_gates != self.policy:
-            note = (
-                f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
-                "draws; floor sets this share"
-            )
-            repeat = self.repeat if "repeat" in self.written or self.samples > 1 else None
-            return replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
-        if not self.open_budget:
-            return self
-        needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
-        budget = min(needed, len(self.bank))
-        if budget <= self.budget:
-            return self
-        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
+    conditions: list[Condition] = field(default_factory=list)
+    undeclared: list[str] = field(default_factory=list)
+    recorded: dict[str, BaselineFile[Any]] = field(default_factory=dict)
+    followed: dict[str, Callable[[], Result]] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    loaded: dict[str, BaselineFile[Any]] = field(default_factory=dict)
 
     @property
-    def _for_gates(self) -> Policy:
-        """Policy of an interview that feeds a gate."""
-        return self.policy if "floor" in self.written else self.policy.feeding_gates()
+    def judged(self) -> bool:
+        """Whether a gate judges the evaluation, with declared conditions or its own."""
+        return bool(self.conditions or self.undeclared)
 
     @property
-    def kind(self) -> str:
-        """``bank``, or ``ladder`` of a task."""
-        return "bank" if self.path else "ladder"
+    def may_stop(self) -> bool:
+        """Whether declared conditions and baselines allow an interview to end early."""
+        return not (self.missing or any(condition.whole for condition in self.conditions))
 
-    @property
-    def metrics(self) -> None:
-        """None, since all metrics of banks apply."""
-        return None
+    def baselines(self, evaluation: Evaluation) -> dict[str, BaselineFile[Any]]:
+        """Return the baselines by name, including other evaluations of this run."""
+        if not self.loaded:
+            followed = {name: evaluation.baseline_of(name, result()) for name, result in self.followed.items()}
+            self.loaded = {**self.recorded, **followed}
+        return self.loaded
+
+    def result_arguments(self, evaluation: Evaluation, family: int) -> dict[str, Any]:
+        """Return keyword arguments of a result that come from the gates."""
+        baselines = {name: file.baseline for name, file in self.baselines(evaluation).items()}
+        planned = tuple(self.conditions)
+        return {"planned": planned, "family": family, "baselines": baselines, "absent": self.missing}
+
+
+class Evaluation:
+    """An evaluation that is ready to run: a dataclass with the settings of its kind.
+
+    Members with a default are as evaluations need them that call their models themselves, such as networks and panels.
+    """
+
+    __slots__ = ()
+    if TYPE_CHECKING:  # fields or properties of a subclass
+
+        @property
+        def name(self) -> str:
+            """Name of the evaluation."""
+
+        @property
+        def kind(self) -> str:
+            """Name of its kind."""
+
+        @property
+        def metrics(self) -> tuple[str, ...] | None:
+            """Metrics of gates, the default one first; None for all metrics of banks."""
+
+        @property
+        def candidate(self) -> str:
+            """Subject of gates that name no other."""
+
+        @property
+        def subjects(self) -> tuple[str, ...]:
+            """Names of all subjects."""
+
+        @property
+        def roles(self) -> Sequence[tuple[Any, bool]]:
+            """Models, with `name`, `spec` and `options`, each with whether it is a subject; the others are agents."""
+
+        @property
+        def outlook(self) -> str:
+            """A sentence on the models and the expected cost."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
+        raise NotImplementedError
+
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
+        """Run it with the replies of an interrupted run; a fault of the run becomes an error of the result."""
+        raise NotImplementedError
+
+    def void(self, error: str) -> Result:
+        """Return the result of an evaluation that could not run."""
+        return self.void_result(error)
+
+    def recall(self, account: Mapping[str, Any]) -> Result:
+        """Return the recorded result of an earlier run, as a baseline; BaselineError if it is damaged or another."""
+        raise NotImplementedError
 
     @property
     def aliases(self) -> frozenset[str]:
         """Names by which a gate may ask for it."""
-        return frozenset({self.name, self.bank.name})
-
-    def check(self, condition: Condition) -> None:
-        """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
-        condition.check(self.bank, climbed=self.policy.stop == "level")
-        if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
-            condition.measure.check_ladder(ladder)
-            levels = len(self.bank) // ladder.queries
-            if condition.measure.by_levels and condition.kind == "at_least" and condition.value > levels:
-                call = condition.measure.call(condition)
-                raise ConfigError(f"{call}: the task has {levels} levels here, so the gate cannot pass: ask for fewer")
-        reason = self._for_gates.design_based
-        if reason and not condition.measure.by_levels:
-            raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")
-
-    def denials(self, condition: Condition) -> int:
-        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-        return condition.denials(self.bank)
-
-    def comparable(self, other: Any) -> bool:
-        """Return whether another interview asks the same items."""
-        return bool(other.bank.content_hash == self.bank.content_hash)
-
-    def read_baseline(self, spec: str, folders: Sequence[Path]) -> BaselineFile:
-        """Return the recorded answers of an earlier run; see `records.baseline.read_baseline`."""
-        return read_baseline(spec, folders, self.bank, self.name)
-
-    def restore(self, data: Mapping[str, Any]) -> SessionResult:
-        """Restore a result of another process from its `SessionResult.to_json`."""
-        return SessionResult.restored(data, self.bank)
+        return frozenset({self.name})
 
     @property
-    def must_pass_ids(self) -> list[str]:
-        """Ids of the items that must pass."""
-        return [str(self.bank.ids[n]) for n in self.must_pass]
+    def population(self) -> str:
+        """Key of all that must be equal for two runs to measure the same quantities; empty where none do."""
+        return ""
 
     @property
-    def allows_for_noise(self) -> bool:
-        """Whether intervals of this policy can allow for decoding noise.
-
-        The interval of a ladder takes items as draws from the task, which includes decoding noise. Of other policies
-        without an interval by the draws no verdict depends on it.
-        """
-        return self.policy.levelled is None and not self.policy.design_based
-
-    def for_subject(self, *, samples: bool) -> Evaluation:
-        """Return the evaluation of a subject whose decoding samples, or does not.
-
-        Items that set ``meta.sample`` themselves are not asked again by default.
-        """
-        if self.repeat is not None or (samples and _item_with_sample(self.bank) is None):
-            return self
-        return replace(self, repeat=0)
+    def bank(self) -> ItemBank | None:
+        """Bank of its questions; None where no question is a test of its own."""
+        return None
 
     @property
     def questions(self) -> int:
-        """Largest number of administrations: samples and repeats of the items in the budget."""
-        return self.budget * self.samples + repeats(self.repeat, self.budget)
+        """Largest number of questions that are tests of their own."""
+        return 0
 
-    @property
-    def decodings(self) -> int:
-        """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
-        return self.samples if self.questions > self.budget else 0
+    def changed(self, **fields: Any) -> Self:
+        """Return a copy with other fields."""
+        copy: Self = replace(self, **fields)  # type: ignore[type-var]  # every kind is a dataclass
+        return copy
 
+    def administer(self, runner: Runner) -> None:
+        """Have the evaluation run in the way of its kind."""
+        runner.hold(self)
 
-class _Assembly(NamedTuple):
-    """Bank, models and repeats of an interview, from its written settings."""
+    def for_gates(self, gates: GatePlan) -> Evaluation:  # noqa: ARG002  # of `Interview`
+        """Return the evaluation with the settings that its gates need, where they are not written."""
+        return self
 
-    spec: EvalSpec
-    settings: Settings
-    context: Context
+    def undeclared_warning(self, gates: GatePlan) -> str:  # noqa: ARG002  # of `Interview`
+        """Return what conditions that only the bodies of gates know cost, and the mark to write; empty if nothing."""
+        return ""
 
-    @property
-    def _folders(self) -> tuple[Path, Path]:
-        return self.spec.base, self.settings.root
+    def outlooks(self, gates: GatePlan) -> Iterator[str]:  # noqa: ARG002  # of `Interview`
+        """Yield sentences on the expected cost, and on the expected result of each gate."""
+        yield f"{self.name}: {self.outlook}"
 
-    def bank(self, seed: int) -> tuple[ItemBank, Path | None]:
-        """Return the bank as it is administered, and its path unless it was generated."""
-        if self.spec.table.task:
-            return self._generated(seed), None
-        file, category = self.spec.table.source
-        path = self._bank_path(file)
-        bank = self.context.read(path)
-        if category is not None:
-            bank = bank.only(category)
-        if self.spec.table.formats is not None:
-            from pytest_adaptive_eval.items.modalities import asked_in_formats
+    def other_models(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+        """Yield spec and options of models besides the fixture `model`, and whether each is to hold chats."""
+        for member, is_subject in self.roles:
+            yield member.spec, member.options, not is_subject
 
-            bank = asked_in_formats(bank, self.spec.table.formats)
-        return self._presented(bank, path), path
+    def check(self, condition: Condition) -> None:
+        """Raise a `ConfigError` for a gate that the evaluation cannot decide."""
+        condition.check_subjects(self.metrics or (), self.subjects, self.candidate)
 
-    def _presented(self, bank: ItemBank, path: Path) -> ItemBank:
-        """Return the bank as its items are asked, after checking each, since all are asked in one form."""
+    def comparable(self, other: Any) -> bool:
+        """Return whether another evaluation of this kind measures the same quantities."""
+        return bool(self.population) and self.population == other.population
 
-        def read(path: str) -> Sequence[Item]:
-            return self._read(self._bank_path(path)).items
+    def read_baseline(self, spec: str, folders: Sequence[Path]) -> BaselineFile[Any]:
+        """Return the recorded result in a file or a history; a ConfigError if the kind has no baseline."""
+        if not self.population:
+            raise ConfigError(f"{self.name}: the kind {self.kind!r} has no baseline: gate on it by at_least")
+        return self.baseline_of(spec, self.recall(read_recorded(spec, folders, self.name, self.kind).account))
 
-        presentation = presentation_of(self.spec.table, read)
-        if presentation is None or bank.report.get("textless"):
-            return presented(bank, None)
-        try:
-            for item in bank.items:
-                presentation.check(item)
-        except BankError as error:
-            raise BankError(f"{path}: {error}") from None
-        return presented(bank, presentation)
+    def baseline_of(self, name: str, result: Result) -> BaselineFile[Any]:
+        """Return the result of another evaluation of this kind as the baseline `name`."""
+        return BaselineFile(result, name)
 
-    def _read(self, path: Path) -> ItemBank:
-        return read_bank(path, graders=self.settings.graders)
+    def restore(self, data: Mapping[str, Any]) -> Result:
+        """Restore a result of another process from its `Result.to_json`."""
+        result = Result.from_json(data)
+        return self.measured(result) if result.account else result
 
-    def _generated(self, seed: int) -> ItemBank:
-        from pytest_adaptive_eval.tasks.bank import asked_without, task_bank
+    def measured(self, result: Result) -> Result:
+        """Return a result with the quantities of its account that do not travel between processes; none by default."""
+        return result
 
-        table = self.spec.table
-        family = find_named("task", table.task, self.context.tasks())
-        if table.size is not None:
-            family = family.of_size(table.size)
-        scaled: dict[str, Any] = {}
-        if table.bank:
-            from pytest_adaptive_eval.tasks.difficulty import level_parameters
-
-            reference = self._read(self._bank_path(table.bank))
-            levels = family.levels if table.levels is None else table.levels
-            difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
-            scaled = {"difficulty": difficulty, "scale": reference.scale}
-        bank = task_bank(
-            family,
-            queries=item_count(table),
-            levels=table.levels,
-            seed=seed,
-            pictures=self.settings.folder / "pictures",
-            guess_by_level=climbed_in_full(table),
-            **scaled,
-        )
-        return bank if table.formats is None else asked_without(bank, family, table.formats)
-
-    def _bank_path(self, path: str) -> Path:
-        folders = self._folders
-        if (existing := find_input(Path(path).expanduser(), folders)) is not None:
-            return existing
-        paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
-        raise ConfigError(f"no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
-
-    def judge(self) -> Judge | None:
-        """Return the judge that grades the answers, which is loaded at its first judgment."""
-        if (table := self.spec.table.judge) is None:
-            return None
-        if not table.model:
-            raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
-        kind, spec = resolve(table.model, self._folders, chats=True)
-        load = partial(kind.load, spec, table.options, self.settings.folder / "cache", chats=True)
-        return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens, (spec, table.options))
-
-    def interviewer(self, bank: ItemBank, seed: int) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
-        from pytest_adaptive_eval.evaluation.interviewing import interviewed
-
-        name = hashlib.sha256(f"{seed}:{self.spec.name}".encode()).hexdigest()[:16]
-        return interviewed(
-            self.spec.table.interview or InterviewTable(),
-            bank,
-            self._folders,
-            cache=self.settings.folder / "cache",
-            decisions=self.settings.folder / "decisions" / f"{name}.sqlite",
-            fresh=self.settings.fresh,
-            seed=seed,
-        )
-
-    def decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
-        """Return the samples of each item, and the items that are asked again at the end."""
-        samples, repeat = self.spec.table.samples, self.spec.table.repeat
-        if self.spec.table.ask != GENERATE:
-            return 1, 0
-        if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
-            repeat = 0
-        if samples == 1 and repeat is None:  # `Evaluation.for_subject` looks at the items if they are to be asked again
-            return 1, None
-        if samples == 1 and repeats(repeat, len(bank)) == 0:
-            return 1, 0
-        if (item_id := _item_with_sample(bank)) is not None:
-            raise ConfigError(
-                f"item {item_id!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or "
-                "remove samples and repeat"
-            )
-        return samples, repeat
-
-
-def _build(spec: EvalSpec, settings: Settings, context: Context) -> Evaluation:
-    """Read the bank and check every setting."""
-    table, assembly = spec.table, _Assembly(spec, settings, context)
-    seed = spec.seed(settings)
-    lead, interviewer = "", None
-    bank, path = assembly.bank(seed)
-    find_selector = context.selector
-    if table.selector == AUTOJUDGER:
-        judger, interviewer, lead = assembly.interviewer(bank, seed)
-        find_selector = {AUTOJUDGER: judger}.get
-    judge = assembly.judge()
-    bank = bank if judge is None else judged_bank(bank, judge)
-    policy = make_policy(table, spec.data, bank, find_selector, settings.budget)
-    budget = policy.budget_on(bank)
-    open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
-    must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
-    samples, repeat = assembly.decodings(bank, policy)
-    if bank.report.get("textless"):
-        raise ConfigError(
-            f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
-            "--items ITEMS.jsonl"
-        )
-    notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
-    if table.policy == FIXED_FORM:
-        seed = table.seed
-        notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
-    stream = int.from_bytes(hashlib.sha256(f"{seed}:{spec.name}".encode()).digest()[:8])
-    return Evaluation(
-        spec.name,
-        bank,
-        policy,
-        seed,
-        stream,
-        budget,
-        tuple(notes),
-        path,
-        lead,
-        samples,
-        repeat,
-        interviewer,
-        judge,
-        table.max_tokens,
-        must_pass,
-        open_budget,
-        spending_of(table, policy.stop),
-        table.wrong_answer,
-        frozenset(spec.data),
-    )
-
-
-def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
-    """Refuse settings of banks with a task, settings of tasks with a bank, and a contradictory presentation."""
-    if not table.bank and not table.task:
-        raise ConfigError(
-            'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is generated: '
-            'task="addition"'
-        )
-    if "task" in data:
-        of_banks = ("must_pass", *PRESENTATION_KEYS)
-        refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
-    else:
-        of_tasks = ("levels", "queries", "stop_at", "size")
-        refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
-        check_keys(table, data)
-
-
-INTERVIEW = EvaluationKind(EvalTable, None, _build, _check)  #: The kinds ``bank`` and ``ladder``.
-
-
-def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:
-    """Return the items of these ids or categories, in the bank's order, which the budget must hold."""
-    categories = dict.fromkeys(filter(None, bank.categories))
-    ids = {str(item): n for n, item in enumerate(bank.ids)} if names else {}
-    chosen: set[int] = set()
-    for name in names:
-        if name in ids:
-            chosen.add(ids[name])
-        elif name in categories:
-            chosen.update(n for n, category in enumerate(bank.categories) if category == name)
-        else:
-            raise ConfigError(
-                f"must_pass: {name!r} is neither an item nor a category of the bank {bank.name!r}; "
-                f"{suggestion(name, [*categories, *ids])}"
-            )
-    if len(chosen) > budget:
-        raise ConfigError(
-            f"must_pass has {len(chosen)} items, and the budget is {budget}: raise it, at least to "
-            f"{min(2 * len(chosen), len(bank))}, since the accuracy rests on the other items"
-        )
-    return tuple(sorted(chosen))
-
-
-def _item_with_sample(bank: ItemBank) -> str | None:
-    return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
-
-
-def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
-    """Return notes on the bank for readers of any verdict, by its selector or ladder."""
-    notes = [
-        f"{counted(count, 'question')} of level {level} repeat others: the task has no more"
-        for level, count in bank.report.get("repeated", {}).items()
-    ]
-    if not bank.calibrated and not climbed:
-        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
-    if bank.report.get("trusted") is False:
-        notes.append("the bank failed its quality checks and was written by force")
-    if REPORT_KEY in bank.report:
-        notes.append(
-            "items are asked in another form than the bank was calibrated in: gates on accuracy hold, and abilities "
-            "are on no scale"
-        )
-    return notes
+    def void_result(self, error: str, **facts: Any) -> Result:
+        """Return the result of an evaluation that could not run, with fields that are known before."""
+        members = tuple(SubjectIdentity(member.name) for member, _ in self.roles)
+        names = (self.name, self.kind, self.candidate, self.subjects, self.metrics or ())
+        return Result(*names, error=error, members=members, **facts)

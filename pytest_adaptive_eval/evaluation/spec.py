@@ -1,14 +1,14 @@
 """Evaluations as written, settings of a run, and the kinds of evaluations.
 
-A kind is a module that offers an `EvaluationKind`: its settings, its metrics, the construction of its plan, and its
-section of the page.
+A kind is a module that offers an `EvaluationKind`: its settings, its metrics, the construction of its evaluations, and
+its section of the page.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,25 +17,16 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.lines import Lines, at_key
-from pytest_adaptive_eval.evaluation.tables import KindTable
-from pytest_adaptive_eval.gates.result import Result
-from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.records.baseline import read_recorded
-from pytest_adaptive_eval.registry import Service, evaluation_services
-from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
+from pytest_adaptive_eval.registry import INTERVIEW, evaluation_services
+from pytest_adaptive_eval.typed_tables import located, read_table
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
-    from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.store import CompletionStore
     from pytest_adaptive_eval.reports.sections import Section
     from pytest_adaptive_eval.tasks import TaskFamily
 
 Loaders = Mapping[str, Callable[[], "EvaluationKind"]]  #: Functions that load kinds, by name.
-_INTERVIEW = Service("bank", "pytest_adaptive_eval.evaluation.evaluation:INTERVIEW")
-#: Called with the number of finished steps, the number of all steps, and the present step in words.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,111 +84,13 @@ class Context:
     selector: Callable[[str], Selector | None] = SELECTORS.get
 
 
-class Plan:
-    """An evaluation of several models, or of one in several places, that is ready to run.
-
-    `evaluation.evaluation.Evaluation`, an interview, has the first members and those with a default, and is run by the
-    plugin.
-    """
-
-    __slots__ = ()
-    if TYPE_CHECKING:  # fields or properties of a subclass
-
-        @property
-        def name(self) -> str:
-            """Name of the evaluation."""
-
-        @property
-        def kind(self) -> str:
-            """Name of its kind."""
-
-        @property
-        def metrics(self) -> tuple[str, ...]:
-            """Metrics of gates, the default one first."""
-
-        @property
-        def candidate(self) -> str:
-            """Subject of gates that name no other."""
-
-        @property
-        def subjects(self) -> tuple[str, ...]:
-            """Names of all subjects."""
-
-        @property
-        def roles(self) -> Sequence[tuple[Any, bool]]:
-            """Models, with `name`, `spec` and `options`, each with whether it is a subject; the others are agents."""
-
-        @property
-        def outlook(self) -> str:
-            """A sentence on the models and the expected cost."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
-        raise NotImplementedError
-
-    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
-        """Run it with the replies of an interrupted run; a fault of the run becomes an error of the result."""
-        raise NotImplementedError
-
-    def void(self, error: str) -> Result:
-        """Return the result of an evaluation that could not run."""
-        return self.void_result(error)
-
-    def recall(self, account: Mapping[str, Any]) -> Result:
-        """Return the recorded result of an earlier run, as a baseline; BaselineError if it is damaged or another."""
-        raise NotImplementedError
-
-    @property
-    def aliases(self) -> frozenset[str]:
-        """Names by which a gate may ask for it."""
-        return frozenset({self.name})
-
-    @property
-    def population(self) -> str:
-        """Key of all that must be equal for two runs to measure the same quantities; empty where none do."""
-        return ""
-
-    def check(self, condition: Condition) -> None:
-        """Raise a `ConfigError` for a gate that the evaluation cannot decide."""
-        condition.check_subjects(self.metrics, self.subjects, self.candidate)
-
-    def denials(self, condition: Condition) -> int:
-        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-        return int(not condition.by_rank)
-
-    def comparable(self, other: Any) -> bool:
-        """Return whether another evaluation of this kind measures the same quantities."""
-        return bool(self.population) and self.population == other.population
-
-    def read_baseline(self, spec: str, folders: Sequence[Path]) -> Result:
-        """Return the recorded result in a file or a history; a ConfigError if the kind has no baseline."""
-        if not self.population:
-            raise ConfigError(f"{self.name}: the kind {self.kind!r} has no baseline: gate on it by at_least")
-        return self.recall(read_recorded(spec, folders, self.name, self.kind).account)
-
-    def restore(self, data: Mapping[str, Any]) -> Result:
-        """Restore a result of another process from its `Result.to_json`."""
-        return Result.from_json(data)
-
-    def void_result(self, error: str, **facts: Any) -> Result:
-        """Return the result of an evaluation that could not run, with fields that are known before."""
-        members = tuple(SubjectIdentity(member.name).to_json() for member, _ in self.roles)
-        names = (self.name, self.kind, self.candidate, self.subjects, self.metrics)
-        return Result(*names, error=error, members=members, **facts)
-
-
-def _check(table: KindTable, data: Mapping[str, Any]) -> None:
-    if table.model is None:
-        refuse_keys(data, ("model_options",), "needs a model: write model = ...")
-
-
 class EvaluationKind(NamedTuple):
     """A kind of evaluation.
 
     Args:
         table: Its settings.
         metrics: Metrics of gates, the default one first; None for all metrics of banks.
-        build: Makes the plan, after a check of every setting.
+        build: Makes the evaluation, after a check of every setting.
         check: Raises a ConfigError for settings that contradict each other.
         section: Makes its section of the page; None for one with rankings alone.
     """
@@ -205,7 +98,7 @@ class EvaluationKind(NamedTuple):
     table: type[Any]
     metrics: tuple[str, ...] | None
     build: Callable[[EvalSpec, Settings, Context], Any]
-    check: Callable[[Any, Mapping[str, Any]], None] = _check
+    check: Callable[[Any, Mapping[str, Any]], None] = lambda _table, _data: None
     section: Callable[[], Section] | None = None
 
 
@@ -223,7 +116,7 @@ class EvalSpec:
     data: Mapping[str, Any]
     where: str
     base: Path
-    kind: EvaluationKind = field(default_factory=lambda: _INTERVIEW.load())
+    kind: EvaluationKind = field(default_factory=INTERVIEW.load)
     lines: Lines = field(default_factory=Lines, repr=False, compare=False)
     table: Any = field(init=False, repr=False)
 
@@ -240,8 +133,8 @@ class EvalSpec:
             yield
 
     @property
-    def is_interview(self) -> bool:
-        """Whether one subject is asked items."""
+    def asks_items(self) -> bool:
+        """Whether a test asks the items, each as a test of its own."""
         return self.kind.metrics is None
 
     @property
@@ -251,8 +144,8 @@ class EvalSpec:
 
     @property
     def parameter_id(self) -> str:
-        """Id of an interview's placeholder among a function's parameters; empty for another kind."""
-        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.table.stem) if self.is_interview else ""
+        """Id of an interview's placeholder among a function's parameters."""
+        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.table.stem)
 
     def seed(self, settings: Settings) -> int:
         """Return the seed of the run, else of the file."""
@@ -260,7 +153,7 @@ class EvalSpec:
         return seed
 
     def build(self, settings: Settings, context: Context = Context()) -> Any:
-        """Return the plan, after a check of every setting: an `Evaluation` of an interview, else a `Plan`.
+        """Return the `Evaluation` of the kind, after a check of every setting.
 
         Raises:
             ConfigError, BankError: Anything that the user can correct.
@@ -271,8 +164,7 @@ class EvalSpec:
 
 def evaluation_kinds() -> Loaders:
     """Return the loaders of the built-in kinds, and of kinds that packages register."""
-    others = {name: kind.load for name, kind in evaluation_services().items()}
-    return {"bank": _INTERVIEW.load, "ladder": _INTERVIEW.load, **others}
+    return {name: kind.load for name, kind in evaluation_services().items()}
 
 
 def merge_kinds(

@@ -109,13 +109,10 @@ def _options(data: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TomlEval:
-    """One ``[[eval]]`` of a TOML file, with its gates and the line of its header, from 1."""
+    """One ``[[eval]]`` of a TOML file, with its gates."""
 
     spec: EvalSpec
-    model: str | None
-    gates: tuple[GateSpec, ...] = field(default=())
-    line: int = 0
-    model_options: Mapping[str, Any] = field(default_factory=dict)
+    gates: tuple[GateSpec, ...] = ()
 
 
 class TomlSuite(NamedTuple):
@@ -162,7 +159,7 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
         evaluation = _evaluation(table, path, lines.at("eval", str(number)), kinds or evaluation_kinds())
         name = evaluation.spec.name
         if any(other.spec.name == name for other in evaluations):
-            raise ConfigError(f"{path}:{evaluation.line}: two evaluations have the name {name!r}; rename one")
+            raise ConfigError(f"{evaluation.spec.where}: two evaluations have the name {name!r}; rename one")
         evaluations.append(evaluation)
     return TomlFile(evaluations, required, _suites(data.get("suite", []), path, lines))
 
@@ -257,7 +254,7 @@ def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) 
             gates.append(GateSpec(read_gate(gate, gate_place, spec.kind.metrics), of_gate))
     if len({gate.name for gate in gates}) < len(gates):
         raise ConfigError(f"{where}: two gates of {spec.name!r} are the same: remove one")
-    return TomlEval(spec, data.get("model"), tuple(gates), lines.line, data.get("model_options", {}))
+    return TomlEval(spec, tuple(gates))
 
 
 def file_schema() -> dict[str, Any]:

@@ -129,8 +129,8 @@ class Metric(Generic[Result_contra]):
         """Return the claims that must all hold for a PASS; empty if no bets decide the condition."""
         return ()
 
-    def denials(self, condition: Condition, bank: ItemBank) -> int:
-        """Return the number of claims whose denial is corrected for all claims of the run."""
+    def denials(self, condition: Condition, bank: ItemBank | None) -> int:
+        """Return the number of claims whose denial is corrected for all claims of the run; not all have a bank."""
         return int(not condition.by_rank)
 
     def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
@@ -316,7 +316,7 @@ class Condition:
         """True if the condition needs the whole budget, since no stopping rule serves it."""
         return self.by_rank or self.measure.whole_budget or self.method == LIKE_QUESTIONS
 
-    def denials(self, bank: ItemBank) -> int:
+    def denials(self, bank: ItemBank | None) -> int:
         """Return the number of claims whose denial is corrected for all claims of the run."""
         return self.measure.denials(self, bank)
 

@@ -37,6 +37,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
 from pytest_adaptive_eval.ladder.result import Ladder
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.text import number
 
 UNREADABLE_SHARE = 0.5  #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
@@ -177,7 +178,8 @@ class Result(NoVerdict):
         baselines, absent: Baselines by the name that conditions use, and why others do not exist yet.
         difference: ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a
             baseline; the default takes the two as independent.
-        account, costs, members: Data for the record: of the kind, costs of replies, and identities of models.
+        account, costs, members: For the record: data of the kind, costs of replies as `records.parts.Costs`, and
+            identities of models.
         planned: Conditions of gates that were known before the first question.
         family: Conditions that FAIL verdicts are corrected for, including other evaluations'.
         must_pass: Answers to items that must pass: one wrong answer fails every gate.
@@ -203,8 +205,8 @@ class Result(NoVerdict):
     absent: Mapping[str, str] = field(default_factory=dict)
     difference: Callable[[str, str, Any, float], Interval] | None = None
     account: Mapping[str, Any] = field(default_factory=dict)
-    costs: Mapping[str, Any] = field(default_factory=dict)
-    members: tuple[Mapping[str, Any], ...] = ()
+    costs: Any = None
+    members: tuple[SubjectIdentity, ...] = ()
     planned: tuple[Condition, ...] = ()
     family: int = 0
     must_pass: tuple[MustPassAnswer, ...] = ()
@@ -394,8 +396,7 @@ class Result(NoVerdict):
         data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _OF_RUN}
         measured = {name: m.to_json() for name, m in self.quantities.items() if isinstance(m, Measured)}
         must_pass = [[answer.item, answer.score, answer.text] for answer in self.must_pass]
-        lists = {name: list(data[name]) for name in _LISTS}
-        return {**data, "quantities": measured, "must_pass": must_pass, **lists}
+        return {**data, "quantities": measured, "must_pass": must_pass}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -406,9 +407,9 @@ class Result(NoVerdict):
         return cls(**{**data, **lists, "quantities": quantities, "must_pass": must_pass})
 
 
-_LISTS = ("subjects", "metrics", "notes", "members")  #: Fields that are lists in JSON data.
-#: Fields that the run gives to a result: they do not travel between processes.
-_OF_RUN = ("planned", "family", "baselines", "absent", "on_verdict", "difference")
+_LISTS = ("subjects", "metrics", "notes")  #: Fields that are lists in JSON data.
+#: Fields of the run and of the record: they do not travel between processes.
+_OF_RUN = ("planned", "family", "baselines", "absent", "on_verdict", "difference", "costs", "members")
 
 
 def _metric_property(name: str) -> property:

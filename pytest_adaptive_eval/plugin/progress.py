@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import ResultExchange
 
 EVERY, CONFIDENCE = 0.1, 0.95  #: Seconds between two drawings, and confidence of each bound of the interval.
-NAME = 30  #: Columns of an evaluation's name.
+NAME, STEP = 30, 60  #: Columns of an interview's name, and of the name and the step of another evaluation.
 
 
 class LiveRow:
@@ -73,12 +74,39 @@ def shows_live(config: pytest.Config) -> bool:
     return config.get_verbosity() == 0 and not distributed and live_row(config) is not None
 
 
-class LiveLine:
-    """The line of one interview, with its most questions; its budget leaves out repeated questions."""
+class Progress:
+    """The present step of an evaluation, on a live line that is drawn over, else on at most so many `lines`."""
+
+    def __init__(self, config: pytest.Config, name: str, lines: int = 0) -> None:
+        quiet = config.get_verbosity() < 0 or hasattr(config, "workerinput")
+        self._row = None if quiet else live_row(config)
+        self._reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+        self._name, self._lines, self._last = name, 0 if quiet else lines, ""
+
+    def __call__(self, done: int, whole: int, doing: str) -> None:
+        """Show a step in words, with the number of finished steps and that of all."""
+        line = f"adaptive-eval: {clean_terminal(self._name, STEP)}: {clean_terminal(doing, STEP)}"
+        if self._row is not None:
+            self._row.draw(line)
+        elif self._lines and line != self._last:
+            self._last = line
+            if (done - 1) % max(1, math.ceil(whole / self._lines)) == 0 or done == whole:
+                self._reporter.ensure_newline()
+                self._reporter.write_line(line)
+
+    def end(self) -> None:
+        """Erase the line."""
+        if self._row is not None:
+            self._row.erase()
+
+
+class QuestionProgress(Progress):
+    """The live line of one interview, with its most questions; its budget leaves out repeated questions."""
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
-        self._row = live_row(config) if shows_live(config) else None
-        self._name = clean_terminal(name, NAME, keep_end=True)
+        super().__init__(config, clean_terminal(name, NAME, keep_end=True))
+        if not shows_live(config):
+            self._row = None
         self._budget, self._questions = budget, questions
         self._begun, self._drawn, self._asked = clock.elapsed(), 0.0, 0
         self._estimate = ""
@@ -92,34 +120,29 @@ class LiveLine:
         except EstimationError:  # the items were not drawn
             return
         self._estimate = f", {number(interval.estimate, 2)} {interval.bounds_in_words(2)}"
-        self._draw()
+        self._draw(self._row)
 
     def count(self, asked: int) -> None:
         """Take the number of questions asked so far."""
         self._asked = asked
         if self._row is not None and clock.elapsed() - self._drawn >= EVERY:
-            self._draw()
+            self._draw(self._row)
 
-    def end(self) -> None:
-        """Erase the line."""
-        if self._row is not None:
-            self._row.erase()
-
-    def _draw(self) -> None:
-        assert self._row is not None
+    def _draw(self, row: LiveRow) -> None:
         self._drawn = clock.elapsed()
         most = self._budget if self._asked <= self._budget else self._questions
         count, remaining_time = f"{self._asked} of {most}", ""
         if self._asked:
             seconds = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
             remaining_time = f", at most {_duration(seconds)} left"
+        estimated = f"{count}{self._estimate}"
         forms = (
-            f"{self._name}: question {count}{self._estimate}{remaining_time}",
-            f"{self._name}: {count}{self._estimate}{remaining_time}",
-            f"{self._name}: {count}{self._estimate}",
+            f"{self._name}: question {estimated}{remaining_time}",
+            f"{self._name}: {estimated}{remaining_time}",
+            f"{self._name}: {estimated}",
             f"{self._name}: {count}",
         )
-        self._row.draw(next((form for form in forms if columns(form) <= self._row.room), count))
+        row.draw(next((form for form in forms if columns(form) <= row.room), count))
 
 
 def _duration(seconds: float) -> str:

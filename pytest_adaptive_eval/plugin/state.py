@@ -6,18 +6,21 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation import GatePlan
+from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.plugin.exchange import ResultExchange
 from pytest_adaptive_eval.plugin.names import PARAMETER
+from pytest_adaptive_eval.text import clean_xml, number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation import Evaluation, Plan, Settings
+    from pytest_adaptive_eval.evaluation import Evaluation, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.gates.suite import Suite
@@ -63,7 +66,7 @@ class PlaceGuard:
 class Declared(NamedTuple):
     """A condition that a gate declares before the run."""
 
-    node: EvaluationNode
+    node: EvaluationTest
     condition: Condition
 
 
@@ -89,8 +92,8 @@ class RunState:
     settings: Settings
     exchange: ResultExchange
     places: PlaceGuard = field(default_factory=PlaceGuard)
-    evaluations: list[EvaluationNode] = field(default_factory=list)
-    needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
+    evaluations: list[EvaluationTest] = field(default_factory=list)
+    needs: dict[pytest.Item, list[EvaluationTest]] = field(default_factory=dict)
     declared: dict[pytest.Item, list[Declared]] = field(default_factory=dict)
     suites: dict[pytest.Item, Suite] = field(default_factory=dict)
     family: int = 0
@@ -111,7 +114,7 @@ class RunState:
         """Whether this process is a worker of xdist."""
         return hasattr(self.config, "workerinput")
 
-    def lookup(self, name: str) -> tuple[EvaluationNode, Result]:
+    def lookup(self, name: str) -> tuple[EvaluationTest, Result]:
         """Return the evaluation of a name or a node id, and its result."""
         node = resolve(name, self.evaluations)
         if node.result is None and (data := self.exchange.result(node.nodeid)):
@@ -183,22 +186,28 @@ class OwnModel:
         return self.loaded[0]
 
 
-class EvaluationNode(UnrepeatableTest):
-    """An evaluation: a test whose result gates judge."""
+class EvaluationTest(UnrepeatableTest):
+    """The test of an evaluation of any kind, whose result gates judge: it fails if the evaluation is void.
 
-    evaluation: Evaluation | Plan
-    gate_plan: Any  #: `gates.GatePlan`, which imports this module.
+    An interview costs one collected item whatever its bank's size. When its turn comes it asks its session for
+    questions, runs each through pytest's own protocol as an ordinary parametrized test, and then lets pytest run this
+    test. Questions and test have the same parent, so module- and session-scoped fixtures (the model) are set up once.
+    """
+
+    evaluation: Evaluation
+    gate_plan: GatePlan
     state: RunState
-    is_interview = True  #: Whether it asks one subject items.
     shared_name = ""  #: Name before it was renamed, see `name_apart`.
     record: EvaluationRecord | None = None
     result: Result | None = None
+    skipped = ""  #: Why the user's own marks or fixtures skip this interview.
+    fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None
 
-    def register(self, state: RunState) -> None:
-        """Add the test to the evaluations of a run."""
-        self.state = state
+    def plan(self, evaluation: Evaluation, state: RunState) -> None:
+        """Set the evaluation, and add the test to those of a run."""
+        self.evaluation, self.gate_plan, self.state = evaluation, GatePlan(), state
         state.evaluations.append(self)
         if self.config.pluginmanager.hasplugin("timeout"):  # which would tear the model down
             self.add_marker(pytest.mark.timeout(0), append=False)
@@ -220,18 +229,40 @@ class EvaluationNode(UnrepeatableTest):
 
     def rename(self, name: str) -> None:
         """Give an interview another name; its draws stay the same."""
-        raise NotImplementedError
-
-    def administer(self) -> None:
-        """Run the evaluation, and set its result and its record."""
-        raise NotImplementedError
+        self.shared_name = self.evaluation.name
+        self.evaluation = self.evaluation.changed(name=name)
 
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the evaluation."""
-        raise NotImplementedError
+        self.set_result(self.evaluation.restore(data))
+
+    def set_result(self, result: Result) -> None:
+        """Set the result, with what gates need to judge it."""
+        self.result = replace(result, **self.gate_plan.result_arguments(self.evaluation, self.state.family))
+
+    def runtest(self) -> None:
+        """Fail when the evaluation is void, or failed items that must pass with no gate to say so.
+
+        Wrong answers to other items never fail it.
+        """
+        if self.skipped:
+            pytest.skip(self.skipped)
+        if self.record is None:
+            pytest.fail("the evaluation did not take place", pytrace=False)
+        for name, value in self.record.facts().items():
+            if value is not None:
+                text = number(value) if isinstance(value, float) else str(value)
+                self.user_properties.append((name, clean_xml(text, 200)))
+        if self.fault is not None:
+            raise self.fault
+        if self.record.error:
+            pytest.fail(f"ERROR {self.record.name}: {self.record.error}", pytrace=False)
+        answers = self.result.must_pass if self.result is not None else ()
+        if not self.gate_plan.judged and any(answer.failed for answer in answers):
+            pytest.fail(f"FAIL {self.record.name}: {must_pass_sentence(answers)}; no gate judges it", pytrace=False)
 
 
-def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
+def resolve(name: str, nodes: Iterable[EvaluationTest]) -> EvaluationTest:
     """Return the one evaluation named `name`.
 
     Raises:

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -32,15 +33,18 @@ from pytest_adaptive_eval.registry import service
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
+Compared = TypeVar("Compared", Baseline, Result)
+
 _ANSWERS = "replay:"  #: Prefix of files and folders that are read as recorded answers, whatever their name.
 STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
 @dataclass(frozen=True, slots=True)
-class BaselineFile:
+class BaselineFile(Generic[Compared]):
     """Baseline with the hashes that a candidate must share; empty where the file has none.
 
     Args:
+        baseline: Scores of an interview, or the result of an evaluation of another kind.
         where: The file, and the interview in it, for messages.
         decoding: Hash of the decoding settings.
         requests: What its tests asked, see `EvaluationRecord.requests`.
@@ -50,7 +54,7 @@ class BaselineFile:
             interview of the candidate's run.
     """
 
-    baseline: Baseline
+    baseline: Compared
     where: str
     decoding: str = ""
     started: str = ""
@@ -118,7 +122,7 @@ class BaselineFile:
 
 def read_baseline(
     spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
-) -> BaselineFile:
+) -> BaselineFile[Baseline]:
     """Return the baseline of one evaluation.
 
     Args:
@@ -189,7 +193,7 @@ def baseline_path(spec: str) -> tuple[str, str]:
     return path, subject
 
 
-def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
+def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
     with _as_baseline_error():
         file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
@@ -198,7 +202,7 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
     """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own.
 
-    Without a bank, the evaluation is not an interview.
+    Without a bank, the evaluation calls its models itself.
     """
     ranked = [
         (
@@ -211,7 +215,7 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
         for position, record in enumerate(history.runs)
         for entry in record.evaluations
         if record.serves_as_baseline and entry.name == evaluation and not entry.error
-        if entry.is_interview is (bank is not None)
+        if bool(entry.bank) is (bank is not None)
     ]
     if not ranked:
         raise BaselineMissing(
@@ -220,7 +224,7 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
     return history.whole(max(ranked)[-1])
 
 
-def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
+def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
     candidates = [i for i in record.interviews if i.administrations and i.bank.name == bank.name]
     candidates = [i for i in candidates if i.name == evaluation] or candidates
     if not candidates:
@@ -248,7 +252,7 @@ def _refusal(record: RunRecord) -> str:
     return "" if record.serves_as_baseline else f"exit status {record.exit_status}"
 
 
-def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
+def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started: str) -> BaselineFile[Baseline]:
     """Return a recorded interview as a baseline.
 
     Raises:
@@ -288,7 +292,7 @@ def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank) -> Baselin
     return Baseline(name, scores, log, climbed=interview.policy.stop == "level")
 
 
-def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
+def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile[Baseline]:
     from pytest_adaptive_eval.models.replay import ReplayModel
 
     replay = ReplayModel.load(path, subject)

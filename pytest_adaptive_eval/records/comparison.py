@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.records.parts import QuantityRecord
-from pytest_adaptive_eval.records.quantities import Quantity, of_subject
+from pytest_adaptive_eval.records.quantities import Quantity, of_answers, of_models, of_subject
 from pytest_adaptive_eval.records.repetitions import population
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, changed_requests
 
@@ -97,11 +97,8 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     reason = _void(before, after) or _other_settings(before, after)
     if reason:
         return Comparison(after.name, subjects, reason)
-    if not after.is_interview:
-        changes = _changes(before, after, _by_intervals)
-        labels = {f"{quantity} of {part}" if part else quantity: change for (quantity, part), change in changes.items()}
-        return Comparison(after.name, subjects, quantities=labels)
-    changes = _changes(before, after, _by_errors)
+    of_results = _changes(before, after, of_models, _by_intervals)
+    changes = _changes(before, after, of_answers, _by_errors)
     old, new = _scores(before), _scores(after)
     common = [item for item in old if item in new]
     abilities = _of_metric(changes, "ability") if before.bank.scale == after.bank.scale else {}
@@ -114,6 +111,7 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
         ability=abilities.pop("", None),
         accuracy=accuracies.pop("", None),
         auc=_of_metric(changes, "auc").get(""),
+        quantities={f"{metric} of {part}" if part else metric: change for (metric, part), change in of_results.items()},
         parts=abilities,
         categories=accuracies,
         common=len(common),
@@ -135,10 +133,11 @@ def _of_metric(changes: Mapping[Quantity, Difference], metric: str) -> dict[str,
 def _changes(
     before: EvaluationRecord,
     after: EvaluationRecord,
+    measure: Callable[[EvaluationRecord], Iterable[tuple[Quantity, QuantityRecord]]],
     difference: Callable[[QuantityRecord, QuantityRecord], Difference | None],
 ) -> dict[Quantity, Difference]:
     """Return the changes of all quantities that both results have."""
-    old, new = dict(of_subject(before)), dict(of_subject(after))
+    old, new = (dict(of_subject(evaluation, measure(evaluation))) for evaluation in (before, after))
     changes = {quantity: difference(old[quantity], row) for quantity, row in new.items() if quantity in old}
     return {quantity: change for quantity, change in changes.items() if change is not None}
 
@@ -152,7 +151,7 @@ def _void(before: EvaluationRecord, after: EvaluationRecord) -> str:
 
 def _other_settings(before: EvaluationRecord, after: EvaluationRecord) -> str:
     """Return why two results of other settings do not compare; empty if they do."""
-    if before.is_interview and after.is_interview:
+    if before.bank and after.bank:
         return _refusal(before, after)
     if before.kind != after.kind:
         return f"the kind of the evaluation changed between the two ({before.kind}, then {after.kind})"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pytest_adaptive_eval.records.quantities import quantities
+from pytest_adaptive_eval.records.quantities import of_models
 from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.ties import tie_ranks
@@ -66,11 +66,9 @@ def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
 
 def _values(evaluation: EvaluationRecord) -> Iterator[tuple[str, str, float]]:
     """Yield metric, subject and value of each whole quantity of an evaluation."""
-    if evaluation.is_interview:
-        metric, interval = ("auc", area(evaluation)) if evaluation.levels else ("accuracy", evaluation.projection)
-        if interval:
-            yield metric, evaluation.subject.name, interval.estimate
-        return
-    for quantity, row in quantities(evaluation):
+    metric, interval = ("auc", area(evaluation)) if evaluation.levels else ("accuracy", evaluation.projection)
+    if interval:
+        yield metric, evaluation.subject.name, interval.estimate
+    for quantity, row in of_models(evaluation):
         if row.estimate is not None and not quantity.part:
             yield quantity.metric, row.subject, row.estimate

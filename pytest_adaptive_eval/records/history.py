@@ -18,13 +18,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
-from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.outputs import make_private
 from pytest_adaptive_eval.records.drift import Series, SeriesPoint
-from pytest_adaptive_eval.records.quantities import Quantity, of_subject
-from pytest_adaptive_eval.records.repetitions import population
+from pytest_adaptive_eval.records.quantities import Quantity, of_answers, of_models, of_subject
+from pytest_adaptive_eval.records.repetitions import content_of, population
 from pytest_adaptive_eval.records.run_files import parse_run, read_run
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted
@@ -346,12 +345,6 @@ class History:
                 ):
                     yield record, entry
 
-    def interviews(self, **which: str) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
-        """Yield interviews with their runs, oldest first, without derived runs, which repeat other runs."""
-        for record, entry in self.evaluations(**which):
-            if entry.is_interview and not record.copied_from:
-                yield record, entry
-
     def series(self, *, until: str = "", **which: str) -> list[Series]:
         """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
@@ -359,7 +352,7 @@ class History:
         level begins with its run.
 
         Args:
-            **which: As in `interviews`.
+            **which: As in `evaluations`.
 
         Raises:
             ConfigError: The file of accepted levels is damaged.
@@ -380,7 +373,7 @@ class History:
         measured = [
             (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
         ]
-        for record, entry in sorted(measured, key=lambda pair: not pair[1].is_interview):
+        for record, entry in sorted(measured, key=lambda pair: not pair[1].bank):
             yield from _evaluation_points(record, entry)
 
 
@@ -389,7 +382,8 @@ _Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, sca
 
 def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[_Key, str, SeriesPoint]]:
     """Yield a point for each estimate of an evaluation; a whole accuracy stands for a missing ability."""
-    tested, quantities = evaluation.subject, list(of_subject(evaluation))
+    tested = evaluation.subject
+    quantities = of_subject(evaluation, (*of_answers(evaluation), *of_models(evaluation)))
     by_ability = any(quantity.metric == "ability" for quantity, _ in quantities)
     for quantity, row in quantities:
         value, error = row.estimate, row.error
@@ -403,11 +397,9 @@ def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Itera
 
 def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
     """Return the bank, or the kind, of an evaluation; the key of what was asked; the scale; and the content hash."""
-    if not evaluation.is_interview:
-        return evaluation.kind, evaluation.population, "", evaluation.population
-    bank = evaluation.bank
-    asked = population(evaluation) if find_metric(metric).by_levels else bank.content_hash
-    return bank.name, asked, bank.scale, bank.content_hash
+    bank, asked = evaluation.bank, content_of(evaluation)
+    measured = population(evaluation) if metric == "auc" else asked
+    return bank.name or evaluation.kind, measured, bank.scale, asked
 
 
 def _moment(text: str) -> datetime:

@@ -100,7 +100,7 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
 
 
 def _takes_part(record: EvaluationRecord) -> bool:
-    return record.is_interview and not record.levels and not record.void and bool(record.scored)
+    return not record.levels and not record.void and bool(record.scored)
 
 
 def _names(keys: Sequence[tuple[str, int | None]]) -> dict[tuple[str, int | None], str]:

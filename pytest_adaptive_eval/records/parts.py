@@ -145,6 +145,10 @@ class BankRecord(Part):
     parts: list[str] = []
     presentation: PresentationRecord | None = None
 
+    def __bool__(self) -> bool:
+        """Whether there is a bank; evaluations that call their models themselves have none."""
+        return bool(self.name or self.content_hash)
+
     @classmethod
     def of(cls, bank: ItemBank, *, path: str, calibration_subject: bool) -> Self:
         """Create from a bank."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pytest_adaptive_eval.inference.interval import Interval
@@ -18,29 +18,27 @@ class Quantity(NamedTuple):
     part: str = ""
 
 
-def quantities(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
-    """Yield each measured quantity of an evaluation; its row names the subject.
+def of_models(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+    """Yield the quantities of an evaluation that calls its models itself; a row names its subject.
 
-    Of several models, rows of members are their own, and any other row, such as that of a node, is a part of the
-    candidate's result.
+    Rows of members are their own, and any other row, such as that of a node, is a part of the candidate's result.
     """
-    if evaluation.is_interview:
-        yield from _of_interview(evaluation)
-        return
     members = {member.name for member in evaluation.members} | {evaluation.subject.name}
     for metric, rows in evaluation.metrics.items():
         for row in rows:
             yield Quantity(metric, "" if row.subject in members else row.subject), row
 
 
-def of_subject(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
-    """Yield the quantities of the tested subject and of its parts."""
-    for quantity, row in quantities(evaluation):
-        if quantity.part or row.subject == evaluation.subject.name:
-            yield quantity, row
+def of_subject(
+    evaluation: EvaluationRecord, measured: Iterable[tuple[Quantity, QuantityRecord]]
+) -> list[tuple[Quantity, QuantityRecord]]:
+    """Return the quantities of the tested subject and of its parts among those that an evaluation measured."""
+    name = evaluation.subject.name
+    return [(quantity, row) for quantity, row in measured if quantity.part or row.subject == name]
 
 
-def _of_interview(interview: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+def of_answers(interview: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+    """Yield the quantities of one subject's answers to items; none for another kind than interviews."""
     subject, theta, errors = interview.subject.name, interview.theta or [], interview.standard_error or []
     if interval := area(interview):
         yield Quantity("auc"), _row(subject, interval, area_error(interview))
@@ -48,7 +46,8 @@ def _of_interview(interview: EvaluationRecord) -> Iterator[tuple[Quantity, Quant
     if len(parts) == len(theta) == len(errors):
         for part, value, error in zip(parts, theta, errors, strict=True):
             yield Quantity("ability", part), QuantityRecord(subject, value, error=error)
-    yield Quantity("accuracy"), _row(subject, interview.accuracy, interview.accuracy_error)
+    if interview.accuracy:
+        yield Quantity("accuracy"), _row(subject, interview.accuracy, interview.accuracy_error)
     for row in interview.categories:
         yield Quantity("accuracy", row.category), _row(subject, row.accuracy, row.standard_error)
 

@@ -53,12 +53,15 @@ def area_error(interview: EvaluationRecord) -> float | None:
     return scale * (high - low) / (2.0 * NormalDist().inv_cdf(interval.confidence))
 
 
+def content_of(evaluation: EvaluationRecord) -> str:
+    """Return a key of the questions: a bank's content hash, else the recorded key."""
+    return evaluation.bank.content_hash or evaluation.population
+
+
 def population(interview: EvaluationRecord) -> str:
-    """Return a key of what was asked: a ladder's task, cap and policy, a bank's content hash, else the recorded key."""
-    if not interview.is_interview:
-        return interview.population
+    """Return a key of what was measured: a ladder's task, cap and policy, else that of the questions."""
     if not interview.levels:
-        return interview.bank.content_hash
+        return content_of(interview)
     # guess floors are estimates of the package, and no setting
     settings = {name: value for name, value in interview.policy.settings.items() if name != "guess"}
     key = interview.bank.name, interview.levels.cap, interview.policy.selector or None, settings or None

@@ -235,14 +235,10 @@ class EvaluationRecord(Record, kw_only=True):
     reuse: ReuseRecord | None = None
 
     @property
-    def is_interview(self) -> bool:
-        """Whether it asked one subject items, one by one."""
-        return self.kind in INTERVIEWS
-
-    @property
     def void(self) -> str:
         """Why it gave no result; empty for a usable one."""
-        return self.error or ("" if self.stop or not self.is_interview else "the interview did not finish")
+        unfinished = self.kind in INTERVIEWS and not self.stop
+        return self.error or ("the interview did not finish" if unfinished else "")
 
     def of_subject(self) -> Iterator[tuple[str, QuantityRecord]]:
         """Yield the subject's row of each of `metrics` that has one."""
@@ -251,8 +247,8 @@ class EvaluationRecord(Record, kw_only=True):
                 yield metric, row
 
     def facts(self) -> dict[str, object]:
-        """Return the counts, and the subject's values of other kinds than interviews, as reports of tests list them."""
-        if self.is_interview:
+        """Return the counts, and the subject's values of what has no bank, as reports of tests list them."""
+        if self.bank:
             return {name: getattr(self, name) for name in ("asked", "scored", "size", "stop_sentence")}
         facts: dict[str, object] = {
             "kind": self.kind,
@@ -397,7 +393,12 @@ class RunRecord(Record):
     @property
     def interviews(self) -> list[EvaluationRecord]:
         """Evaluations that asked one subject items."""
-        return [evaluation for evaluation in self.evaluations if evaluation.is_interview]
+        return [evaluation for evaluation in self.evaluations if evaluation.kind in INTERVIEWS]
+
+    @property
+    def others(self) -> list[EvaluationRecord]:
+        """Evaluations of other kinds, which call their models themselves."""
+        return [evaluation for evaluation in self.evaluations if evaluation.kind not in INTERVIEWS]
 
     def judged(self) -> tuple[list[tuple[EvaluationRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
@@ -538,7 +539,7 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     names: set[str] = set()
     for record in records:
         _add(record, whole, names)
-    whole.evaluations.sort(key=lambda evaluation: not evaluation.is_interview)
+    whole.evaluations = [*whole.interviews, *whole.others]
     whole.exit_status = max(map(_exit_status, records))
     whole.merged = [record.run for record in records]
     judged = {gate.nodeid for gate in whole.gates}

@@ -10,7 +10,6 @@ from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.pairs import CONFIDENCE, Pair
-from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import views
@@ -47,7 +46,6 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
 
 def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     view = next(view for view in views(record) if view.record is evaluation)
-    result = _accuracy(evaluation) if evaluation.is_interview else view.leading
     suites = (gate for gate in record.judged()[1] if evaluation.name in gate.interviews)
     outcomes = [gate.outcome for gate in (*view.gates, *suites)]
     counts = [f"{outcomes.count(outcome)} {outcome.value}" for outcome in Outcome if outcome in outcomes]
@@ -57,22 +55,10 @@ def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
         clean_terminal(view.subject or "-", _NAME, keep_end=True),
         clean_terminal(view.place, _NAME),
         view.ability,
-        clean_terminal("void" if evaluation.void else result, _RESULT),
+        clean_terminal("void" if evaluation.void else view.leading, _RESULT),
         clean_terminal(view.asked, _NAME),
         ", ".join(counts) or "-",
     )
-
-
-def _accuracy(interview: EvaluationRecord) -> str:
-    """Return an interview's accuracy as text; for a ladder its area and last level, ``1.7/2 [1.31, 2.12]``."""
-    ladder, interval = ladder_of(interview), area(interview)
-    if ladder is None:
-        return words.accuracy(interview)
-    if interval is None:
-        return str(ladder)
-    if interview.levels is None or interview.levels.last_level is None:  # the answers do not measure it
-        return words.accuracy(interview)
-    return f"{ladder} {interval.bounds_in_words(2)}{words.guessing(interview)}"
 
 
 def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:

@@ -7,14 +7,13 @@ whether the evaluation itself is usable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.text import clean_xml
@@ -51,7 +50,7 @@ def gate_report(record: RunRecord) -> bytes:
         name = unique(_one_line(view.title, _NAME))
         cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
         decided = {f"decided after: {gate.name}": gate.verdict.decided_after for gate in view.gates}
-        properties = _texts({"run": record.run, "evaluation": view.record.name, **_properties(view.record), **decided})
+        properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     if alone := record.judged()[1]:
         name = unique("gates without an interview")
@@ -83,11 +82,7 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
     from junit_xml import TestCase
 
     evaluation = view.record
-    facts, name = [view.result, view.cost], "study"  # the name that readers of JUnit know
-    if evaluation.is_interview:
-        name = "interview"
-        facts = [f"asked {view.asked}, {words.stop(evaluation)}", f"ability {view.ability}, accuracy {view.result}"]
-        facts += [words.statuses(evaluation), *(evaluation.interviewer.faults if evaluation.interviewer else ())]
+    name, facts = view.case()
     lines = [*facts, *evaluation.warnings, *evaluation.notes, evaluation.nodeid]
     text = clean_xml("\n".join(filter(None, lines)), _BODY)
     case = TestCase(name, _class(suite), elapsed_sec=evaluation.seconds or None, stdout=text)
@@ -121,40 +116,6 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
 
 def _one_line(text: str, limit: int = _MESSAGE) -> str:
     return " ".join(clean_xml(text, limit).split())
-
-
-def _properties(interview: EvaluationRecord) -> dict[str, Any]:
-    if not interview.is_interview:
-        return interview.facts()
-    facts: dict[str, Any] = {
-        "subject": interview.subject.name,
-        "checkpoint": interview.subject.checkpoint,
-        "decoding_hash": interview.subject.decoding_hash,
-        "bank": interview.bank.name,
-        "bank_content_hash": interview.bank.content_hash,
-        "scale": interview.bank.scale,
-        "seed": interview.policy.seed,
-        "theta": interview.theta,
-        "standard_error": interview.standard_error,
-        "samples": interview.samples,
-        "decoding_noise": interview.decoding_noise.error if interview.decoding_noise else None,
-        "asked": interview.asked,
-        "scored": interview.scored,
-        "bank_size": interview.size,
-        "stop_reason": interview.stop,
-        "stop": words.stop(interview),
-    }
-    if interview.interviewer:
-        choices, categories = interview.interviewer.fallback_counts
-        facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
-    for prefix, interval in (
-        ("accuracy", interview.accuracy),
-        ("conformal_accuracy", interview.accuracy_conformal),
-        ("model_accuracy", interview.accuracy_model),
-    ):
-        for name, value in (asdict(interval) if interval else {}).items():
-            facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
-    return facts
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -48,6 +48,12 @@ class Table:
         return len(self.heads) > 4 and any(head and not number for head, number in [*words][1:])
 
 
+class _Written(msgspec.Struct):
+    """Settings that an account of any kind may repeat."""
+
+    settings: dict[str, Any] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """Parts of the page of one kind of evaluation.
@@ -65,6 +71,34 @@ class Section:
     figures: Callable[[str, Any], list[Figure]] = lambda _key, _account: []
     ranks_subjects: bool = True
 
+    def parts(self, key: str, view: ReportView) -> dict[str, Any]:
+        """Return tables, figures, facts, notes and the setting of one evaluation as the page's template takes them."""
+        evaluation = view.record
+        candidate = evaluation.subject.name
+        tables: list[Table] = []
+        if self.ranks_subjects:
+            tables = [_ranking(metric, rows, candidate) for metric, rows in evaluation.metrics.items()]
+        figures: list[Figure] = []
+        notes, settings = list(evaluation.notes), ""
+        if evaluation.account:
+            try:
+                settings = words.settings(msgspec.convert(evaluation.account, _Written).settings)
+                account = msgspec.convert(evaluation.account, self.account)
+            except msgspec.ValidationError as error:
+                notes.append(f"the record's results are damaged, and some are not shown: {error}")
+            else:
+                tables += self.tables(evaluation, account)
+                figures = self.figures(key, account)
+        members = [f"{member.name} {member.checkpoint[:12]}" for member in evaluation.members]
+        loads = ", ".join(f"{name} {n}" for name, n in evaluation.costs.loads.items())
+        return {
+            "facts": _facts(view),
+            "notes": notes,
+            "made": {"models": ", ".join(members), "loads": loads, "settings": settings},
+            "tables": [table for table in tables if table.rows],
+            "figures": figures,
+        }
+
 
 def short(name: str | None, limit: int = 40, *, keep_end: bool = True) -> str:
     """Return a name or a text for a cell or a label, shortened in its middle or at its end."""
@@ -76,42 +110,6 @@ def section_of(kind: str) -> Section:
     service = evaluation_services().get(kind)
     make = service.load().section if service else None
     return make() if make else Section()
-
-
-class _Written(msgspec.Struct):
-    """Settings that an account of any kind may repeat."""
-
-    settings: dict[str, Any] = {}
-
-
-def results_of(key: str, view: ReportView) -> dict[str, Any]:
-    """Return tables, figures, facts, notes and the setting of one evaluation as the page's template takes them."""
-    evaluation = view.record
-    candidate = evaluation.subject.name
-    section = section_of(evaluation.kind)
-    tables: list[Table] = []
-    if section.ranks_subjects:
-        tables = [_ranking(metric, rows, candidate) for metric, rows in evaluation.metrics.items()]
-    figures: list[Figure] = []
-    notes, settings = list(evaluation.notes), ""
-    if evaluation.account:
-        try:
-            settings = words.settings(msgspec.convert(evaluation.account, _Written).settings)
-            account = msgspec.convert(evaluation.account, section.account)
-        except msgspec.ValidationError as error:
-            notes.append(f"the record's results are damaged, and some are not shown: {error}")
-        else:
-            tables += section.tables(evaluation, account)
-            figures = section.figures(key, account)
-    members = [f"{member.name} {member.checkpoint[:12]}" for member in evaluation.members]
-    loads = ", ".join(f"{name} {n}" for name, n in evaluation.costs.loads.items())
-    return {
-        "facts": _facts(view),
-        "notes": notes,
-        "made": {"models": ", ".join(members), "loads": loads, "settings": settings},
-        "tables": [table for table in tables if table.rows],
-        "figures": figures,
-    }
 
 
 def _facts(view: ReportView) -> list[tuple[str, str, str]]:

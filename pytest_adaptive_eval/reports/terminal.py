@@ -74,7 +74,7 @@ def summary_lines(
 def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in standing_notes(record)]
     return [
-        _interviews(views(record), width) if record.interviews else [],
+        _interviews([view for view in views(record) if view.end], width),
         _lines_of_others(record, width),
         verdict_lines(record, width),
         warning_lines(record, width),
@@ -148,9 +148,10 @@ def warning_lines(record: RunRecord, width: int) -> list[Line]:
     return [line for lines in wrapped for line in _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])]
 
 
-def _interviews(entries: Sequence[ReportView], width: int) -> list[Line]:
+def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
     """Return a table where it fits, else a block per interview; then the meaning of the columns."""
-    shown = [view for view in entries if view.record.is_interview]
+    if not shown:
+        return []
     rows = [_cells(view) for view in shown]
     ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
     heads = {name: name for name in _HEADS}
@@ -184,7 +185,7 @@ def _lines_of_others(record: RunRecord, width: int) -> list[Line]:
     """Return lines on evaluations of several models: the candidate's results, cost and error."""
     lines: list[Line] = []
     for view in views(record):
-        if view.record.is_interview:
+        if view.end:
             continue
         name = clean_terminal(view.place, _NAME)
         first, *more = wrap(clean_terminal(view.line, _SENTENCE), width, "    ", f"{name}: ")
@@ -309,7 +310,7 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
     lines: list[tuple[str, bool]] = []
     for view in views(record):
         interview = view.record
-        if interview.is_interview and (interview.void or not view.gates):
+        if view.end and (interview.void or not view.gates):
             label = "" if interview.levels else "accuracy "
             text = f"{label}{view.result}, {interview.asked} of {interview.size}, {words.stop(interview)}"
             text = f"void: {interview.void}" if interview.void else text

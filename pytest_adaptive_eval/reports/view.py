@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import INTERVIEWS, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 
 
@@ -19,7 +20,6 @@ class ReportView:
         on: Preposition between both.
         ability: ``-`` without one.
         result: Accuracy, levels, or the candidate's quantities.
-        leading: The first of the results.
         asked: Share of the items, or the parts that counted.
         end: Why it ended, with answers that have no score and the decoding noise; empty where nothing ends early.
         cost: Calls, tokens, seconds and money; empty if unknown.
@@ -32,7 +32,6 @@ class ReportView:
     on: str
     ability: str
     result: str
-    leading: str
     asked: str
     end: str
     cost: str
@@ -57,39 +56,109 @@ class ReportView:
         """Result and cost in one line."""
         return "; ".join(filter(None, (self.result, self.cost)))
 
+    @property
+    def leading(self) -> str:
+        """The first of the results, for a row of a history."""
+        for name, row in self.record.of_subject():
+            if row.estimate is not None:
+                return f"{name} {words.quantity(row)[0]}"
+        return "-"
+
+    def notes(self) -> Iterator[str]:
+        """Yield the notes of its record."""
+        yield from self.record.notes
+
+    def case(self) -> tuple[str, list[str]]:
+        """Return the name of its test case in JUnit, as readers know it, and the lines on its result."""
+        return "study", [self.result, self.cost]
+
+    def properties(self) -> dict[str, Any]:
+        """Return the facts on its subject, its result and its end, by name."""
+        return self.record.facts()
+
+
+class InterviewView(ReportView):
+    """What reports say of an interview."""
+
+    __slots__ = ()
+
+    @property
+    def leading(self) -> str:
+        """The accuracy; for a ladder its area and last level."""
+        return words.brief_accuracy(self.record)
+
     def notes(self) -> Iterator[str]:
         """Yield the notes on its bank and its intervals, then its own."""
-        if self.record.is_interview:
-            name = self.record.name or self.place
-            yield from (
-                f"{name}: {note}"
-                for note in words.bank_notes(self.record, gated=bool(self.gates or self.record.conditions))
-            )
+        name = self.record.name or self.place
+        gated = bool(self.gates or self.record.conditions)
+        yield from (f"{name}: {note}" for note in words.bank_notes(self.record, gated=gated))
         yield from self.record.notes
+
+    def case(self) -> tuple[str, list[str]]:
+        """Return the name of its test case in JUnit, as readers know it, and the lines on its result."""
+        record, interviewer = self.record, self.record.interviewer
+        facts = [
+            f"asked {self.asked}, {words.stop(record)}",
+            f"ability {self.ability}, accuracy {self.result}",
+            words.statuses(record),
+        ]
+        return "interview", [*facts, *(interviewer.faults if interviewer else ())]
+
+    def properties(self) -> dict[str, Any]:
+        """Return the facts on its subject, its result and its end, by name."""
+        interview = self.record
+        facts: dict[str, Any] = {
+            "subject": interview.subject.name,
+            "checkpoint": interview.subject.checkpoint,
+            "decoding_hash": interview.subject.decoding_hash,
+            "bank": interview.bank.name,
+            "bank_content_hash": interview.bank.content_hash,
+            "scale": interview.bank.scale,
+            "seed": interview.policy.seed,
+            "theta": interview.theta,
+            "standard_error": interview.standard_error,
+            "samples": interview.samples,
+            "decoding_noise": interview.decoding_noise.error if interview.decoding_noise else None,
+            "asked": interview.asked,
+            "scored": interview.scored,
+            "bank_size": interview.size,
+            "stop_reason": interview.stop,
+            "stop": words.stop(interview),
+        }
+        if interview.interviewer:
+            choices, categories = interview.interviewer.fallback_counts
+            facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
+        for prefix, interval in (
+            ("accuracy", interview.accuracy),
+            ("conformal_accuracy", interview.accuracy_conformal),
+            ("model_accuracy", interview.accuracy_model),
+        ):
+            for name, value in (asdict(interval) if interval else {}).items():
+                facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
+        return facts
 
 
 def views(record: RunRecord) -> list[ReportView]:
     """Return the view of each evaluation of a run, in order."""
-    return [_view(evaluation, gates) for evaluation, gates in record.judged()[0]]
+    return [_VIEWS.get(entry.kind, _of_results)(entry, gates) for entry, gates in record.judged()[0]]
 
 
-def _view(evaluation: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
-    if evaluation.is_interview:
-        accuracy = words.accuracy(evaluation)
-        return ReportView(
-            evaluation,
-            gates,
-            evaluation.subject.name,
-            words.bank_name(evaluation),
-            "on",
-            words.ability(evaluation),
-            accuracy,
-            accuracy,
-            words.share(evaluation),
-            words.end(evaluation),
-            words.usage(evaluation.costs),
-        )
-    result, leading = words.subject_results(evaluation)
+def _of_interview(interview: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
+    return InterviewView(
+        interview,
+        gates,
+        interview.subject.name,
+        words.bank_name(interview),
+        "on",
+        words.ability(interview),
+        words.accuracy(interview),
+        words.share(interview),
+        words.end(interview),
+        words.usage(interview.costs),
+    )
+
+
+def _of_results(evaluation: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
     return ReportView(
         evaluation,
         gates,
@@ -97,12 +166,14 @@ def _view(evaluation: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
         evaluation.kind if evaluation.name in ("", evaluation.kind) else f"{evaluation.name} ({evaluation.kind})",
         "in",
         "-",
-        result,
-        leading,
+        words.subject_results(evaluation),
         f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
         "",
         words.panel_cost(evaluation.costs),
     )
+
+
+_VIEWS = dict.fromkeys(INTERVIEWS, _of_interview)  #: Views by kind; others have results of models.
 
 
 def standing_notes(record: RunRecord) -> list[str]:

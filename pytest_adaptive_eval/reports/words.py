@@ -13,6 +13,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.records.parts import Costs, Price, QuantityRecord
+from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
 
@@ -99,6 +100,18 @@ def accuracy(interview: EvaluationRecord) -> str:
     prefix = "" if interview.accuracy else "~"
     estimate, low, high = map(number, (interval.estimate, interval.low, interval.high))
     return f"{prefix}{estimate} exact" if low == high == estimate else prefix + interval.in_words()
+
+
+def brief_accuracy(interview: EvaluationRecord) -> str:
+    """Return the accuracy; for a ladder its area and last level, ``1.7/2 [1.31, 2.12]``."""
+    ladder, interval = ladder_of(interview), area(interview)
+    if ladder is None:
+        return accuracy(interview)
+    if interval is None:
+        return str(ladder)
+    if interview.levels is None or interview.levels.last_level is None:  # the answers do not measure it
+        return accuracy(interview)
+    return f"{ladder} {interval.bounds_in_words(2)}{guessing(interview)}"
 
 
 def climb(interview: EvaluationRecord) -> str:
@@ -257,26 +270,21 @@ def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[
     yield outcomes.count(Outcome.ERROR), "gate", "could not be judged"
     yield sum(gate.verdict.notice for gate in record.gates), "gate", "had nothing to compare with yet"
     yield sum(bool(interview.void) for interview in record.interviews), "interview", "gave no result"
-    yield sum(bool(e.void) for e in record.evaluations if not e.is_interview), "evaluation", "gave no result"
+    yield sum(bool(evaluation.void) for evaluation in record.others), "evaluation", "gave no result"
     yield len(record.absent_required), "required gate", "gave no result"
 
 
-def subject_results(evaluation: EvaluationRecord) -> tuple[str, str]:
-    """Return the results of the subject with what counted, and the first of them alone.
-
-    The results read as ``score of dog 4.146 [4.024, 4.268], rank 2.0 [2, 2] of 5, 12 of 12 rounds``.
-    """
+def subject_results(evaluation: EvaluationRecord) -> str:
+    """Return the results of the subject: ``score of dog 4.146 [4.02, 4.27], rank 2.0 [2, 2] of 5, 12 of 12 rounds``."""
     parts: list[str] = []
-    leading = "-"
     candidate = evaluation.subject.name
     for metric, row in evaluation.of_subject():
         if row.estimate is not None:
             value, _, rank = quantity(row)
-            leading = f"{metric} {value}" if not parts else leading
             count = sum(other.rank is not None for other in evaluation.metrics[metric])
             parts.append(f"{metric} of {candidate} {value}" + (f", rank {rank} of {count}" if count else ""))
     whole = [*(parts or [f"candidate {candidate}"]), f"{evaluation.asked} of {evaluation.size} {evaluation.unit}"]
-    return ", ".join(whole), leading
+    return ", ".join(whole)
 
 
 def ranked(rows: Sequence[QuantityRecord]) -> list[QuantityRecord]:

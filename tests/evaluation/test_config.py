@@ -159,13 +159,14 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
     path = tmp_path / "adaptive-eval.toml"
     path.write_text(TOML)
     first, second = read_toml(path).evaluations
-    assert (first.spec.name, first.line, first.model) == ("good", 1, None)
+    assert (first.spec.name, first.spec.lines.line, first.spec.table.model) == ("good", 1, None)
     assert [(g.condition, g.lines.line) for g in first.gates] == [
         (Condition("accuracy", "at_least", 0.5), 5),
         (Condition("ability", "at_least", -1, confidence=0.9), 8),
     ]
     assert [g.name for g in first.gates] == ["accuracy-at-least-0.5", "ability-at-least--1"]
-    assert (second.spec.name, second.line, second.model, second.gates) == ("second", 13, "replay:a.csv#m", ())
+    assert (second.spec.name, second.spec.lines.line, second.gates) == ("second", 13, ())
+    assert second.spec.table.model == "replay:a.csv#m"
 
 
 @pytest.mark.parametrize(

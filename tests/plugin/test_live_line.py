@@ -18,7 +18,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.progress import LiveLine, LiveRow
+from pytest_adaptive_eval.plugin.progress import LiveRow, Progress, QuestionProgress
 
 termios = pytest.importorskip("termios", reason="needs a pseudo-terminal")
 
@@ -64,7 +64,7 @@ def test_number_estimate_interval_and_time_are_drawn_over_the_line(monkeypatch: 
     clock = iter(range(0, 1000, 10))
     monkeypatch.setattr("pytest_adaptive_eval.plugin.progress.clock.elapsed", lambda: float(next(clock)))
     reporter = Reporter()
-    line = LiveLine(config(reporter), "toy", 20, 22)
+    line = QuestionProgress(config(reporter), "toy", 20, 22)
     line.count(10)
     line.estimate(session(10))
     assert reporter.texts[0] == "\n\r\x1b[2Ktoy: question 10 of 20, at most 0:20 left"
@@ -78,7 +78,7 @@ def test_number_estimate_interval_and_time_are_drawn_over_the_line(monkeypatch: 
 def test_the_erased_line_leaves_the_cursor_behind_the_status_above() -> None:
     reporter = Reporter()
     reporter.width_of_current_line = 14
-    line = LiveLine(config(reporter), "toy", 20, 22)
+    line = QuestionProgress(config(reporter), "toy", 20, 22)
     line.count(1)
     line.end()
     line.end()
@@ -87,13 +87,13 @@ def test_the_erased_line_leaves_the_cursor_behind_the_status_above() -> None:
 
 def test_a_narrow_terminal_loses_words_and_never_a_part_of_one() -> None:
     reporter = Reporter()
-    line = LiveLine(config(reporter), "interviewed", 282, 310)
+    line = QuestionProgress(config(reporter), "interviewed", 282, 310)
     line.count(49)
     line.estimate(session(10))
     assert re.search(r"Kinterviewed: 49 of 282, 1\.00 \[\.\d\d, 1\.00\], at most 0:00 left$", reporter.texts[-1])
     assert not any("…" in text for text in reporter.texts)
     reporter.fullwidth = 24
-    line = LiveLine(config(reporter), "interviewed", 282, 310)
+    line = QuestionProgress(config(reporter), "interviewed", 282, 310)
     line.count(283)
     assert reporter.texts[-1].endswith("interviewed: 283 of 310")
 
@@ -112,11 +112,55 @@ def test_a_narrow_terminal_loses_words_and_never_a_part_of_one() -> None:
 )
 def test_other_runs_have_none(options: dict[str, Any]) -> None:
     reporter = Reporter()
-    line = LiveLine(config(reporter, **options), "toy", 20, 22)
+    line = QuestionProgress(config(reporter, **options), "toy", 20, 22)
     line.count(1)
     line.estimate(session(1))
     line.end()
     assert reporter.texts == []
+
+
+class Plain(Reporter):
+    """A reporter that writes to a log."""
+
+    isatty = False
+
+    def ensure_newline(self) -> None:
+        self.texts.append("\n")
+
+    def write_line(self, text: str) -> None:
+        self.texts.append(text)
+
+
+@pytest.mark.parametrize(("whole", "shown"), [(3, [1, 2, 3]), (20, [*range(1, 20, 2), 20]), (25, [*range(1, 26, 3)])])
+def test_steps_are_some_lines_where_none_can_be_drawn_over(whole: int, shown: list[int]) -> None:
+    reporter = Plain()
+    progress = Progress(config(reporter), "council", lines=10)
+    for done in range(1, whole + 1):
+        for _ in range(2):  # a step in several parts is one line
+            progress(done, whole, f"round {done}")
+    progress.end()
+    assert reporter.texts[1::2] == [f"adaptive-eval: council: round {done}" for done in shown]
+    assert set(reporter.texts[::2]) == {"\n"}
+
+
+def test_a_quiet_run_shows_no_steps() -> None:
+    reporter = Plain()
+    Progress(config(reporter, verbosity=-1), "council", lines=10)(1, 1, "round 1")
+    assert reporter.texts == []
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_steps_are_drawn_over_on_a_terminal(verbosity: int) -> None:
+    reporter = Reporter()
+    progress = Progress(config(reporter, verbosity=verbosity), "council", lines=10)
+    progress(1, 2, "round 1 of 2")
+    progress(2, 2, "round 2 of 2")
+    progress.end()
+    assert reporter.texts == [
+        "\n\r\x1b[2Kadaptive-eval: council: round 1 of 2",
+        "\r\x1b[2Kadaptive-eval: council: round 2 of 2",
+        "\r\x1b[2K\x1b[A",
+    ]
 
 
 class Interrupted(Reporter):

@@ -25,7 +25,7 @@ import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
 from pytest_adaptive_eval.extensions.studies.peers.assessment import MemberCall
-from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
+from pytest_adaptive_eval.extensions.studies.peers.kind import PanelEvaluation, _Asking
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.extensions.studies.several import Member as PlanMember
 from pytest_adaptive_eval.models.base import Completion
@@ -285,7 +285,9 @@ def test_what_servers_say_is_kept_while_a_model_in_memory_is_asked() -> None:
                 time.sleep(0.05)
             return Completion(self.name)
 
-    plan = PanelPlan("council", (PlanMember("here", "x"), PlanMember("away", "http://x")), PeerSettings(), None, Path())
+    plan = PanelEvaluation(
+        "council", (PlanMember("here", "x"), PlanMember("away", "http://x")), PeerSettings(), None, Path()
+    )
     loaders: dict[str, Any] = {"here": lambda: Member("here"), "away": lambda: Member("away")}
     pool = ModelPool(loaders, remote=["away"])
     members: list[Any] = [Member(name) for name in plan.subjects]

@@ -27,7 +27,7 @@ def test_names_that_several_runs_share_become_readable() -> None:
     found = merged(records, "m")
     texts = ["text", "text (two)", "text (2031-05-03 00:00)", "text (2031-05-04 00:00)", "text (another)"]
     assert [interview.name for interview in found.interviews] == texts
-    councils = [evaluation.name for evaluation in found.evaluations if not evaluation.is_interview]
+    councils = [evaluation.name for evaluation in found.evaluations if evaluation in found.others]
     assert councils[:3] == ["council", "council (cat)", "council (2031-05-03 00:00)"]
     assert len(set(councils)) == 5
     judged = [gate.interview for gate in found.gates]

@@ -182,12 +182,12 @@ def test_a_packed_bomb_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_interviews_are_chosen_by_subject_bank_and_scale(folder: Path) -> None:
     write_run(folder, record(8, bank={"name": "text", "content_hash": "b2", "scale": "s2"}))
     history = History(folder)
-    assert len(list(history.interviews())) == 6
-    assert [i.subject.name for _, i in history.interviews(subject="step-[12]")] == ["step-1", "step-2"]
-    assert len(list(history.interviews(bank="b1"))) == 5
-    assert len(list(history.interviews(bank="text"))) == 6
-    assert len(list(history.interviews(scale="s2"))) == 1
-    assert not list(history.interviews(evaluation="other"))
+    assert len(list(history.evaluations())) == 6
+    assert [i.subject.name for _, i in history.evaluations(subject="step-[12]")] == ["step-1", "step-2"]
+    assert len(list(history.evaluations(bank="b1"))) == 5
+    assert len(list(history.evaluations(bank="text"))) == 6
+    assert len(list(history.evaluations(scale="s2"))) == 1
+    assert not list(history.evaluations(evaluation="other"))
 
 
 def test_series_keep_banks_scales_and_categories_apart(folder: Path) -> None:
@@ -239,7 +239,6 @@ def test_copies_are_no_runs_of_their_own(folder: Path) -> None:
     write_run(folder, merged([record(4), record(5)], "20310509T000000000Z-00000009"))
     history = History(folder)
     assert history.series() == before
-    assert len(list(history.interviews())) == 5
     assert len(list(history.evaluations())) == 7
     assert history.find(LATEST).run == record(5).run
     assert history.find("20310509").merged == [record(4).run, record(5).run]
@@ -253,7 +252,6 @@ def test_studies_stand_beside_interviews(folder: Path) -> None:
     assert [one.name for _, one in history.evaluations()] == ["text"] * 5 + ["council"]
     assert [run.run for run, _ in history.evaluations(subject="step-6")] == [held.run]
     assert not list(history.evaluations(evaluation="council", bank="text"))
-    assert len(list(history.interviews())) == 5
 
 
 def test_a_run_kept_elsewhere_counts_once(folder: Path) -> None:

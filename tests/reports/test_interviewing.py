@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord
-from pytest_adaptive_eval.reports.page import interviewer_facts
+from pytest_adaptive_eval.reports.interview import interviewer_facts
 
 
 def facts(**account: Any) -> dict[str, str]:

@@ -7,11 +7,12 @@ from typing import Any
 KIND = '''
 from dataclasses import dataclass
 
-from pytest_adaptive_eval.evaluation import EvaluationKind, Plan
+from pytest_adaptive_eval.evaluation import Evaluation, EvaluationKind
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.gates.condition import Metric
 from pytest_adaptive_eval.gates.quantities import Measured
 from pytest_adaptive_eval.gates.result import Result
+from pytest_adaptive_eval.models.base import SubjectIdentity
 
 
 class WeightsTable(KindTable, frozen=True, kw_only=True):
@@ -19,7 +20,7 @@ class WeightsTable(KindTable, frozen=True, kw_only=True):
 
 
 @dataclass
-class Weights(Plan):
+class Weights(Evaluation):
     """Weigh models on a scale."""
 
     name: str
@@ -41,7 +42,7 @@ class Weights(Plan):
         measured = Measured([self.kilograms, 2.0], [[0.01, 0.0], [0.0, 0.01]])
         return Result(
             self.name, self.kind, self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
-            members=({"name": "ann"}, {"name": "bob"}),
+            members=(SubjectIdentity("ann"), SubjectIdentity("bob")),
         )
 
 

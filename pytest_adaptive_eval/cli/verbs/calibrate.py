@@ -127,7 +127,6 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
         note=screen.note,
         progress=screen.progress,
     )
-    screen.progress("")
     lines = _report(built, responses, counted_as_formats=formats is not None)
     if options.abilities is not None and built.in_formats is not None:
         lines += _write_abilities(built, built.in_formats, options.abilities)

@@ -186,7 +186,7 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
             form = "csv" if path.suffix.lower() == ".csv" else "jsonl"
             rows = service("write_export", "exports")(record, path, form)
             screen.note(f"answers: {path}, {counted(rows, 'row')}")
-            others = [evaluation.name for evaluation in record.evaluations if not evaluation.is_interview]
+            others = [evaluation.name for evaluation in record.others]
             if others:
                 screen.note(f"answers to items leave out {', '.join(others)}: see the record")
 

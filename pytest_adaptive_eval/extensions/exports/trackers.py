@@ -26,10 +26,9 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     for interview in record.interviews:
         name = interview.name or "evaluation"
         values += [((name, *path), value) for path, value in _interview_values(interview)]
-    for evaluation in record.evaluations:
+    for evaluation in record.others:
         name = evaluation.name or evaluation.kind
-        if not evaluation.is_interview:
-            values += [((name, *path), value) for path, value in _quantity_values(evaluation)]
+        values += [((name, *path), value) for path, value in _quantity_values(evaluation)]
     outcomes = [gate.outcome for gate in record.gates]
     values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
     values.append((("promote",), int(words.promoted(record))))

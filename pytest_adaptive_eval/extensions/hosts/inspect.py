@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.evaluation import Evaluation
+from pytest_adaptive_eval.evaluation.interview import Interview
 from pytest_adaptive_eval.evaluation.spec import Settings
 from pytest_adaptive_eval.evaluation.toml import TomlEval, read_toml
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -49,7 +49,8 @@ class GateStopping:
         path = Path(path)
         entry = _chosen(path, evaluation)
         settings = Settings(path.parent, path.parent / ".adaptive-eval")
-        self.evaluation, self._scorer = entry.spec.build(settings), scorer
+        self.evaluation: Interview = entry.spec.build(settings)
+        self._scorer = scorer
         self.conditions = [gate.condition for gate in entry.gates]
         _check_supported(path, self.evaluation, self.conditions)
         self._family = sum(condition.denials(self.evaluation.bank) for condition in self.conditions)
@@ -186,7 +187,7 @@ def _task_faults(config: Any, samples: int, epochs: int) -> Iterator[str]:
         )
 
 
-def _check_supported(path: Path, evaluation: Evaluation, conditions: Sequence[Condition]) -> None:
+def _check_supported(path: Path, evaluation: Interview, conditions: Sequence[Condition]) -> None:
     """Refuse gates that compare with another run, and interviews that do not draw items one by one."""
     for condition in conditions:
         condition.check(evaluation.bank)
@@ -203,7 +204,7 @@ def _check_supported(path: Path, evaluation: Evaluation, conditions: Sequence[Co
         )
 
 
-def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: int) -> Session:
+def _session(evaluation: Interview, conditions: Sequence[Condition], family: int) -> Session:
     """Return the session, which ends early by its gates if none of them needs the whole budget."""
     bank = evaluation.bank
     claims = [claim for c in conditions if c.by_draws for claim in c.claims(bank, {})]
@@ -227,7 +228,7 @@ def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:
 
 
 def _chosen(path: Path, name: str) -> TomlEval:
-    interviews = [entry for entry in read_toml(path).evaluations if entry.spec.is_interview]
+    interviews = [entry for entry in read_toml(path).evaluations if entry.spec.asks_items]
     evaluations = [entry for entry in interviews if name in ("", entry.spec.name)]
     if len(evaluations) != 1:
         names = ", ".join(entry.spec.name for entry in interviews)

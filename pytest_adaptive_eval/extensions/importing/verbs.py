@@ -66,7 +66,6 @@ def _run(options: argparse.Namespace) -> int:
     settings = _settings(options)
     screen.progress(f"reading {source}")
     with import_items(source, settings, options.preset) as imported:
-        screen.progress("")
         say(list(_report(imported, source)))
         if imported.proposed or options.output is None:
             say(list(_examples(imported.items)))

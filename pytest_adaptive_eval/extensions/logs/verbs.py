@@ -270,7 +270,6 @@ def _run_pytest(folder: Path, baseline: _Log | None) -> RunRecord:
         text=True,
         check=False,
     )
-    screen.progress("")
     if not (folder / "record.json").exists():
         raise ConfigError(f"the log could not be judged: {(done.stdout + done.stderr).strip()[-2000:]}")
     return read_run(folder / "record.json")

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.spec import Plan, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation
+from pytest_adaptive_eval.evaluation.spec import Settings
 from pytest_adaptive_eval.evaluation.spending import price_of
 from pytest_adaptive_eval.evaluation.tables import KindTable, PriceTable
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.instructed import InstructedModel
 from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.records.parts import Costs
 from pytest_adaptive_eval.typed_tables import Table
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def population_key(settings: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def model_pool(plan: Plan, memory: int | None, cache: Path) -> Iterator[ModelPool]:
+def model_pool(evaluation: Evaluation, memory: int | None, cache: Path) -> Iterator[ModelPool]:
     """Give a pool of an evaluation's models, which is closed at the end.
 
     Args:
@@ -138,25 +140,20 @@ def model_pool(plan: Plan, memory: int | None, cache: Path) -> Iterator[ModelPoo
         load = partial(kind.load, spec, member.options, cache, chats=not subject)
         return (lambda: InstructedModel(load(), member.system)) if member.system else load
 
-    loaders = {member.name: loader(member, subject) for member, subject in plan.roles}
-    pool = ModelPool(loaders, memory, remote=[member.name for member, _ in plan.roles if member.remote])
+    loaders = {member.name: loader(member, subject) for member, subject in evaluation.roles}
+    pool = ModelPool(loaders, memory, remote=[member.name for member, _ in evaluation.roles if member.remote])
     try:
         yield pool
     finally:
         pool.close()
 
 
-def costs_of(
-    models: Sequence[Member], usages: Iterable[tuple[str, str, Usage]], loads: Mapping[str, int]
-) -> dict[str, Any]:
+def costs_of(models: Sequence[Member], usages: Iterable[tuple[str, str, Usage]], loads: Mapping[str, int]) -> Costs:
     """Return the cost of an evaluation for its record.
 
     Args:
         usages: Role, model and cost of replies.
         loads: How often each model was loaded.
-
-    Returns:
-        ``total``, ``roles``, ``members``, ``prices`` and ``loads``.
     """
     roles: dict[str, Usage] = {}
     by_model: dict[str, Usage] = {}
@@ -165,11 +162,10 @@ def costs_of(
         by_model[name] = by_model.get(name, Usage()) + usage
     prices = {member.name: member.price for member in models}
     called = {name: usage for name, usage in by_model.items() if usage.calls}
-    priced = {name: price_of(table, called[name]) for name in called if (table := prices.get(name)) is not None}
-    return {
-        "total": sum(roles.values(), Usage()).to_json(),
-        "roles": {role: usage.to_json() for role, usage in roles.items() if usage.calls},
-        "members": {name: usage.to_json() for name, usage in called.items()},
-        "prices": {name: price.to_json() for name, price in priced.items()},
-        "loads": dict(loads),
-    }
+    return Costs(
+        total=sum(roles.values(), Usage()),
+        roles={role: usage for role, usage in roles.items() if usage.calls},
+        members=called,
+        prices={name: price_of(table, called[name]) for name in called if (table := prices.get(name)) is not None},
+        loads=dict(loads),
+    )

@@ -46,9 +46,9 @@ class Gain(Metric[SessionResult]):
         """Return one claim per smaller format."""
         return gap_claims(bank, condition.value, condition.confidence)
 
-    def denials(self, condition: Condition, bank: ItemBank) -> int:
+    def denials(self, condition: Condition, bank: ItemBank | None) -> int:
         """Return the number of smaller formats."""
-        return len(self.claims(condition, bank, {}))
+        return len(self.claims(condition, bank, {})) if bank else 0
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by bets on the draws: PASS needs all smaller formats, FAIL one."""

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
-from pytest_adaptive_eval.evaluation import Evaluation
+from pytest_adaptive_eval.evaluation import Interview
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_score, one_way_changes
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
@@ -35,10 +35,9 @@ from pytest_adaptive_eval.plugin.ask.question import (
     find_model_fixture,
 )
 from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
-from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.state import UnrepeatableTest, sets_up_only
+from pytest_adaptive_eval.plugin.progress import QuestionProgress
+from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
 from pytest_adaptive_eval.text import counted
@@ -47,7 +46,7 @@ from pytest_adaptive_eval.text import counted
 class DecodingCheck:
     """Evidence that another run would give other answers."""
 
-    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> None:
+    def __init__(self, folder: Path, evaluation: Interview, identity: SubjectIdentity) -> None:
         self._by_default = evaluation.repeat is None
         self._samples = identity.samples
         self.reason = "decoding samples" if self._samples else ""
@@ -58,7 +57,7 @@ class DecodingCheck:
             if noise is not None and noise.variance:
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
 
-    def add_repeats(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
+    def add_repeats(self, evaluation: Interview, answers: Sequence[Administration]) -> Interview:
         """Return the evaluation, with repeated items if these answers differ from an earlier run's."""
         if self._earlier is None or self.reason:
             return evaluation
@@ -95,7 +94,7 @@ class DecodingCheck:
         return []
 
 
-def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> EvaluationRecord | None:
+def _latest(folder: Path, evaluation: Interview, identity: SubjectIdentity) -> EvaluationRecord | None:
     """Read the latest interview, not void, of the same checkpoint, decoding and bank, with its answers."""
     if not (folder / "runs").is_dir():
         return None
@@ -103,8 +102,8 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> 
 
     history = History(folder)
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
-    for run, record in reversed(list(history.interviews())):
-        if not record.error and same == (
+    for run, record in reversed(list(history.evaluations())):
+        if not (record.error or run.copied_from) and same == (
             record.subject.checkpoint,
             record.subject.decoding_hash,
             record.bank.content_hash,
@@ -172,9 +171,9 @@ class Respondent:
 class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
-    def __init__(self, node: UnrepeatableTest, gate_plan: GatePlan) -> None:
-        self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
-        self.evaluation, self.state = gate_plan.interview, gate_plan.state
+    def __init__(self, node: EvaluationTest, interview: Interview) -> None:
+        self.node, self.gate_plan, self.nodeid = node, node.gate_plan, node.nodeid
+        self.evaluation, self.state = interview, node.state
         self.fault: VoidReason | None = None
         self.respondent = Respondent()
         self.recorder, self.counts = AnswerRecorder(), AnswerCounts()
@@ -188,7 +187,7 @@ class AskingLoop:
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)
         self._batch: list[QuestionTest] = []
-        self._live: LiveLine
+        self._live: QuestionProgress
         self.session = self._open_session()
 
     def _open_session(self) -> Session:
@@ -196,7 +195,7 @@ class AskingLoop:
         try:
             # `bind` sets the number of decodings where it depends on the subject
             decodings = 0 if evaluation.repeat is None else evaluation.decodings
-            arguments = {**self.gate_plan.session_arguments(), "decodings": decodings}
+            arguments = {**evaluation.session_arguments(self.gate_plan, self.state.family), "decodings": decodings}
             return Session(evaluation.bank, evaluation.policy, seed=evaluation.stream, **arguments)
         except AdaptiveEvalError as error:
             self._end_by(error)
@@ -206,7 +205,7 @@ class AskingLoop:
         """Ask questions until the session ends.  An error of this package makes the interview void."""
         evaluation = self.evaluation
         budget = evaluation.budget * evaluation.samples
-        self._live = LiveLine(self.node.config, evaluation.name, budget, evaluation.questions)
+        self._live = QuestionProgress(self.node.config, evaluation.name, budget, evaluation.questions)
         try:
             with self.generators.in_use():
                 self._ask_proposals()
@@ -431,9 +430,8 @@ class AskingLoop:
         if self.finding.random or (request is None and response.score is not None):
             request = UNKNOWN
         administration.request = request or administration.request
-        if self.gate_plan.sources:
-            for file in self.gate_plan.baselines().values():
-                file.check_requests([administration])
+        for file in self.gate_plan.baselines(self.evaluation).values():
+            file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))
         self.state.pipeline.advance(self)
         return response
@@ -535,7 +533,7 @@ class AskingLoop:
             self.recorder.subject = respondent.subject
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
-        for file in self.gate_plan.baselines().values():
+        for file in self.gate_plan.baselines(self.evaluation).values():
             file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity)

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
 from pytest_adaptive_eval.plugin.ask.question import Draw, QuestionTest
 from pytest_adaptive_eval.plugin.notices import captured
-from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.state import EvaluationTest
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
 #: Longest wait, in seconds, for answers that a certain verdict does not need, and the time between two looks.
@@ -124,7 +124,7 @@ class Pipeline:
             self._ahead.setdefault(loop.nodeid, PendingInterview(loop)).loop = loop
             items = loop.node.session.items if self._shares and subject.shared_batch else []
             later = items[items.index(loop.node) + 1 :] if loop.node in items else []
-            joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationNode))
+            joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationTest))
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
         leading = self._ahead[loop.nodeid]
         leading.draw_ahead()
@@ -270,10 +270,9 @@ class Pipeline:
 
     def _join(self, loop: AskingLoop, node: Any) -> PendingInterview | None:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
-        if not node.is_interview or node.nodeid in self._refused:
+        if not node.evaluation.questions or node.nodeid in self._refused:
             return None
-        sources = node.gate_plan.sources.values()
-        if any(isinstance(source, EvaluationNode) and source.result is None for source in sources):
+        if any(other.result is None for other in node.state.needs.get(node, ())):
             return None
         if not _asks_alike(loop.node, node):
             return None
@@ -476,7 +475,7 @@ def _definitions(node: Any) -> dict[str, Any]:
 
 def _follower(leader: AskingLoop, node: Any) -> AskingLoop | None:
     """Return the loop of an interview that asks what the leader asks; None where it cannot, or has no journal."""
-    loop = AskingLoop(node, node.gate_plan)
+    loop = AskingLoop(node, node.evaluation)
     try:
         if loop.fault is None:
             loop.follow(leader)

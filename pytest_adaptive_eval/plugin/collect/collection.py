@@ -16,7 +16,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.errors import ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import CodeRunner, Context, EvalSpec, Evaluation, TaskGraders, evaluation_kinds
+from pytest_adaptive_eval.evaluation import CodeRunner, Context, EvalSpec, TaskGraders, evaluation_kinds
 from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -32,7 +32,6 @@ from pytest_adaptive_eval.plugin.ask.question import (
 from pytest_adaptive_eval.plugin.collect.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.collect.gate_planning import count_fail_claims, plan_gate
 from pytest_adaptive_eval.plugin.collect.named_models import check_named
-from pytest_adaptive_eval.plugin.collect.node import EvaluationTest
 from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
@@ -40,17 +39,17 @@ from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.state import (
-    EvaluationNode,
+    EvaluationTest,
     OwnModel,
+    UnrepeatableTest,
     sets_up_only,
 )
-from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.folder import probe
 from pytest_adaptive_eval.text import guard, relative
 from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation.spec import EvaluationKind
+    from pytest_adaptive_eval.evaluation import EvaluationKind
     from pytest_adaptive_eval.plugin.state import RunState
     from pytest_adaptive_eval.tasks import TaskFamily
 
@@ -186,22 +185,26 @@ class Collection:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
         context = Context(folders, lambda: self._tasks, self._bank, lambda name: find(name=name, config=self.config))
         evaluation = spec.build(settings, context)
-        if not isinstance(evaluation, Evaluation):
+        bank = evaluation.bank
+        if bank is None:
             test.plan(evaluation, self.state)
             return []
-        test.plan(self._with_model(test, spec, evaluation), self.state)
-        return self._named(test)
+        notes = (*evaluation.notes, *self._model_notes(test, spec))
+        test.plan(evaluation.changed(notes=notes), self.state)
+        return self._named(test, bank)
 
-    def _with_model(self, interview: EvaluationTest, spec: EvalSpec, evaluation: Evaluation) -> Evaluation:
-        """Check the model of an interview, and return its evaluation with a note on a model that flags do not name."""
+    def _model_notes(self, interview: EvaluationTest, spec: EvalSpec) -> list[str]:
+        """Check the model of an interview.  Return a note on a model that flags do not name."""
+        notes = []
         definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
             raise ConfigError(f"{spec.where}: {NO_MODEL}")
         named = bool(self.config.getoption("adaptive_eval_model")) and self.state.settings.model is not None
         if definitions and named and not may_read_flags(definitions, interview._fixtureinfo):
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
-            note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
-            evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
+            notes.append(
+                f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
+            )
         check_scope(interview, "model", spec.where)
         several = [name for name, found in interview._fixtureinfo.name2fixturedefs.items() if found[-1].params]
         if several and interview.asks_items:
@@ -209,7 +212,7 @@ class Collection:
                 f"{spec.where}: the fixture {several[0]!r} has params, and an evaluation in TOML asks one model: write "
                 "one [[eval]] per model (model = ...), or the evaluation in Python"
             )
-        return evaluation
+        return notes
 
     def _own_model(
         self, spec: EvalSpec, model: str, base: Path, options: Mapping[str, Any], file: pytest.Module
@@ -242,9 +245,9 @@ class Collection:
             self._banks[path] = bank
         return self._banks[path]
 
-    def _named(self, interview: EvaluationTest) -> list[QuestionTest]:
+    def _named(self, interview: EvaluationTest, bank: ItemBank) -> list[QuestionTest]:
         """Return the questions that the command line names, such as ``file::test[item-id]``."""
-        bank, ids = interview.gate_plan.interview.bank, interview.ids
+        ids = interview.ids
         at = next(n for n, part in enumerate(ids) if part.startswith(PARAMETER))
         before = "".join(f"{part}-" for part in ids[:at])
         after = "".join(f"-{part}" for part in ids[at + 1 :])
@@ -326,10 +329,7 @@ class Collection:
         with self._keep_mistake():
             check_named(self.state.settings.models, self._toml_names)
         for node in self.state.evaluations:
-            if isinstance(node.evaluation, Evaluation):
-                plan, sources = node.gate_plan, node.gate_plan.sources.items()
-                baselines = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
-                plan.evaluation = node.evaluation = node.evaluation.for_gates(plan.conditions, baselines)
+            node.evaluation = node.evaluation.for_gates(node.gate_plan)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state
@@ -345,18 +345,18 @@ class Collection:
             state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
         planned = []
         for item in items:
-            if isinstance(item, EvaluationNode) or item in state.needs:
-                questions = getattr(getattr(item, "evaluation", None), "questions", 0)
+            if isinstance(item, EvaluationTest) or item in state.needs:
+                questions = item.evaluation.questions if isinstance(item, EvaluationTest) else 0
                 needed = [node.nodeid for node in state.needs.get(item, ())]
                 planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
         evaluations = [item for item in items if isinstance(item, EvaluationTest)]
-        planned = [item for item in items if isinstance(item, EvaluationNode) or item in self.state.needs]
-        check_collected(self.config, planned, any(item.is_interview for item in evaluations))
+        planned = [item for item in items if isinstance(item, EvaluationTest) or item in self.state.needs]
+        check_collected(self.config, planned, any(item.evaluation.questions for item in evaluations))
         for evaluation in (item.evaluation for item in evaluations):
-            if isinstance(evaluation, Evaluation):
+            if evaluation.bank is not None:
                 _ = evaluation.bank.items[0]  # checks the hash of all texts
         probe(self.state.folder)
         if not sets_up_only(self.config):
@@ -389,7 +389,7 @@ class Collection:
             return
         if item in self._marked:
             return
-        if not isinstance(item, EvaluationTest | QuestionTest):
+        if not isinstance(item, UnrepeatableTest):
             if getattr(item, "function", None) in self._mistaken:
                 return
             raise ConfigError(
@@ -414,41 +414,31 @@ class Collection:
             return False
 
 
-def _unselected(keyword: str, node: EvaluationNode) -> str:
+def _unselected(keyword: str, node: EvaluationTest) -> str:
     """Return how ``-k`` names an evaluation, and the command line its questions."""
-    evaluation, sentence = node.evaluation, f"-k {keyword!r} selects nothing: it takes names such as {node.name}"
-    if not isinstance(evaluation, Evaluation):
+    bank, sentence = node.evaluation.bank, f"-k {keyword!r} selects nothing: it takes names such as {node.name}"
+    if bank is None:
         return sentence
     placeholder = next(part for part in node.ids if part.startswith(PARAMETER))
-    example = node.nodeid.replace(placeholder, str(evaluation.bank.ids[0]))
-    return f"{sentence}, and a question is asked by its id, as '{example}'; the ids are {evaluation.bank.shown_ids}"
+    example = node.nodeid.replace(placeholder, str(bank.ids[0]))
+    return f"{sentence}, and a question is asked by its id, as '{example}'; the ids are {bank.shown_ids}"
 
 
 def _outlook(node: EvaluationTest) -> Iterator[str]:
-    """Yield lines on an evaluation's expected result: missing baselines, the ladder, and each gate."""
+    """Yield lines on missing baselines, and on an evaluation's expected cost and results."""
     evaluation, plan = node.evaluation, node.gate_plan
     for sentence in plan.missing.values():
         yield f"WARNING: {evaluation.name}: {sentence}"
-    if not isinstance(evaluation, Evaluation):
-        yield f"{evaluation.name}: {evaluation.outlook}"
-        return
-    if plan.undeclared_warning:
-        yield f"WARNING: {evaluation.name}: {plan.undeclared_warning}"
-    if evaluation.lead:
-        yield f"{evaluation.name}: {evaluation.lead}"
-    if cost := evaluation.spending.outlook(evaluation.bank, evaluation.questions, evaluation.max_tokens):
-        yield f"{evaluation.name}: {cost}"
-    if evaluation.policy.stop == "decision":
-        yield from plan.outlooks()
+    yield from evaluation.outlooks(plan)
 
 
-def name_apart(nodes: Iterable[EvaluationNode]) -> None:
+def name_apart(nodes: Iterable[EvaluationTest]) -> None:
     """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
 
     Raises:
-        ConfigError: One of them is not an interview, whose plan contains its name, or a test is collected twice.
+        ConfigError: One of them is not an interview, whose name is a part of it, or a test is collected twice.
     """
-    groups: dict[str, list[EvaluationNode]] = {}
+    groups: dict[str, list[EvaluationTest]] = {}
     for node in nodes:
         groups.setdefault(node.evaluation.name, []).append(node)
     for name, group in groups.items():
@@ -456,7 +446,7 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
             continue
         if len({node.nodeid for node in group}) < len(group):
             raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
-        if not all(node.is_interview for node in group):
+        if not all(node.evaluation.questions for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
         parts_by_place = itertools.zip_longest(*(node.place for node in group), fillvalue="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from pytest_adaptive_eval.plugin.report.verdicts import VERDICTS
 from pytest_adaptive_eval.plugin.state import STATE, UnrepeatableTest
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.state import EvaluationNode
+    from pytest_adaptive_eval.plugin.state import EvaluationTest
 
 #: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
@@ -46,7 +47,7 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
     return spec, base, repr(sorted(options.items()))
 
 
-def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -> None:
+def check_models(config: pytest.Config, evaluations: Sequence[EvaluationTest]) -> None:
     """Check each model that a setting or a TOML file names, before the first question.
 
     Those are the subjects of interviews, their interviewers and judges, and the members of other evaluations. `subject`
@@ -66,7 +67,8 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -
             checked[_key(spec, base, options)] = loaded
             config.add_cleanup(getattr(loaded, "close", lambda: None))
     checked_keys = {(spec, options, False) for spec, _, options in checked}
-    for spec, options, chats in _other_models(evaluations):
+    others = itertools.chain.from_iterable(node.evaluation.other_models() for node in evaluations)
+    for spec, options, chats in others:
         if (key := (spec, repr(sorted(options.items())), chats)) not in checked_keys:
             checked_keys.add(key)
             other = assembly.check_model(spec, (), cache, options, chats=chats)
@@ -74,11 +76,11 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -
                 other.close()
 
 
-def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]) -> Collection[_Named]:
+def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationTest]) -> Collection[_Named]:
     """Return spec, base folder and options of each subject that a setting or a TOML file names, and its place."""
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], _Named] = {}
-    for interview in (node for node in evaluations if node.is_interview):
+    for interview in (node for node in evaluations if node.evaluation.questions):
         if (own := interview.own_model) is not None:
             subjects[_key(own.spec, own.base, own.options)] = (
                 own.spec,
@@ -92,19 +94,6 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationNode]
             named = settings.model, config.rootpath, settings.model_options
             subjects[_key(*named)] = *named, contextlib.nullcontext
     return subjects.values()
-
-
-def _other_models(evaluations: Iterable[EvaluationNode]) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield spec and options of interviewers, judges and members, and whether each is to hold chats."""
-    for evaluation in (node.evaluation for node in evaluations):
-        if isinstance(evaluation, assembly.Evaluation):
-            judge = evaluation.judge
-            for model in (evaluation.interviewer, None if judge is None else judge.model):
-                if model is not None:
-                    yield *model, True
-        else:
-            for member, is_subject in evaluation.roles:
-                yield member.spec, member.options, not is_subject
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.plugin.collect.tomlfile import TomlGate
 from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
-from pytest_adaptive_eval.plugin.state import Declared, EvaluationNode, RunState, resolve
+from pytest_adaptive_eval.plugin.state import Declared, EvaluationTest, RunState, resolve
 from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline
 from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
@@ -47,7 +47,7 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
             node.evaluation.check(condition)
             if condition.kind != "not_worse_than" or _find_baseline(condition.name, node, state):
                 node.gate_plan.conditions.append(condition)
-                state.family += node.evaluation.denials(condition)
+                state.family += condition.denials(node.evaluation.bank)
     except UsageError as error:
         raise type(error)(f"{_place(gate, str(error))}: {error}") from None
 
@@ -66,10 +66,10 @@ def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
         needs = _needs(gate, declared, state.evaluations)
     except UsageError:  # only a run of this gate needs to report the mistake
         return 1
-    return sum(node.evaluation.denials(condition) for node, condition in declared) if declared else len(needs)
+    return sum(condition.denials(node.evaluation.bank) for node, condition in declared) if declared else len(needs)
 
 
-def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
+def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[EvaluationTest]) -> list[EvaluationTest]:
     """Return what a gate waits for: what its marks name, else what its file evaluates, else all.
 
     Raises:
@@ -84,7 +84,7 @@ def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[Eval
     return [*named] or [node for node in nodes if node.path == gate.path] or list(nodes)
 
 
-def _declared(gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> tuple[list[Declared], Suite | None]:
+def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> tuple[list[Declared], Suite | None]:
     """Return the conditions of a gate's marks, and how many of them must hold where not all must.
 
     Raises:
@@ -112,7 +112,7 @@ def _declared(gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> tuple[list[
         return [Declared(node, suite.gate(condition)) for node, condition in declared], suite
 
 
-def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> Declared:
+def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> Declared:
     match mark.args:
         case (str(name), Condition() as condition) if not mark.kwargs:  # of a TOML file
             return Declared(_resolve(name, gate, nodes), condition)
@@ -126,20 +126,20 @@ def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[Evaluatio
             )
 
 
-def _resolve(name: str, gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> EvaluationNode:
+def _resolve(name: str, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> EvaluationTest:
     try:
         return resolve(name, nodes)
     except ConfigError as error:
         raise ConfigError(f"{gate.nodeid}: {error}") from None
 
 
-def _find_baseline(name: str, node: EvaluationNode, state: RunState) -> bool:
+def _find_baseline(name: str, node: EvaluationTest, state: RunState) -> bool:
     """Add the baseline of a paired gate to its evaluation.  Return whether there is one yet."""
     if _follow(name, node, state):
         return True
     folders = (state.config.invocation_params.dir, node.path.parent, state.config.rootpath)
     try:
-        node.gate_plan.sources[name] = node.evaluation.read_baseline(_baseline_spec(name, folders, state), folders)
+        node.gate_plan.recorded[name] = node.evaluation.read_baseline(_baseline_spec(name, folders, state), folders)
     except BaselineMissing as error:
         if name != "baseline" or state.settings.missing_baseline == "fail":
             raise
@@ -147,7 +147,7 @@ def _find_baseline(name: str, node: EvaluationNode, state: RunState) -> bool:
     return name not in node.gate_plan.missing
 
 
-def _follow(name: str, node: EvaluationNode, state: RunState) -> bool:
+def _follow(name: str, node: EvaluationTest, state: RunState) -> bool:
     """Make another evaluation of the run the baseline `name` of this one.  Return whether there is one."""
     evaluation = node.evaluation
     others = [o for o in state.evaluations if type(o.evaluation) is type(evaluation) and o is not node]
@@ -161,7 +161,7 @@ def _follow(name: str, node: EvaluationNode, state: RunState) -> bool:
         )
     if node in _with_needs(other, state):
         raise BaselineError(f"{evaluation.name!r} and {name!r} are each other's baseline")
-    node.gate_plan.sources[name] = other
+    node.gate_plan.followed[name] = lambda: state.lookup(other.nodeid)[1]
     state.needs.setdefault(node, []).append(other)
     return True
 
@@ -184,6 +184,6 @@ def _baseline_spec(name: str, folders: Sequence[Path], state: RunState) -> str:
     return spec
 
 
-def _with_needs(node: EvaluationNode, state: RunState) -> set[EvaluationNode]:
+def _with_needs(node: EvaluationTest, state: RunState) -> set[EvaluationTest]:
     """Return an interview and all interviews that it waits for."""
     return {node}.union(*(_with_needs(other, state) for other in state.needs.get(node, ())))

@@ -24,10 +24,9 @@ from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.ask.question import AskedItem
-from pytest_adaptive_eval.plugin.collect.node import EvaluationTest
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
-from pytest_adaptive_eval.plugin.state import OwnModel, name_toml_test
+from pytest_adaptive_eval.plugin.state import EvaluationTest, OwnModel, name_toml_test
 
 
 def _ask(item: AskedItem, model: Any) -> None:
@@ -134,13 +133,15 @@ class EvalFile(pytest.Module):
         """Yield an evaluation, its questions that the command line names, and its gates, metric by metric."""
         spec = evaluation.spec
         self.names.add(spec.name)
-        self._claim(spec.name, evaluation.line)
-        own_model = self._own_model(evaluation) if spec.is_interview else None
-        body = (_ask if own_model is None else _ask_own) if spec.is_interview else _hold
-        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, spec.parameter_id, body, evaluation.line)
-        test.own_model, test.asks_items = own_model, spec.is_interview
-        if spec.is_interview:
-            test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
+        self._claim(spec.name, spec.lines.line)
+        own_model = self._own_model(spec)
+        body: Callable[..., None] = _hold
+        parameter = ""
+        if spec.asks_items:
+            body, parameter = _ask if own_model is None else _ask_own, spec.parameter_id
+        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, parameter, body, spec.lines.line)
+        test.own_model, test.asks_items = own_model, spec.asks_items
+        test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
         yield test
         with self._reported():
             yield from self.plan(test, spec)
@@ -184,13 +185,13 @@ class EvalFile(pytest.Module):
         test.add_marker(getattr(pytest.mark, SUITE_MARKER)(**suite.settings))
         return test
 
-    def _own_model(self, evaluation: TomlEval) -> OwnModel | None:
+    def _own_model(self, spec: EvalSpec) -> OwnModel | None:
         """Return the model that the command line or the file names for an evaluation; equal ones are loaded once."""
-        spec, settings = evaluation.spec, self.settings
+        settings = self.settings
         if (model := settings.models.get(spec.name)) is not None:
             options, base = settings.model_options, settings.root
-        elif evaluation.model is not None and (settings.model is None or spec.name in self._compared):
-            model, options, base = evaluation.model, evaluation.model_options, self.path.parent
+        elif spec.table.model is not None and (settings.model is None or spec.name in self._compared):
+            model, options, base = spec.table.model, spec.table.model_options, spec.base
         else:
             return None
         return self.own_model(spec, model, base, options, self)

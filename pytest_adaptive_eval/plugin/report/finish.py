@@ -50,7 +50,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         if recorder.journal is not None:  # a later run should not continue from such answers
             remove_store(recorder.journal.path)
     try:
-        arguments = loop.gate_plan.result_arguments()
+        arguments = loop.gate_plan.result_arguments(evaluation, loop.state.family)
         for file in loop.gate_plan.loaded.values():
             notes += filter(None, [file.age(clock.now())])
             notes += file.doubts(loop.respondent.identity)
@@ -75,7 +75,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     )
     result = with_misfit_note(result)
     record = _record(loop, result, noise, seconds)
-    record.notes += [*shared, *filter(None, [loop.gate_plan.undeclared_warning, loop.probes.note()])]
+    record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.note()])]
     if loop.unneeded:
         record.notes.append(
             f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
@@ -137,7 +137,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     record = EvaluationRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
-        kind="bank" if evaluation.path else "ladder",
+        kind=evaluation.kind,
         subject=identity,
         bank=BankRecord.of(
             bank,

@@ -13,8 +13,9 @@ from pytest_adaptive_eval.plugin.ask.question import QuestionTest
 from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.progress import shows_live
+from pytest_adaptive_eval.plugin.report.running import EvaluationRunner
 from pytest_adaptive_eval.plugin.report.verdicts import VerdictLog
-from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, UnrepeatableTest, sets_up_only
+from pytest_adaptive_eval.plugin.state import EvaluationTest, RunState, UnrepeatableTest, sets_up_only
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
 
 
@@ -53,8 +54,8 @@ class RunHooks:
         if _owns(state, item) and not isinstance(item, QuestionTest) and state.places.begin(item.nodeid):
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
-            if isinstance(item, EvaluationNode):
-                item.administer()
+            if isinstance(item, EvaluationTest):
+                item.evaluation.administer(EvaluationRunner(item))
                 if item.result is not None and state.worker:
                     state.exchange.publish(item.nodeid, item.result.to_json())
         return (yield)
@@ -148,7 +149,7 @@ class ReportHooks:
             return {} if report.passed else {"question_of": item.interview.nodeid}
         if report.when != "call" and (report.when != "setup" or report.passed):
             return {}
-        if isinstance(item, EvaluationNode) and item.record is not None:
+        if isinstance(item, EvaluationTest) and item.record is not None:
             # plain data where it travels between processes
             return {"evaluation": item.record.to_json() if self.state.worker else item.record}
         gates = self._verdicts.records(item, report)

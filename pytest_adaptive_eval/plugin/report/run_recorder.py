@@ -134,7 +134,7 @@ class RunFiles:
         """Delete the journals of the run, except for void interviews, which a later run continues."""
         for record in self._run.evaluations:
             # others than interviews name their journal once no later run needs it
-            if record.journal and not (record.is_interview and record.error):
+            if record.journal and not (record.bank and record.error):
                 with suppress(OSError):
                     remove_store(self.state.folder / "journal" / record.journal)
 
@@ -218,8 +218,7 @@ class RunRecorder:
             if record := attached.get("evaluation"):
                 evaluation = record if isinstance(record, EvaluationRecord) else EvaluationRecord.from_json(record)
                 self.run.evaluations.append(evaluation)
-                if evaluation.is_interview:
-                    self._progress.end(report.nodeid, len(evaluation.administrations))
+                self._progress.end(report.nodeid, len(evaluation.administrations))
             gates = [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
             self.run.gates += gates
             if gates and hasattr(report, "wasxfail"):
@@ -288,7 +287,8 @@ class RunRecorder:
         self._fail_without_required(selection)
         positions = {nodeid: n for n, nodeid in enumerate(planned)}
         run.gates.sort(key=lambda gate: positions.get(gate.nodeid, -1))
-        run.evaluations.sort(key=lambda entry: (not entry.is_interview, positions.get(entry.nodeid, -1)))
+        run.evaluations.sort(key=lambda entry: positions.get(entry.nodeid, -1))
+        run.evaluations = [*run.interviews, *run.others]
         self._write(session, passed=passed, complete=not missing)
         self._remember_failures()
 
@@ -425,7 +425,6 @@ class RunRecorder:
         run = self.run
         if not (run.evaluations or run.gates or self._complaints or self._has_answers):
             return
-        from pytest_adaptive_eval.evaluation import Evaluation
         from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
@@ -438,7 +437,7 @@ class RunRecorder:
             written_paths = {name: relative(path, base) for name, path in self._files.paths.items()}
             details = self.config.get_verbosity() > 0 or bool(self.config.getini("adaptive_eval_details"))
             evaluations = [node.evaluation for node in self.state.evaluations]
-            banks = {known.name: known.bank for known in evaluations if isinstance(known, Evaluation)}
+            banks = {known.name: known.bank for known in evaluations if known.bank is not None}
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
         for complaint in self._complaints:

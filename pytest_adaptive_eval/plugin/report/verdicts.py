@@ -16,7 +16,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin.ask.question import crash_line
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
-from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, UnrepeatableTest, resolve
+from pytest_adaptive_eval.plugin.state import EvaluationTest, RunState, UnrepeatableTest, resolve
 from pytest_adaptive_eval.records.run_record import GateRecord, suite_gates
 from pytest_adaptive_eval.text import relative
 
@@ -58,7 +58,7 @@ class VerdictLog:
             lambda: self._judge_declared(gate),
         )
 
-    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationNode, Result]:
+    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationTest, Result]:
         """Return an evaluation that the gate waits for, and its result."""
         node, needed = resolve(name, self._state.evaluations), self._state.needs[gate]
         if node not in needed:
@@ -88,7 +88,7 @@ class VerdictLog:
             self._declared[gate.nodeid] = Verdicts(verdicts)
         return self._declared[gate.nodeid]
 
-    def _add_own(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
+    def _add_own(self, gate: pytest.Item, node: EvaluationTest, verdict: Verdict) -> Verdict:
         """Keep a verdict on a condition of the test's body, with the mark that would declare it."""
         condition = Condition(**verdict.condition)
         keywords = "".join(f", {key}={value!r}" for key, value in gate_keys(condition).items())
@@ -98,7 +98,7 @@ class VerdictLog:
                 f"{gate.nodeid}: the test has marks, and its body sets a condition that the interview did not know: "
                 f"write {mark} on the test, and read adaptive_eval.verdicts"
             )
-        if node.gate_plan.undeclared_warning and not condition.whole:
+        if node.evaluation.undeclared_warning(node.gate_plan) and not condition.whole:
             note = (
                 f"the whole budget was asked, since no mark declares the condition; write {mark} to stop at the verdict"
             )

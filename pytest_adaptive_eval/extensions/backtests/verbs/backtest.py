@@ -180,7 +180,6 @@ def _backtest_splits(
             keep(total)
     except KeyboardInterrupt:
         screen.say(f"adaptive-eval: interrupted; the results are of {total.splits} of {len(work)} splits")
-    screen.progress("")
     say(backtest_lines(total.to_json(), width()))
     return PASSED if total.splits == len(work) else INTERRUPTED
 

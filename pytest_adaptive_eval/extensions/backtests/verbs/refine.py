@@ -72,7 +72,6 @@ def _refine(options: argparse.Namespace) -> int:
     with located("--size"):
         size = None if options.size is None else resolve_budget(options.size, int((~low).sum()))
     result = refine(responses, low, form=options.form, size=size, seed=options.seed, progress=screen.progress)
-    screen.progress("")
     report = result.to_json()
     lines = refine_lines(report, width())
     if options.reasons is not None:

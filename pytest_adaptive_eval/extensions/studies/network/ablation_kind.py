@@ -16,7 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation, Progress
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.extensions.studies.network.declare import recorded
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
@@ -63,8 +64,8 @@ def over_seeds(values: Sequence[float], confidence: float) -> Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class AblationPlan(Plan):
-    """Networks of all variants, as written first, for one seed after the other; see `evaluation.spec.Plan`."""
+class AblationEvaluation(Evaluation):
+    """Networks of all variants, as written first, for one seed after the other."""
 
     kind = "ablation"
     metrics = ("energy",)
@@ -90,10 +91,6 @@ class AblationPlan(Plan):
         """Return the result of variants that could not run."""
         return self.void_result(error, size=len(self.networks), unit="networks")
 
-    def restore(self, data: Mapping[str, Any]) -> Result:
-        """Restore a result of another process."""
-        return _measured(Result.from_json(data))
-
     def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all variants with all seeds."""
         results: list[NetworkResult] = []
@@ -113,14 +110,13 @@ class AblationPlan(Plan):
             account={"values": values},
             **participants(self.roles, results, pool.loads),
         )
-        return _measured(held)
+        return self.measured(held)
 
-
-def _measured(result: Result) -> Result:
-    """Return a result with the energies of the variants, each with its interval over seeds."""
-    values = result.account.get("values", {}).values()
-    intervals = tuple(partial(over_seeds, by_seed["energy"]) for by_seed in values)
-    return replace(result, quantities={"energy": Bounded(intervals)}) if intervals else result
+    def measured(self, result: Result) -> Result:
+        """Return a result with the energies of the variants, each with its interval over seeds."""
+        values = result.account["values"].values()
+        intervals = tuple(partial(over_seeds, by_seed["energy"]) for by_seed in values)
+        return replace(result, quantities={"energy": Bounded(intervals)})
 
 
 class VariantTable(Table, frozen=True, kw_only=True):
@@ -150,7 +146,7 @@ class AblationTable(NetworkStudyTable, frozen=True, kw_only=True):
     variant: dict[str, VariantTable] = {}
 
 
-def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationEvaluation:
     table: AblationTable = spec.table
     models = members(table, settings, other_members(table), context.folders)
     read = network_reader(spec, context)
@@ -165,8 +161,10 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan
     check_members(networks, [member.name for member in models], "any variant")
     roles = roles_of(networks, models)
     written = {**recorded(spec.data), "seed": first}
-    return AblationPlan(spec.name, tuple(variants), tuple(networks), roles, written, table.memory, settings.folder)
+    return AblationEvaluation(
+        spec.name, tuple(variants), tuple(networks), roles, written, table.memory, settings.folder
+    )
 
 
 _SECTION = Service("ablation", "pytest_adaptive_eval.extensions.studies.report_sections.ablation:SECTION")
-ABLATION = EvaluationKind(AblationTable, AblationPlan.metrics, _build, section=_SECTION.load)
+ABLATION = EvaluationKind(AblationTable, AblationEvaluation.metrics, _build, section=_SECTION.load)

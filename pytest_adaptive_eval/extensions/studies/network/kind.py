@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation, Progress
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import (
     NetworkTable,
@@ -44,9 +45,10 @@ from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import unanswered_sentence
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.store import CompletionStore
-from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.records.parts import converted, plain
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import replaced
@@ -65,8 +67,8 @@ _FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPlan(Plan):
-    """A network that is ready to run; see `evaluation.spec.Plan`.
+class NetworkEvaluation(Evaluation):
+    """A network that is ready to run.
 
     Args:
         models: The interviewee first.
@@ -167,14 +169,14 @@ class NetworkPlan(Plan):
             if not agreement.judged + agreement.rated:
                 notes.append(f"no label is of a readable review of {result.supervisor}: check node and item of labels")
         error = void_reason(result)
-        return replace(
-            self._result(result),
-            error=error,
+        held = replace(
+            self.void(error),
             broken=bool(error),
             notes=tuple(notes),
             account=account,
             **participants(self.roles, [result], result.loads),
         )
+        return self.measured(held)
 
     @property
     def population(self) -> str:
@@ -194,45 +196,39 @@ class NetworkPlan(Plan):
                 f"the baseline has the nodes {', '.join(before)}, and this network {', '.join(names)}: record it again"
             )
         subjects = (result.interviewee, *self.subjects[1:])
-        return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
+        baseline = replace(self.void(""), candidate=result.interviewee, subjects=subjects, account=account)
+        return self.measured(baseline)
 
-    def restore(self, data: Mapping[str, Any]) -> Result:
-        """Restore a result of another process."""
-        plain = Result.from_json(data)
-        if not plain.account:
-            return plain
-        result = self._result(NetworkResult.from_json(plain.account))
-        return replace(plain, quantities=result.quantities, difference=result.difference)
-
-    def _result(self, result: NetworkResult) -> Result:
-        nodes, groups = result.nodes, result.groups()
-        opened = [node for node in nodes if node.opened]
+    def measured(self, result: Result) -> Result:
+        """Return a result with the energy, the areas and the last levels of its account."""
+        network = NetworkResult.from_json(result.account)
+        nodes, groups = network.nodes, network.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
         opinions: list[Any] = []
         for group in self.groups:
             complete = all(node.opened for node in groups[group])
-            opinions.append(partial(result.opinion, group) if complete else None)
+            opinions.append(partial(network.opinion, group) if complete else None)
         areas: list[Any] = [node.interval if node.opened else None for node in nodes]
         last: list[Any] = [node.last if node.opened else None for node in nodes]
         area_errors = [energy_error([replace(node, weight=node.levels)]) for node in nodes]
         guessed = [node.guess_area for node in nodes]
         quantities = {
             "energy": Bounded(
-                (partial(energy, nodes), *none), (energy_error(nodes), *none), (result.guess_energy, *none)
+                (partial(energy, nodes), *none), (energy_error(nodes), *none), (network.guess_energy, *none)
             ),
             "auc": Bounded(
                 (None, *areas, *opinions),
                 (None, *area_errors, *no_group),
-                (None, *guessed, *map(result.guess_opinion, self.groups)),
+                (None, *guessed, *map(network.guess_opinion, self.groups)),
             ),
             "last_level": Bounded((None, *last, *no_group)),
         }
         return replace(
-            self.void(""),
+            result,
             quantities=quantities,
-            asked=len(opened),
-            difference=partial(_difference, result),
+            asked=sum(node.opened for node in nodes),
+            difference=partial(_difference, network),
             unmeasured={node.name: _why_closed(node) for node in nodes if not node.opened},
         )
 
@@ -326,7 +322,7 @@ class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
     models: dict[str, str | MemberTable] = {}
 
 
-def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkEvaluation:
     table = spec.table
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
@@ -340,7 +336,9 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     if any(node.name == network.interviewee for node in network.nodes):
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
     labels = _labels(table.network, context)
-    return NetworkPlan(spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels)
+    return NetworkEvaluation(
+        spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels
+    )
 
 
 def other_members(table: NetworkStudyTable) -> list[MemberTable]:
@@ -390,7 +388,7 @@ def participants(
     models = {name: model for result in results for name, model in result.models.items()}
     return {
         "costs": costs_of([member for member, _ in roles], usages, loads),
-        "members": tuple({**model, "name": name} for name, model in models.items()),
+        "members": tuple(converted(SubjectIdentity, {**model, "name": name}) for name, model in models.items()),
     }
 
 

@@ -11,7 +11,8 @@ from statistics import fmean
 from typing import Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation, Progress
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.tables import KindTable
 from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, MemberCall, assess
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment, Attempt
@@ -48,8 +49,8 @@ _OPINION = "scores are a panel's opinion: no answer was checked against a truth"
 
 
 @dataclass(frozen=True, slots=True)
-class PanelPlan(Plan):
-    """A peer assessment that is ready to run; see `evaluation.spec.Plan`.
+class PanelEvaluation(Evaluation):
+    """A peer assessment that is ready to run.
 
     Args:
         models: The candidate first.
@@ -146,7 +147,7 @@ class PanelPlan(Plan):
             notes=(_OPINION, *_notes(assessment)),
             account=assessment.to_json(),
             costs=costs_of(self.models, assessment.by_member, pool.loads),
-            members=tuple(identity.to_json() for identity in assessment.models),
+            members=tuple(assessment.models),
         )
 
 
@@ -215,7 +216,7 @@ class PeersTable(KindTable, frozen=True, kw_only=True):
     panel: PanelTable = PanelTable()
 
 
-def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelEvaluation:
     table = spec.table
     assert isinstance(table, PeersTable)
     models = members(table, settings, table.peers, context.folders)
@@ -227,7 +228,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
     panel = PeerSettings(**options, seed=spec.seed(settings))
     panel.check_panel([member.name for member in models])
     models = [_sampling(model, panel) for model in models]
-    plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
+    plan = PanelEvaluation(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
     if spec.data.get("gate") and not plan.metrics:
         raise ConfigError(
             "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
@@ -250,7 +251,7 @@ PEERS = EvaluationKind(PeersTable, _METRICS, _build, section=_SECTION.load)
 class _Asking:
     """Asks model by model, loaded models first, while servers work on theirs; ends a hopeless run."""
 
-    def __init__(self, plan: PanelPlan, pool: ModelPool, progress: Progress) -> None:
+    def __init__(self, plan: PanelEvaluation, pool: ModelPool, progress: Progress) -> None:
         self._plan, self._pool, self._progress = plan, pool, progress
         self._limit = FaultLimit(plan.calls, "replies", "calls")
 

@@ -1,0 +1,674 @@
+"""Interviews: the assembly of bank, policy and presentation from written settings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.selection import MODES, Selector
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.stopping import repeats
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.errors import BankError, BaselineError, ConfigError
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation, GatePlan, Runner
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
+from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
+from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
+from pytest_adaptive_eval.gates.bets import above_guessing
+from pytest_adaptive_eval.gates.planning import default_budget, outlook_sentence
+from pytest_adaptive_eval.gates.result import Result, SessionResult
+from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item, items_naming
+from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
+from pytest_adaptive_eval.items.presentation import (
+    PLAIN,
+    REPORT_KEY,
+    Presentation,
+    example_of,
+    parse_template,
+    presented,
+)
+from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
+from pytest_adaptive_eval.models import resolve
+from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
+from pytest_adaptive_eval.registry import Service
+from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.gates.condition import Condition
+
+LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
+
+
+def item_count(table: EvalTable) -> int:
+    """Return the number of items that each level of a task has."""
+    if table.queries is not None:
+        return table.queries
+    return LADDER_ITEMS if climbed_in_full(table) else BANK_ITEMS
+
+
+def climbed_in_full(table: EvalTable) -> bool:
+    """Return whether levels are asked in order; a number as `stop` of a ladder asks the levels that narrow the area."""
+    return policy_name(table) == LADDER and not isinstance(table.stop, int | float)
+
+
+def make_policy(
+    table: EvalTable,
+    data: Mapping[str, Any],
+    bank: ItemBank,
+    find_selector: Callable[[str], Selector | None],
+    budget: str | None,
+) -> Policy:
+    """Return the policy of an evaluation by its written settings; a budget of the command line takes precedence.
+
+    Raises:
+        ConfigError: A name is unknown, or a setting does not apply to the policy.
+    """
+    name = policy_name(table)
+    if name == LADDER:
+        return _ladder(table, data, bank)
+    policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
+    _refuse_foreign_settings(name, table, data)
+    changes = {key: data[key] for key in ("floor", "batch", "budget") if key in data}
+    if table.stop is not None:
+        changes["stop" if isinstance(table.stop, str) else "standard_error"] = table.stop
+    if table.selector is not None:
+        changes["selector"] = _selector(table.selector, find_selector)
+    elif not bank.calibrated and name != FORM:
+        changes["selector"] = SELECTORS["random"]
+    elif bank.parts and name not in (FIXED_FORM, FORM):
+        changes["selector"] = SELECTORS["information"]  # informs about every ability component
+    if table.selector == AUTOJUDGER:
+        changes.setdefault("batch", 1)  # each choice needs all earlier answers
+    if budget is not None:
+        changes["budget"] = budget
+    if {"selector", "floor"} & changes.keys():
+        changes["assisted"] = False  # the designs are for the policy as it is
+    return replace(policy, **changes)
+
+
+def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
+    """Refuse settings that the named policy of a bank, or its selector, does not have."""
+    refuse_keys(data, ("stop_at",), "goes with the policy 'ladder'")
+    if name == FIXED_FORM:
+        keys = ("selector", "floor", "stop")
+        refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
+    if name == FORM:
+        refuse_keys(data, ("selector", "floor", "stop"), "does not go with a form: remove it")
+    if table.selector != AUTOJUDGER:
+        refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
+
+
+def policy_name(table: EvalTable) -> str:
+    """Return the name of the policy; a task is climbed unless another is written."""
+    if table.policy is not None:
+        return table.policy
+    return LADDER if table.task else "decide"
+
+
+def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
+    if not table.task:
+        raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
+    refuse_keys(data, ("formats",), 'does not go with a ladder: write policy = "decide"')
+    keys = ("selector", "floor", "batch", "budget")
+    refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
+    reason = (
+        "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
+        "the task with the policy 'decide'"
+    )
+    refuse_keys(data, ("samples", "repeat"), reason)
+    ladder: Climb | AdaptiveClimb
+    if isinstance(table.stop, int | float):
+        refuse_keys(
+            data, ("stop_at",), f"does not go with stop = {table.stop}, for which all levels are asked: remove it"
+        )
+        ladder = AdaptiveClimb(item_count(table), float(table.stop), float(bank.report.get("guess", 0.0)))
+    elif table.stop in (None, "decision"):
+        guess = bank.report.get("guess_by_level", ())
+        ladder = Climb(item_count(table), float(table.stop_at), table.stop == "decision", guess)
+    else:
+        raise ConfigError(
+            f'stop is {table.stop!r}, expected "decision" or the width of the area\'s interval in levels on a ladder'
+        )
+    return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
+
+
+def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Selector:
+    selector = SELECTORS.get(name) or find_selector(name)
+    if selector is None:
+        names = suggestion(name, [*SELECTORS, AUTOJUDGER])
+        raise ConfigError(f"selector {name!r} is not known; {names}, or install a plugin that provides it")
+    if isinstance(selector, type) or not isinstance(selector, Selector) or selector.mode not in MODES:
+        raise ConfigError(
+            f"selector {name!r}: a plugin gave {selector!r:.80}, expected an object with name, mode "
+            f"({' or '.join(map(repr, MODES))}), needs_calibration and criterion(view)"
+        )
+    return selector
+
+
+#: Keys of an evaluation that say how its items are presented.
+PRESENTATION_KEYS = ("ask", "template", "examples", "system")
+
+
+def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
+    """Check the settings of the presentation that need no bank.
+
+    Raises:
+        ConfigError: A setting is unknown, has no effect, or excludes another.
+    """
+    fields = parse_template(PLAIN if table.template is None else table.template).fields
+    if find_named("ask", table.ask, WAYS_TO_ASK) is not None:
+        refuse_keys(
+            data,
+            ("system", "samples", "repeat"),
+            f'goes with written answers, and ask = "{table.ask}" has none: remove it',
+        )
+    if table.examples and "examples" not in fields:
+        raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
+    if not table.examples and table.template is not None and "examples" in fields:
+        raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
+    if table.system:
+        refuse_keys(data, ("formats",), "and a system text exclude each other: write it into the items")
+    if table.template is not None or table.examples:
+        refuse_keys(data, ("formats",), "and a template exclude each other, since a format leaves out the prompt")
+
+
+def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
+    """Return how items are presented; None if as the bank has them.
+
+    Raises:
+        ConfigError: An item of the examples is none.
+    """
+    normalization = WAYS_TO_ASK[table.ask]
+    if table.template is None and not table.examples and normalization is None and not table.system:
+        return None
+    template = parse_template(PLAIN if table.template is None else table.template)
+    examples = tuple(map(example_of, read(table.examples) if table.examples else ()))
+    likelihood = None
+    if normalization is not None:
+        likelihood = ChoiceLikelihood(normalization, template.delimiter, template.candidates)
+    return Presentation(template.text, examples, likelihood, template.delimiter, template.candidates, table.system)
+
+
+@dataclass(frozen=True, slots=True)
+class Interview(Evaluation):
+    """A bank, a policy and a seed, ready for a `Session`; one subject is asked the items.
+
+    Args:
+        seed: Seed as the user set it; recorded.
+        stream: Seed of this evaluation's own draws, from `seed` and `name`.
+        lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
+        samples: Administrations of each item; its score is their mean.
+        repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
+            None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
+        interviewer: Spec and options of the model that leads the interview; None where no model does.
+        judge: Model that grades the answers; None where code does.
+        max_tokens: Cap on answers; None for the subject's own.
+        must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
+        open_budget: Whether the settings lack a budget, which the gates then set, see `gates.planning.default_budget`.
+        wrong_answer: Answer that the test has to fail; None where any made-up one serves.
+    """
+
+    metrics = None
+    name: str
+    bank: ItemBank = field()
+    policy: Policy
+    seed: int
+    stream: int
+    budget: int
+    notes: tuple[str, ...] = ()
+    path: Path | None = None
+    lead: str = ""
+    samples: int = 1
+    repeat: int | str | None = 0
+    interviewer: tuple[str, Mapping[str, Any]] | None = None
+    judge: Judge | None = None
+    max_tokens: int | None = None
+    must_pass: tuple[int, ...] = ()
+    open_budget: bool = False
+    spending: Spending = field(default_factory=Spending)
+    wrong_answer: str | None = None
+    written: frozenset[str] = frozenset()
+
+    def administer(self, runner: Runner) -> None:
+        """Ask the questions, each in a test of its own."""
+        runner.ask(self)
+
+    def for_gates(self, gates: GatePlan) -> Interview:
+        """Return the interview with the uniform draws and the budget that its gates need, where neither is written."""
+        if any(condition.by_draws for condition in gates.conditions) and self._for_gates != self.policy:
+            note = (
+                f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
+                "draws; floor sets this share"
+            )
+            repeat = self.repeat if "repeat" in self.written or self.samples > 1 else None
+            return replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
+        if not self.open_budget:
+            return self
+        recorded = {name: file.baseline for name, file in gates.recorded.items()}
+        needed = default_budget(gates.conditions, self.bank, self.policy, recorded) + len(self.must_pass)
+        budget = min(needed, len(self.bank))
+        if budget <= self.budget:
+            return self
+        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
+
+    @property
+    def _for_gates(self) -> Policy:
+        """Policy of an interview that feeds a gate."""
+        return self.policy if "floor" in self.written else self.policy.feeding_gates()
+
+    @property
+    def kind(self) -> str:
+        """``bank``, or ``ladder`` of a task."""
+        return "bank" if self.path else "ladder"
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Names by which a gate may ask for it."""
+        return frozenset({self.name, self.bank.name})
+
+    def check(self, condition: Condition) -> None:
+        """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
+        condition.check(self.bank, climbed=self.policy.stop == "level")
+        if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
+            condition.measure.check_ladder(ladder)
+            levels = len(self.bank) // ladder.queries
+            if condition.measure.by_levels and condition.kind == "at_least" and condition.value > levels:
+                call = condition.measure.call(condition)
+                raise ConfigError(f"{call}: the task has {levels} levels here, so the gate cannot pass: ask for fewer")
+        reason = self._for_gates.design_based
+        if reason and not condition.measure.by_levels:
+            raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")
+
+    def comparable(self, other: Any) -> bool:
+        """Return whether another interview asks the same items."""
+        return bool(other.bank.content_hash == self.bank.content_hash)
+
+    def read_baseline(self, spec: str, folders: Sequence[Path]) -> BaselineFile[Baseline]:
+        """Return the recorded answers of an earlier run; see `records.baseline.read_baseline`."""
+        return read_baseline(spec, folders, self.bank, self.name)
+
+    def baseline_of(self, name: str, result: Result) -> BaselineFile[Baseline]:
+        """Return the answers of another interview of the run as the baseline `name`."""
+        assert isinstance(result, SessionResult)
+        if result.fault:
+            raise BaselineError(f"the baseline {name!r} gave no answers to compare with: {result.fault}")
+        scores = np.full(len(result.bank), np.nan)
+        scores[result.log.items] = result.log.scores
+        subject = result.subject
+        baseline = Baseline(subject.get("name") or name, scores, result.log, climbed=result.climb is not None)
+        # without requests: two tests of one run may differ, and the reader sees both
+        where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
+        return BaselineFile(baseline, where, decoding, checkpoint=subject.get("checkpoint", ""))
+
+    def session_arguments(self, gates: GatePlan, family: int) -> dict[str, Any]:
+        """Return keyword arguments of `Session`: claims that may end it early, and the baseline that it follows."""
+        baselines = {name: file.baseline for name, file in gates.baselines(self).items()}
+        claims = [claim for c in gates.conditions if c.by_draws for claim in c.claims(self.bank, baselines)]
+        claims += self._above_guessing(gates, baselines)
+        cuts = [cut for c in gates.conditions for cut in c.measure.cuts(c, self.bank)]
+        may_stop = gates.may_stop and not gates.undeclared
+        return {
+            "claims": claims if may_stop else (),
+            "cuts": cuts if may_stop else (),
+            "family": family,
+            "baseline": self._followed_baseline(list(baselines.values())),
+            "take_all": self.must_pass,
+        }
+
+    def _above_guessing(self, gates: GatePlan, baselines: Mapping[str, Baseline]) -> list[Claim]:
+        """Return the claim of an accuracy above guessing for each threshold below it, whose PASS needs both."""
+        bank = self.bank
+        thresholds = [c for c in gates.conditions if c.metric == "accuracy" and c.kind != "not_worse_than"]
+        claims = [claim for c in thresholds for claim in c.claims(bank, baselines) if claim.total <= len(bank) / 2.0]
+        if not claims or not all(len(item.choices) > 1 for item in bank.items):
+            return []
+        total = sum(1.0 / len(item.choices) for item in bank.items)
+        return [above_guessing(claim, total) for claim in claims if claim.total <= total]
+
+    def _followed_baseline(self, baselines: list[Baseline]) -> Baseline | None:
+        """Return the baseline by whose draws the session selects items."""
+        drawn = [baseline for baseline in baselines if not baseline.climbed]
+        partial = [baseline for baseline in drawn if not baseline.complete]
+        if partial and len(drawn) > 1:
+            raise BaselineError(
+                f"{self.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot be "
+                "followed at once: record it on the whole bank, or compare in evaluations of their own"
+            )
+        return drawn[0] if drawn else None
+
+    def undeclared_warning(self, gates: GatePlan) -> str:
+        """Return that the whole budget is asked where only the bodies of gates know conditions, and what to write."""
+        if not gates.undeclared or self.policy.stop != "decision" or not gates.may_stop:
+            return ""
+        names = f"{gates.undeclared[0]}{f' and {len(gates.undeclared) - 1} more' * (len(gates.undeclared) > 1)}"
+        return (
+            f"the condition of {names} is in the test's body, which runs after the interview: it asks its whole "
+            f"budget, {self.budget * self.samples} questions. To stop at the verdict, put "
+            f'@pytest.mark.adaptive_gate("{self.name}", at_least=...) on the test, and '
+            "`assert adaptive_eval.verdicts` into it"
+        )
+
+    def outlooks(self, gates: GatePlan) -> Iterator[str]:
+        """Yield sentences on conditions in tests' bodies, the interviewer, the cost, and each gate."""
+        warning = self.undeclared_warning(gates)
+        if warning:
+            yield f"WARNING: {self.name}: {warning}"
+        if self.lead:
+            yield f"{self.name}: {self.lead}"
+        cost = self.spending.outlook(self.bank, self.questions, self.max_tokens)
+        if cost:
+            yield f"{self.name}: {cost}"
+        if self.policy.stop == "decision":
+            yield from self._outlooks_of_gates(gates)
+
+    def _outlooks_of_gates(self, gates: GatePlan) -> Iterator[str]:
+        """Yield the expected result of each gate with the budget; the first sentence mentions a default budget."""
+        by_default = self.open_budget and self.policy.budget == self.budget
+        remark = ". No budget is written: this one follows from the gates" if by_default else ""
+        for condition in gates.conditions:
+            if condition.by_draws:
+                recorded = gates.recorded.get(condition.name)
+                baseline = recorded.baseline if recorded else None
+                must_pass = len(self.must_pass)
+                sentence = outlook_sentence(
+                    condition, self.bank, self.policy, self.budget, self.name, baseline, must_pass=must_pass
+                )
+                yield f"{sentence}{remark}"
+                remark = ""
+        if claims := self._above_guessing(gates, {}):
+            floor = number(claims[0].total / len(self.bank))
+            yield (
+                f"WARNING: {self.name}: guessing scores {floor}, and PASS needs an accuracy above that too: set "
+                f"at_least above {floor}"
+            )
+
+    def other_models(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+        """Yield spec and options of the interviewer and the judge, which hold chats."""
+        for model in filter(None, (self.interviewer, self.judge.model if self.judge else None)):
+            yield *model, True
+
+    def restore(self, data: Mapping[str, Any]) -> SessionResult:
+        """Restore a result of another process from its `SessionResult.to_json`."""
+        return SessionResult.restored(data, self.bank)
+
+    @property
+    def must_pass_ids(self) -> list[str]:
+        """Ids of the items that must pass."""
+        return [str(self.bank.ids[n]) for n in self.must_pass]
+
+    @property
+    def allows_for_noise(self) -> bool:
+        """Whether intervals of this policy can allow for decoding noise.
+
+        The interval of a ladder takes items as draws from the task, which includes decoding noise. Of other policies
+        without an interval by the draws no verdict depends on it.
+        """
+        return self.policy.levelled is None and not self.policy.design_based
+
+    def for_subject(self, *, samples: bool) -> Interview:
+        """Return the interview of a subject whose decoding samples, or does not.
+
+        Items that set ``meta.sample`` themselves are not asked again by default.
+        """
+        if self.repeat is not None or (samples and _item_with_sample(self.bank) is None):
+            return self
+        return replace(self, repeat=0)
+
+    @property
+    def questions(self) -> int:
+        """Largest number of administrations: samples and repeats of the items in the budget."""
+        return self.budget * self.samples + repeats(self.repeat, self.budget)
+
+    @property
+    def decodings(self) -> int:
+        """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
+        return self.samples if self.questions > self.budget else 0
+
+
+class _Assembly(NamedTuple):
+    """Bank, models and repeats of an interview, from its written settings."""
+
+    spec: EvalSpec
+    settings: Settings
+    context: Context
+
+    @property
+    def _folders(self) -> tuple[Path, Path]:
+        return self.spec.base, self.settings.root
+
+    def bank(self, seed: int) -> tuple[ItemBank, Path | None]:
+        """Return the bank as it is administered, and its path unless it was generated."""
+        if self.spec.table.task:
+            return self._generated(seed), None
+        file, category = self.spec.table.source
+        path = self._bank_path(file)
+        bank = self.context.read(path)
+        if category is not None:
+            bank = bank.only(category)
+        if self.spec.table.formats is not None:
+            from pytest_adaptive_eval.items.modalities import asked_in_formats
+
+            bank = asked_in_formats(bank, self.spec.table.formats)
+        return self._presented(bank, path), path
+
+    def _presented(self, bank: ItemBank, path: Path) -> ItemBank:
+        """Return the bank as its items are asked, after checking each, since all are asked in one form."""
+
+        def read(path: str) -> Sequence[Item]:
+            return self._read(self._bank_path(path)).items
+
+        presentation = presentation_of(self.spec.table, read)
+        if presentation is None or bank.report.get("textless"):
+            return presented(bank, None)
+        try:
+            for item in bank.items:
+                presentation.check(item)
+        except BankError as error:
+            raise BankError(f"{path}: {error}") from None
+        return presented(bank, presentation)
+
+    def _read(self, path: Path) -> ItemBank:
+        return read_bank(path, graders=self.settings.graders)
+
+    def _generated(self, seed: int) -> ItemBank:
+        from pytest_adaptive_eval.tasks.bank import asked_without, task_bank
+
+        table = self.spec.table
+        family = find_named("task", table.task, self.context.tasks())
+        if table.size is not None:
+            family = family.of_size(table.size)
+        scaled: dict[str, Any] = {}
+        if table.bank:
+            from pytest_adaptive_eval.tasks.difficulty import level_parameters
+
+            reference = self._read(self._bank_path(table.bank))
+            levels = family.levels if table.levels is None else table.levels
+            difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
+            scaled = {"difficulty": difficulty, "scale": reference.scale}
+        bank = task_bank(
+            family,
+            queries=item_count(table),
+            levels=table.levels,
+            seed=seed,
+            pictures=self.settings.folder / "pictures",
+            guess_by_level=climbed_in_full(table),
+            **scaled,
+        )
+        return bank if table.formats is None else asked_without(bank, family, table.formats)
+
+    def _bank_path(self, path: str) -> Path:
+        folders = self._folders
+        if (existing := find_input(Path(path).expanduser(), folders)) is not None:
+            return existing
+        paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
+        raise ConfigError(f"no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
+
+    def judge(self) -> Judge | None:
+        """Return the judge that grades the answers, which is loaded at its first judgment."""
+        if (table := self.spec.table.judge) is None:
+            return None
+        if not table.model:
+            raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
+        kind, spec = resolve(table.model, self._folders, chats=True)
+        load = partial(kind.load, spec, table.options, self.settings.folder / "cache", chats=True)
+        return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens, (spec, table.options))
+
+    def interviewer(self, bank: ItemBank, seed: int) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
+        from pytest_adaptive_eval.evaluation.interviewing import interviewed
+
+        name = hashlib.sha256(f"{seed}:{self.spec.name}".encode()).hexdigest()[:16]
+        return interviewed(
+            self.spec.table.interview or InterviewTable(),
+            bank,
+            self._folders,
+            cache=self.settings.folder / "cache",
+            decisions=self.settings.folder / "decisions" / f"{name}.sqlite",
+            fresh=self.settings.fresh,
+            seed=seed,
+        )
+
+    def decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
+        """Return the samples of each item, and the items that are asked again at the end."""
+        samples, repeat = self.spec.table.samples, self.spec.table.repeat
+        if self.spec.table.ask != GENERATE:
+            return 1, 0
+        if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
+            repeat = 0
+        if samples == 1 and repeat is None:  # `Interview.for_subject` looks at the items if they are to be asked again
+            return 1, None
+        if samples == 1 and repeats(repeat, len(bank)) == 0:
+            return 1, 0
+        if (item_id := _item_with_sample(bank)) is not None:
+            raise ConfigError(
+                f"item {item_id!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or "
+                "remove samples and repeat"
+            )
+        return samples, repeat
+
+
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
+    """Read the bank and check every setting."""
+    table, assembly = spec.table, _Assembly(spec, settings, context)
+    seed = spec.seed(settings)
+    lead, interviewer = "", None
+    bank, path = assembly.bank(seed)
+    find_selector = context.selector
+    if table.selector == AUTOJUDGER:
+        judger, interviewer, lead = assembly.interviewer(bank, seed)
+        find_selector = {AUTOJUDGER: judger}.get
+    judge = assembly.judge()
+    bank = bank if judge is None else judged_bank(bank, judge)
+    policy = make_policy(table, spec.data, bank, find_selector, settings.budget)
+    budget = policy.budget_on(bank)
+    open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
+    must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
+    samples, repeat = assembly.decodings(bank, policy)
+    if bank.report.get("textless"):
+        raise ConfigError(
+            f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
+            "--items ITEMS.jsonl"
+        )
+    notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
+    if table.policy == FIXED_FORM:
+        seed = table.seed
+        notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
+    stream = int.from_bytes(hashlib.sha256(f"{seed}:{spec.name}".encode()).digest()[:8])
+    return Interview(
+        spec.name,
+        bank,
+        policy,
+        seed,
+        stream,
+        budget,
+        tuple(notes),
+        path,
+        lead,
+        samples,
+        repeat,
+        interviewer,
+        judge,
+        table.max_tokens,
+        must_pass,
+        open_budget,
+        spending_of(table, policy.stop),
+        table.wrong_answer,
+        frozenset(spec.data),
+    )
+
+
+def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
+    """Refuse settings of banks with a task, settings of tasks with a bank, and a contradictory presentation."""
+    if not table.bank and not table.task:
+        raise ConfigError(
+            'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is generated: '
+            'task="addition"'
+        )
+    if "task" in data:
+        of_banks = ("must_pass", *PRESENTATION_KEYS)
+        refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
+    else:
+        of_tasks = ("levels", "queries", "stop_at", "size")
+        refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
+        check_keys(table, data)
+
+
+_SECTION = Service("interview", "pytest_adaptive_eval.reports.interview:SECTION")
+INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: The kinds ``bank`` and ``ladder``.
+
+
+def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:
+    """Return the items of these ids or categories, in the bank's order, which the budget must hold."""
+    categories = dict.fromkeys(filter(None, bank.categories))
+    ids = {str(item): n for n, item in enumerate(bank.ids)} if names else {}
+    chosen: set[int] = set()
+    for name in names:
+        if name in ids:
+            chosen.add(ids[name])
+        elif name in categories:
+            chosen.update(n for n, category in enumerate(bank.categories) if category == name)
+        else:
+            raise ConfigError(
+                f"must_pass: {name!r} is neither an item nor a category of the bank {bank.name!r}; "
+                f"{suggestion(name, [*categories, *ids])}"
+            )
+    if len(chosen) > budget:
+        raise ConfigError(
+            f"must_pass has {len(chosen)} items, and the budget is {budget}: raise it, at least to "
+            f"{min(2 * len(chosen), len(bank))}, since the accuracy rests on the other items"
+        )
+    return tuple(sorted(chosen))
+
+
+def _item_with_sample(bank: ItemBank) -> str | None:
+    return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
+
+
+def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
+    """Return notes on the bank for readers of any verdict, by its selector or ladder."""
+    notes = [
+        f"{counted(count, 'question')} of level {level} repeat others: the task has no more"
+        for level, count in bank.report.get("repeated", {}).items()
+    ]
+    if not bank.calibrated and not climbed:
+        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
+    if bank.report.get("trusted") is False:
+        notes.append("the bank failed its quality checks and was written by force")
+    if REPORT_KEY in bank.report:
+        notes.append(
+            "items are asked in another form than the bank was calibrated in: gates on accuracy hold, and abilities "
+            "are on no scale"
+        )
+    return notes

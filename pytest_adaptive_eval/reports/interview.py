@@ -1,0 +1,162 @@
+"""The section of the page on one interview: its estimates, its settings and the results by category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, listed_kinds
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
+from pytest_adaptive_eval.reports import plots, words
+from pytest_adaptive_eval.reports.figures import interview_figures
+from pytest_adaptive_eval.reports.markup import Markup, clean_html
+from pytest_adaptive_eval.reports.plots import minus
+from pytest_adaptive_eval.reports.sections import Section, Table, interval_of
+from pytest_adaptive_eval.reports.view import ReportView
+from pytest_adaptive_eval.reports.words import plottable
+from pytest_adaptive_eval.text import counted
+
+
+class InterviewSection(Section):
+    """Parts of the page of an interview."""
+
+    __slots__ = ()
+
+    def parts(self, key: str, view: ReportView) -> dict[str, Any]:
+        """Return tables, figures, facts, notes and the setting of one interview as the page's template takes them."""
+        interview = view.record
+        return {
+            "facts": _facts(view, interview),
+            "notes": view.notes(),
+            "made": _setup(interview) | interviewer_facts(interview),
+            "figures": interview_figures(key, interview),
+            "tables": _categories(interview),
+        }
+
+
+SECTION = InterviewSection()
+
+
+def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str, str]]:
+    """Return name, value and remark of each figure in the head of an interview."""
+    percent = words.percent(interview)
+    title = "Accuracy over the whole bank"
+    interval = interview.projection
+    value, more = view.result, ""
+    if interview.levels:
+        title, interval = "Area under the accuracy by level", interview.levels.auc
+        value, _, more = value.partition(", last level")
+        value, more = value.removeprefix("AUC "), f"last level{more}; " if more else ""
+    seconds = plottable(interview.seconds)
+    facts = []
+    if interview.theta:
+        unit = words.ability_unit([interview])
+        facts.append(("Ability", minus(view.ability), f"{unit}, two-sided {percent}"))
+    remark = f"{more}{interval.method}, two-sided {percent}" if interval else more
+    facts.append((title, value, remark))
+    noise = words.noise(interview)
+    if noise:
+        facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
+    facts.append(("Asked", view.asked, words.statuses(interview) or "each has a score"))
+    facts += _costs(view, interview)
+    facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
+    return facts
+
+
+def _costs(view: ReportView, interview: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
+    """Yield the cost of the subject and of each agent."""
+    agents = words.agent_usages(interview.costs)
+    own_cost = view.cost.removesuffix("; ".join(agents)).removesuffix("; ")
+    for role, cost in [("subject", own_cost), *(agent.split(" ", 1) for agent in agents)]:
+        calls, _, rest = cost.partition(", ")
+        if calls:
+            yield f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"
+
+
+def _setup(interview: EvaluationRecord) -> dict[str, str]:
+    subject, bank = interview.subject, interview.bank
+    return {
+        "checkpoint": subject.checkpoint,
+        "decoding": words.settings(subject.decoding) or subject.decoding_hash,
+        "environment": words.settings(subject.environment),
+        "bank": words.settings({name: getattr(bank, name) for name in _BANK}),
+        "policy": words.settings(interview.policy.to_json()),
+        "questions a call": ", ".join(f"{size} ({count} times)" for size, count in interview.call_sizes.items()),
+    }
+
+
+def _categories(interview: EvaluationRecord) -> list[Table]:
+    """Return the table of categories; levels have a figure instead."""
+    rows: list[tuple[str | Markup, ...]] = []
+    for row in [] if interview.levels else interview.categories:
+        accuracy = words.category_accuracy(row)
+        interval = interval_of(accuracy)
+        text = accuracy.in_words() if accuracy and interval else "-"
+        bar = plots.interval_bar(*interval) if interval else ""
+        rows.append((clean_html(row.category or "none", 100), f"{row.asked}/{row.size}", text, bar))
+    if not rows:
+        return []
+    note = "Each interval holds by itself, not all at once."
+    if not any(row[-1] for row in rows):
+        note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
+    return [Table("Accuracy by category", heads, rows, note)]
+
+
+_BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.
+
+
+def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
+    """Return facts on the interviewer, empty if a formula chose the questions."""
+    account = interview.interviewer
+    if account is None:
+        return {}
+    interviewer = account.interviewer
+    apart, off = (
+        plottable(distances[0]) if distances else None
+        for distances in (account.semantic_distance, account.difficulty_distance)
+    )
+    distances = [] if apart is None else [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
+    if off is not None:
+        distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
+    name = "none: drawn in the window"
+    if interviewer:
+        name = "by code" if interviewer.name == "deterministic" else interviewer.name or "unnamed"
+    return {
+        "interviewer": name,
+        "embeddings": account.embeddings,
+        "window of chances": account.window,
+        "chose": _choices(account, interview),
+        "questions": "; ".join(distances),
+        "fallbacks": _fallbacks(account),
+        "cost": _cost(interview.costs),
+    }
+
+
+def _cost(costs: Costs) -> str:
+    """Return ``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
+    parts = []
+    for role, spent in (("subject", costs.subject), ("interviewer", costs.interviewer)):
+        if spent and spent.calls:
+            text = f"{role} {counted(spent.calls, 'call')}, {spent.tokens:,} tokens"
+            parts.append(text + (f", {spent.flops:.2g} FLOPs" if spent.flops else ""))
+    if costs.relative is not None:
+        parts.append(f"{100 * costs.relative:.1f} % of the FLOPs of asking the whole bank")
+    return "; ".join(parts)
+
+
+def _choices(account: InterviewerRecord, interview: EvaluationRecord) -> str:
+    if account.chosen is None:
+        return ""
+    text = f"{account.chosen} times, in {counted(interview.asked, 'question')}"
+    return text + (f"; the window was empty and widened {account.widened} times" if account.widened else "")
+
+
+def _fallbacks(account: InterviewerRecord) -> str:
+    agent = account.interviewer
+    if account.fallbacks is None or not agent:
+        return ""
+    text = f"choices {account.fallbacks}" + listed_kinds(agent.fallbacks)
+    if agent.category_fallbacks:
+        text += f"; categories {account.fallback_counts[1]}{listed_kinds(agent.category_fallbacks)}"
+    return text + (f"; asked again {agent.asked_again} times" if agent.asked_again else "")
