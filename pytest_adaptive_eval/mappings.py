@@ -30,6 +30,7 @@ class ItemMapping(Table, frozen=True):
         context: Texts before the question, such as a passage or an instruction.
         question: Question; a name, or a text with names in braces.
         messages: Chat of role and content, instead of the question.
+        tools: Tools that the model may call.
         choices: Alternatives: a list, an object, a text of options, or several columns.
         distractors: Wrong alternatives, where the right one is the answer.
         answer: Expected answer, or what names the right choice.
@@ -55,6 +56,7 @@ class ItemMapping(Table, frozen=True):
     context: Names = ()
     question: str = ""
     messages: str = ""
+    tools: str = ""
     choices: Names = ()
     distractors: Names = ()
     answer: str = ""

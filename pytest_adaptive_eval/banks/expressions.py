@@ -35,6 +35,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
+from pytest_adaptive_eval.banks.tool_forms import expected_calls, offered_tools
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
@@ -298,5 +299,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "hash": hash_of,
         "calls": _calls,
         "instructions": _instructions,
+        "offered_tools": offered_tools,
+        "expected_calls": expected_calls,
     }
 )

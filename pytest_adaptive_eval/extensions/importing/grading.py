@@ -15,6 +15,7 @@ from pytest_adaptive_eval.extensions.importing.values import (
     as_text,
     flat_texts,
     how_to_say,
+    is_missing,
     literal,
     may_be_missing,
 )
@@ -134,6 +135,8 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
 def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     """Return the accepted texts of an answer, as its mapping says how several parts are read."""
     entries, kind, grader = as_list(value), mapping.answer_kind, mapping.grader
+    if grader == "calls" and not is_missing(value):
+        return [as_text(value)]  # a list of calls, or of none, is one answer
     parts = flat_texts(entries)
     objects = not grader and any(isinstance(entry, Mapping) for entry in entries)
     if kind == "all" and len(parts) > _PARTS:

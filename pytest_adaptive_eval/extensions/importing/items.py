@@ -229,6 +229,7 @@ def _data(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, Any
         "choices": list(question.choices),
         "images": list(dict.fromkeys(draft.images)),
         "category": list(draft.category),
+        "tools": draft.tools,
         "meta": meta,
         **_asked(draft, question, mapping),
     }

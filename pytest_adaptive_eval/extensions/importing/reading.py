@@ -26,7 +26,7 @@ from pytest_adaptive_eval.mappings import ItemMapping
 
 #: Keys of a mapping with expressions, but for `meta`; and a further field under a name of its own.
 _READ = (
-    *("where", "id", "unit", "question", "messages", "answer", "choices"),
+    *("where", "id", "unit", "question", "messages", "tools", "answer", "choices"),
     *("context", "distractors", "accepted", "images", "category"),
 )
 _NAMED = re.compile(r"(?:(\w+)=(?!=))?(.*)", re.DOTALL)
@@ -47,6 +47,7 @@ class Draft:
         answer: As the data set writes it; None if it gives none.
         messages: Of role and content; empty where one of the user is the whole question.
         turns: Further prompts of the user, each asked after the answer to the one before.
+        tools: Tools that the model may call.
     """
 
     where: str
@@ -62,6 +63,7 @@ class Draft:
     meta: dict[str, Any]
     messages: list[dict[str, str]]
     turns: list[str]
+    tools: list[dict[str, Any]]
 
 
 class RecordReader:
@@ -120,6 +122,7 @@ class RecordReader:
             meta=self._kept(record),
             messages=messages,
             turns=turns,
+            tools=as_list(self._one("tools", record)),
         )
 
     def _asked(self, record: TableRecord) -> tuple[str, list[dict[str, str]], list[Any], list[str]]:

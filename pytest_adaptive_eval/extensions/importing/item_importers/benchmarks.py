@@ -82,7 +82,7 @@ def _fits(dataset: Dataset) -> bool:
         return False
     accepted = () if mapping.choices else mapping.accepted[:1]
     texts = (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted)
-    parsed = [parse_expression(text) for text in texts if text and not text.startswith("$label")]
+    parsed = [parse_expression(text) for text in texts if text and "$label" not in text]
     return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
 
 
