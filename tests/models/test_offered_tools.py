@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from fake_server import JsonServer, completion
+from fake_server import JsonServer, completion, failure
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
@@ -71,3 +71,27 @@ def test_a_chat_template_shows_the_tools_or_the_item_is_an_error(
 def test_a_callable_has_no_place_for_tools() -> None:
     with pytest.raises(ConfigError, match="item 'q' has tools, and the callable 'f' takes texts"):
         CallableModel(str, "f").prepare([ITEM])
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_server_gets_the_schema_of_an_answer_if_it_takes_one(takes: bool) -> None:
+    sent: list[Any] = []
+
+    def answer(body: Any, _: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        sent.append(body.get("response_format"))
+        if sent[-1] and not takes:
+            return failure("response_format is not supported"), 400
+        return completion("m", '{"a": 1}'), 200
+
+    schema = {"type": "object", "required": ["a"]}
+    items = [Item(f"q{n}", "?", json.dumps(schema), "schema") for n in range(2)]
+    with JsonServer(["m"], answer) as server:
+        model = load_model(f"{server.url}#m")
+        model.prepare(items)
+        model.prepare(items)
+        given = model.answer(items)
+        model.close()
+    assert [item.grade(completion.text) for item, completion in zip(items, given, strict=True)] == [1, 1]
+    described = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
+    assert sent[1] == described  # asked once
+    assert sent[2:] == ([described] * 2 if takes else [None] * 2)

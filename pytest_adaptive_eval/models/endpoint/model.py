@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +57,7 @@ class EndpointModel(Model):
         self.cap = endpoint.cap
         self._usage, self._counting = endpoint.usage, threading.Lock()
         self._pictures_checked = False
-        self._takes_schema = True
+        self._takes_schema, self._schema_checked = True, False
         self._signs = CutSigns()
 
     @classmethod
@@ -115,6 +116,12 @@ class EndpointModel(Model):
         if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
             self._count(check_pictures(self._endpoint, items))
             self._pictures_checked = True
+        schemas = (schema for item in items_naming(items, "schema") if (schema := _schema_of(item)) is not None)
+        if not self._schema_checked and (schema := next(schemas, None)) is not None:
+            endpoint = self._endpoint
+            (delivery,) = endpoint.post([endpoint.body(endpoint.api.greeting, 16, **_response_format(schema))])
+            self._count(endpoint.api.read(delivery).cost)
+            self._takes_schema, self._schema_checked = delivery.status is Status.OK, True
 
     def prepare_chats(self) -> None:
         """Raise ConfigError if the option ``api`` is another than ``chat``."""
@@ -153,10 +160,7 @@ class EndpointModel(Model):
             chat = chat_of_messages(messages)
         except BankError as error:
             return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
-        form = {}
-        if schema is not None and self._takes_schema:
-            described = {"name": "reply", "strict": True, "schema": dict(schema)}
-            form["response_format"] = {"type": "json_schema", "json_schema": described}
+        form = _response_format(schema) if schema is not None and self._takes_schema else {}
         sample = draw if endpoint.samples else 0
         (delivery,) = endpoint.post([endpoint.body(chat, cap, sample, **form)])
         reply = endpoint.read(delivery, cap)
@@ -274,8 +278,24 @@ class EndpointModel(Model):
             return write
 
     def _write(self, item: Item, cap: Cap) -> bytes:
-        fields = {"tools": list(map(dict, item.tools))} if item.tools else {}
+        fields: dict[str, Any] = {"tools": list(map(dict, item.tools))} if item.tools else {}
+        if self._takes_schema and (schema := _schema_of(item)) is not None:
+            fields |= _response_format(schema)
         return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item), **fields)
+
+
+def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of a request that has a server constrain the reply by a JSON Schema."""
+    described = {"name": "reply", "strict": True, "schema": dict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": described}}
+
+
+def _schema_of(item: Item) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of an answer; None for an item that is graded otherwise."""
+    if item.grader != "schema" or len(item.answers) > 1:
+        return None
+    schema = json.loads(item.answer)
+    return schema if isinstance(schema, dict) else None
 
 
 def _likelihood_fields(top: int) -> dict[str, Any]:

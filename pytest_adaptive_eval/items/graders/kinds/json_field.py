@@ -15,7 +15,7 @@ from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 _DECODER = json.JSONDecoder(strict=False)
 #: Objects of an answer that are looked through, from the last.
 _OBJECTS = 50
-_MISSING = object()
+MISSING = object()  #: In place of a value that a text lacks.
 _FIELD = "answer"  #: Field that is read where `meta.field` names none.
 
 
@@ -35,15 +35,22 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _field(value: Any, path: str) -> Any:
-    """Return the field at a path such as ``result.answer``, or `_MISSING`."""
+    """Return the field at a path such as ``result.answer``, or `MISSING`."""
     for name in path.split("."):
         if isinstance(value, list) and name.isdigit() and int(name) < len(value):
             value = value[int(name)]
         elif isinstance(value, dict) and name in value:
             value = value[name]
         else:
-            return _MISSING
+            return MISSING
     return value
+
+
+def last_value(text: str) -> Any:
+    """Return the value of a text that is JSON, else the last object or list within it, or `MISSING`."""
+    text = without_reasoning(text).strip()
+    whole = _parsed(text)
+    return whole if whole is not MISSING else next(reversed(list(_objects(text))), MISSING)
 
 
 def _expects_whole(question: Asked) -> bool:
@@ -52,21 +59,21 @@ def _expects_whole(question: Asked) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value of a JSON text, or `_MISSING`."""
+    """Return the value of a JSON text, or `MISSING`."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return _MISSING
+        return MISSING
 
 
 def _read(question: Asked, text: str) -> Any:
     values = list(_objects(without_reasoning(text)))
     path = str(question.meta.get("field", _FIELD))
     fields = [_field(value, path) for value in values]
-    field = next((value for value in reversed(fields) if value is not _MISSING), _MISSING)
+    field = next((value for value in reversed(fields) if value is not MISSING), MISSING)
     if _expects_whole(question) and values:
-        key_has_field = any(_field(_parsed(key), _FIELD) is not _MISSING for key in question.answers)
-        return values[-1] if field is _MISSING or key_has_field else field
+        key_has_field = any(_field(_parsed(key), _FIELD) is not MISSING for key in question.answers)
+        return values[-1] if field is MISSING or key_has_field else field
     return field
 
 
@@ -96,7 +103,7 @@ def _json(question: Asked, text: str) -> float:
     Where a key is an object or a list and no field is named, the last one of the text is compared as a whole.
     """
     value = _read(question, text)
-    return float(value is not _MISSING and any(_same(value, answer) for answer in question.answers))
+    return float(value is not MISSING and any(_same(value, answer) for answer in question.answers))
 
 
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
@@ -110,6 +117,6 @@ REGISTERED = (
         "a field of a JSON object, `meta.field` (by default `answer`), or a whole object or list is the accepted one",
         _json,
         check=_check,
-        readable=lambda question, text: _read(question, text) is not _MISSING,
+        readable=lambda question, text: _read(question, text) is not MISSING,
     ),
 )
