@@ -1,0 +1,155 @@
+"""Interviews from a script or a notebook: a run of pytest on one evaluation, whose result is a value."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import importlib.util
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.base import Model
+from pytest_adaptive_eval.models.calling import CallableModel
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
+
+#: Exit codes of a run that has a record: all gates passed, or some did not.
+_DECIDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+#: Of the plugins that are installed, this one is loaded, and no warnings and caches are shown and kept.
+_PLUGINS = ("-p", "adaptive_eval", "-p", "no:cacheprovider", "-p", "no:warnings")
+
+
+@dataclass(frozen=True, slots=True)
+class Interviewed:
+    """What an interview showed.
+
+    Args:
+        terminal: Lines of the run.
+        page: Report as HTML; empty without the extra `html`.
+    """
+
+    record: RunRecord
+    terminal: str
+    page: str
+
+    @property
+    def gates(self) -> list[GateRecord]:
+        """The gates with their verdicts."""
+        return self.record.gates
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is a gate, and all passed."""
+        return self.record.exit_status == pytest.ExitCode.OK and bool(self.gates)
+
+    def __str__(self) -> str:
+        return self.terminal
+
+    def _repr_html_(self) -> str:
+        if not self.page:
+            return f"<pre>{html.escape(self.terminal)}</pre>"
+        return f'<iframe srcdoc="{html.escape(self.page)}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+#: Models of scripts, for the fixture of `CONFTEST`.
+GIVEN: dict[str, Model] = {}
+#: A model that a script has loaded stays open for its next interview.
+CONFTEST = """
+import pytest
+
+from pytest_adaptive_eval.plugin.notebook import GIVEN
+
+
+@pytest.fixture(scope="session")
+def model():
+    return GIVEN[{name!r}]
+"""
+
+
+def interview(
+    bank: str | Path,
+    model: str | Model | Callable[[str], Any],
+    gates: Iterable[Mapping[str, Any]] = (),
+    *,
+    folder: str | Path = ".adaptive-eval",
+    **settings: Any,
+) -> Interviewed:
+    """Interview a model on a bank, and judge it by gates, as ``pytest --adaptive-eval`` does.
+
+    Args:
+        bank: Path of a bank or of questions.
+        model: Model by its name, as ``--adaptive-eval-model`` takes it, a `Model`, or a function of the prompt, which
+            is asked anew each time.
+        gates: Settings of each gate, as in ``[[eval.gate]]``.
+        folder: Folder of records and journals.
+        **settings: Further settings, as in ``[[eval]]``.
+
+    Raises:
+        ConfigError: A setting is wrong, or the model cannot be asked.
+    """
+    table = {"bank": str(Path(bank).resolve()), **({"model": model} if isinstance(model, str) else {}), **settings}
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        place = Path(name)
+        if not isinstance(model, str):
+            GIVEN[name] = model if isinstance(model, Model) else CallableModel(model, _name_of(model))
+            stack.callback(GIVEN.pop, name)
+            (place / "conftest.py").write_text(CONFTEST.format(name=name), "utf-8")
+        lines = ["[[eval]]", *_lines(table)]
+        for gate in gates:
+            lines += ["[[eval.gate]]", *_lines(gate)]
+        (place / "interview.eval.toml").write_text("\n".join(lines) + "\n", "utf-8")
+        (place / "pytest.ini").write_text("[pytest]\n", "utf-8")
+        record, page = place / "record.json", place / "report.html"
+        arguments = [
+            name,
+            "-q",
+            "--no-header",
+            "--rootdir",
+            name,
+            "-c",
+            str(place / "pytest.ini"),
+            *_PLUGINS,
+            "--adaptive-eval",
+        ]
+        arguments += [f"--adaptive-eval-dir={Path(folder).resolve()}", f"--adaptive-eval-record={record}"]
+        if importlib.util.find_spec("jinja2") is not None:
+            arguments += [f"--adaptive-eval-html={page}"]
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            code = pytest.main(arguments)
+        if code not in _DECIDED or not record.is_file():
+            raise ConfigError(_error_of(output.getvalue()))
+        data = RunRecord.from_json(json.loads(record.read_text("utf-8")))
+        lines = [line for line in output.getvalue().splitlines() if place.name not in line]  # its files are gone
+        return Interviewed(data, "\n".join(lines).strip(), page.read_text("utf-8") if page.is_file() else "")
+
+
+def _error_of(output: str) -> str:
+    """Return the lines that say why a run has no result, without the place of its file, which is gone."""
+    said = output.rpartition("ERROR: ")[2].strip() or output.strip()
+    return re.sub(r"\S*interview\.eval\.toml:\d+: ", "", said)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{json.dumps(name)} = {_toml(value)}" for name, value in table.items()]
+
+
+def _toml(value: Any) -> str:
+    """Write a value of JSON in TOML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(_lines(value)) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)  # texts are escaped alike
