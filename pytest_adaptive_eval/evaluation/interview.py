@@ -223,7 +223,7 @@ class Interview(Evaluation):
 
     metrics = None
     name: str
-    bank: ItemBank = field()
+    bank: ItemBank = field()  # else the default of the base class would be that of the field
     policy: Policy
     seed: int
     stream: int
