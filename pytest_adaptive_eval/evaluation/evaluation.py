@@ -138,7 +138,7 @@ class Evaluation:
         return ""
 
     @property
-    def bank(self) -> ItemBank | None:
+    def question_bank(self) -> ItemBank | None:
         """Bank of its questions; None where no question is a test of its own."""
         return None
 

@@ -223,7 +223,7 @@ class Interview(Evaluation):
 
     metrics = None
     name: str
-    bank: ItemBank = field()  # else the default of the base class would be that of the field
+    bank: ItemBank
     policy: Policy
     seed: int
     stream: int
@@ -426,6 +426,11 @@ class Interview(Evaluation):
         if self.repeat is not None or (samples and _item_with_sample(self.bank) is None):
             return self
         return replace(self, repeat=0)
+
+    @property
+    def question_bank(self) -> ItemBank:
+        """The bank."""
+        return self.bank
 
     @property
     def questions(self) -> int:

@@ -73,7 +73,7 @@ def test_each_kind_chooses_its_way_to_run(evaluation: Evaluation, way: str) -> N
 
 def test_an_evaluation_without_a_bank_has_no_questions_and_no_other_settings_for_gates() -> None:
     evaluation, gates = Weights(), GatePlan([Condition("score", "at_least", 1.0)])
-    assert evaluation.bank is None
+    assert evaluation.question_bank is None
     assert evaluation.questions == 0
     assert evaluation.for_gates(gates) is evaluation
     assert evaluation.undeclared_warning(gates) == ""
