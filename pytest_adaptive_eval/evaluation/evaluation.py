@@ -143,7 +143,7 @@ class Evaluation:
         return None
 
     @property
-    def questions(self) -> int:
+    def most_questions(self) -> int:
         """Largest number of questions that are tests of their own."""
         return 0
 

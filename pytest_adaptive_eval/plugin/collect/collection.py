@@ -346,7 +346,7 @@ class Collection:
         planned = []
         for item in items:
             if isinstance(item, EvaluationTest) or item in state.needs:
-                questions = item.evaluation.questions if isinstance(item, EvaluationTest) else 0
+                questions = item.evaluation.most_questions if isinstance(item, EvaluationTest) else 0
                 needed = [node.nodeid for node in state.needs.get(item, ())]
                 planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
@@ -354,7 +354,7 @@ class Collection:
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
         evaluations = [item for item in items if isinstance(item, EvaluationTest)]
         planned = [item for item in items if isinstance(item, EvaluationTest) or item in self.state.needs]
-        check_collected(self.config, planned, any(item.evaluation.questions for item in evaluations))
+        check_collected(self.config, planned, any(item.evaluation.most_questions for item in evaluations))
         for bank in filter(None, (item.evaluation.question_bank for item in evaluations)):
             _ = bank.items[0]  # checks the hash of all texts
         probe(self.state.folder)
@@ -446,7 +446,7 @@ def name_apart(nodes: Iterable[EvaluationTest]) -> None:
             continue
         if len({node.nodeid for node in group}) < len(group):
             raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
-        if not all(node.evaluation.questions for node in group):
+        if not all(node.evaluation.most_questions for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
         parts_by_place = itertools.zip_longest(*(node.place for node in group), fillvalue="")
