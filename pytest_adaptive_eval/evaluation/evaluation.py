@@ -138,12 +138,12 @@ class Evaluation:
         return ""
 
     @property
-    def bank(self) -> ItemBank | None:
+    def question_bank(self) -> ItemBank | None:
         """Bank of its questions; None where no question is a test of its own."""
         return None
 
     @property
-    def questions(self) -> int:
+    def most_questions(self) -> int:
         """Largest number of questions that are tests of their own."""
         return 0
 

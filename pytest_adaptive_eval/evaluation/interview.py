@@ -223,7 +223,7 @@ class Interview(Evaluation):
 
     metrics = None
     name: str
-    bank: ItemBank = field()
+    bank: ItemBank
     policy: Policy
     seed: int
     stream: int
@@ -368,7 +368,7 @@ class Interview(Evaluation):
             yield f"WARNING: {self.name}: {warning}"
         if self.lead:
             yield f"{self.name}: {self.lead}"
-        cost = self.spending.outlook(self.bank, self.questions, self.max_tokens)
+        cost = self.spending.outlook(self.bank, self.most_questions, self.max_tokens)
         if cost:
             yield f"{self.name}: {cost}"
         if self.policy.stop == "decision":
@@ -428,14 +428,19 @@ class Interview(Evaluation):
         return replace(self, repeat=0)
 
     @property
-    def questions(self) -> int:
+    def question_bank(self) -> ItemBank:
+        """The bank."""
+        return self.bank
+
+    @property
+    def most_questions(self) -> int:
         """Largest number of administrations: samples and repeats of the items in the budget."""
         return self.budget * self.samples + repeats(self.repeat, self.budget)
 
     @property
     def decodings(self) -> int:
         """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
-        return self.samples if self.questions > self.budget else 0
+        return self.samples if self.most_questions > self.budget else 0
 
 
 class _Assembly(NamedTuple):

@@ -73,12 +73,12 @@ def test_each_kind_chooses_its_way_to_run(evaluation: Evaluation, way: str) -> N
 
 def test_an_evaluation_without_a_bank_has_no_questions_and_no_other_settings_for_gates() -> None:
     evaluation, gates = Weights(), GatePlan([Condition("score", "at_least", 1.0)])
-    assert evaluation.bank is None
-    assert evaluation.questions == 0
+    assert evaluation.question_bank is None
+    assert evaluation.most_questions == 0
     assert evaluation.for_gates(gates) is evaluation
     assert evaluation.undeclared_warning(gates) == ""
     assert list(evaluation.outlooks(gates)) == ["scale: two models on one scale"]
-    assert interview().questions == 8
+    assert interview().most_questions == 8
 
 
 def test_models_are_checked_as_chats_where_they_are_agents() -> None:

@@ -205,7 +205,7 @@ class AskingLoop:
         """Ask questions until the session ends.  An error of this package makes the interview void."""
         evaluation = self.evaluation
         budget = evaluation.budget * evaluation.samples
-        self._live = QuestionProgress(self.node.config, evaluation.name, budget, evaluation.questions)
+        self._live = QuestionProgress(self.node.config, evaluation.name, budget, evaluation.most_questions)
         try:
             with self.generators.in_use():
                 self._ask_proposals()
@@ -386,7 +386,7 @@ class AskingLoop:
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
             if response.status.infrastructure:
-                fault = too_many_errors(self.recorder.administrations, self.evaluation.questions)
+                fault = too_many_errors(self.recorder.administrations, self.evaluation.most_questions)
                 if fault:
                     self.give_up(fault, stop=StopReason.ERRORS)
             if self._over:

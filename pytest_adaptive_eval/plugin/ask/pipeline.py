@@ -270,7 +270,7 @@ class Pipeline:
 
     def _join(self, loop: AskingLoop, node: Any) -> PendingInterview | None:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
-        if not node.evaluation.questions or node.nodeid in self._refused:
+        if not node.evaluation.most_questions or node.nodeid in self._refused:
             return None
         if any(other.result is None for other in node.state.needs.get(node, ())):
             return None

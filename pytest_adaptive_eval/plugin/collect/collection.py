@@ -185,7 +185,7 @@ class Collection:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
         context = Context(folders, lambda: self._tasks, self._bank, lambda name: find(name=name, config=self.config))
         evaluation = spec.build(settings, context)
-        bank = evaluation.bank
+        bank = evaluation.question_bank
         if bank is None:
             test.plan(evaluation, self.state)
             return []
@@ -346,7 +346,7 @@ class Collection:
         planned = []
         for item in items:
             if isinstance(item, EvaluationTest) or item in state.needs:
-                questions = item.evaluation.questions if isinstance(item, EvaluationTest) else 0
+                questions = item.evaluation.most_questions if isinstance(item, EvaluationTest) else 0
                 needed = [node.nodeid for node in state.needs.get(item, ())]
                 planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
@@ -354,10 +354,9 @@ class Collection:
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
         evaluations = [item for item in items if isinstance(item, EvaluationTest)]
         planned = [item for item in items if isinstance(item, EvaluationTest) or item in self.state.needs]
-        check_collected(self.config, planned, any(item.evaluation.questions for item in evaluations))
-        for evaluation in (item.evaluation for item in evaluations):
-            if evaluation.bank is not None:
-                _ = evaluation.bank.items[0]  # checks the hash of all texts
+        check_collected(self.config, planned, any(item.evaluation.most_questions for item in evaluations))
+        for bank in filter(None, (item.evaluation.question_bank for item in evaluations)):
+            _ = bank.items[0]  # checks the hash of all texts
         probe(self.state.folder)
         if not sets_up_only(self.config):
             check_models(self.config, evaluations)
@@ -416,7 +415,8 @@ class Collection:
 
 def _unselected(keyword: str, node: EvaluationTest) -> str:
     """Return how ``-k`` names an evaluation, and the command line its questions."""
-    bank, sentence = node.evaluation.bank, f"-k {keyword!r} selects nothing: it takes names such as {node.name}"
+    bank = node.evaluation.question_bank
+    sentence = f"-k {keyword!r} selects nothing: it takes names such as {node.name}"
     if bank is None:
         return sentence
     placeholder = next(part for part in node.ids if part.startswith(PARAMETER))
@@ -446,7 +446,7 @@ def name_apart(nodes: Iterable[EvaluationTest]) -> None:
             continue
         if len({node.nodeid for node in group}) < len(group):
             raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
-        if not all(node.evaluation.questions for node in group):
+        if not all(node.evaluation.most_questions for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
         parts_by_place = itertools.zip_longest(*(node.place for node in group), fillvalue="")

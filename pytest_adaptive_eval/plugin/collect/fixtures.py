@@ -80,7 +80,7 @@ def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationTest]
     """Return spec, base folder and options of each subject that a setting or a TOML file names, and its place."""
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], _Named] = {}
-    for interview in (node for node in evaluations if node.evaluation.questions):
+    for interview in (node for node in evaluations if node.evaluation.most_questions):
         if (own := interview.own_model) is not None:
             subjects[_key(own.spec, own.base, own.options)] = (
                 own.spec,

@@ -47,7 +47,7 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
             node.evaluation.check(condition)
             if condition.kind != "not_worse_than" or _find_baseline(condition.name, node, state):
                 node.gate_plan.conditions.append(condition)
-                state.family += condition.denials(node.evaluation.bank)
+                state.family += condition.denials(node.evaluation.question_bank)
     except UsageError as error:
         raise type(error)(f"{_place(gate, str(error))}: {error}") from None
 
@@ -66,7 +66,11 @@ def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
         needs = _needs(gate, declared, state.evaluations)
     except UsageError:  # only a run of this gate needs to report the mistake
         return 1
-    return sum(condition.denials(node.evaluation.bank) for node, condition in declared) if declared else len(needs)
+    return (
+        sum(condition.denials(node.evaluation.question_bank) for node, condition in declared)
+        if declared
+        else len(needs)
+    )
 
 
 def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[EvaluationTest]) -> list[EvaluationTest]:

@@ -437,7 +437,7 @@ class RunRecorder:
             written_paths = {name: relative(path, base) for name, path in self._files.paths.items()}
             details = self.config.get_verbosity() > 0 or bool(self.config.getini("adaptive_eval_details"))
             evaluations = [node.evaluation for node in self.state.evaluations]
-            banks = {known.name: known.bank for known in evaluations if known.bank is not None}
+            banks = {known.name: bank for known in evaluations if (bank := known.question_bank)}
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
         for complaint in self._complaints:
