@@ -51,7 +51,7 @@ def compare(options: argparse.Namespace) -> int:
 def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
     """Show all pairs of subjects, each with an interval that holds together with the others."""
     from pytest_adaptive_eval.records.pairs import CONFIDENCE, all_pairs
-    from pytest_adaptive_eval.reports.history import pair_lines
+    from pytest_adaptive_eval.reports.side_by_side import pair_lines
 
     pairs = all_pairs(interview for run in runs for interview in run.interviews)
     if not pairs:

@@ -199,7 +199,7 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
     likelihood = None
     if normalization is not None:
         likelihood = ChoiceLikelihood(normalization, template.delimiter, template.candidates)
-    return Presentation(template.text, examples, likelihood, template.delimiter, template.candidates, table.system)
+    return Presentation(template.text, examples, likelihood, template.delimiter, template.candidates, str(table.system))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,8 @@ class Interview(Evaluation):
 
     Args:
         seed: Seed as the user set it; recorded.
-        stream: Seed of this evaluation's own draws, from `seed` and `name`.
+        stream: Seed of this evaluation's own draws, from `seed` and `name`, or `group`.
+        group, variant: See `EvalSpec`.
         lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
         samples: Administrations of each item; its score is their mean.
         repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
@@ -241,6 +242,8 @@ class Interview(Evaluation):
     spending: Spending = field(default_factory=Spending)
     wrong_answer: str | None = None
     written: frozenset[str] = frozenset()
+    group: str = ""
+    variant: str = ""
 
     def administer(self, runner: Runner) -> None:
         """Ask the questions, each in a test of its own."""
@@ -590,7 +593,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     if table.policy == FIXED_FORM:
         seed = table.seed
         notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
-    stream = int.from_bytes(hashlib.sha256(f"{seed}:{spec.name}".encode()).digest()[:8])
+    stream = int.from_bytes(hashlib.sha256(f"{seed}:{spec.group or spec.name}".encode()).digest()[:8])
     return Interview(
         spec.name,
         bank,
@@ -611,6 +614,8 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
         spending_of(table, policy.stop),
         table.wrong_answer,
         frozenset(spec.data),
+        spec.group,
+        spec.variant,
     )
 
 

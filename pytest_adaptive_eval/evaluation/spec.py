@@ -42,6 +42,7 @@ class Settings:
         missing_baseline: Action if the baseline does not exist yet.
         required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
         reuse: Store of answers that runs share; None where every answer is asked for.
+        side_by_side: Models that evaluations of TOML files ask side by side.
     """
 
     root: Path
@@ -61,6 +62,7 @@ class Settings:
     required_gates: tuple[str, ...] = ()
     reuse: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    side_by_side: tuple[str, ...] = ()
 
 
 def _families() -> Mapping[str, TaskFamily]:
@@ -108,6 +110,7 @@ class EvalSpec:
 
     Args:
         lines: Those of its keys in a TOML file, whose line `where` then ends with.
+        group, variant: Name of the evaluation of which this is the interview of one model or prompt, and which it is.
 
     Raises:
         ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
@@ -118,12 +121,16 @@ class EvalSpec:
     base: Path
     kind: EvaluationKind = field(default_factory=INTERVIEW.load)
     lines: Lines = field(default_factory=Lines, repr=False, compare=False)
+    group: str = ""
+    variant: str = ""
     table: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         written = {key: value for key, value in self.data.items() if key != "gate"}  # gates have lines of their own
         object.__setattr__(self, "table", read_table(self.kind.table, written, self.where))
         with located(self.where):
+            if self.asks_items:
+                object.__setattr__(self, "table", self.table.with_files(self.base))
             self.kind.check(self.table, written)
 
     @contextlib.contextmanager

@@ -10,11 +10,14 @@ import msgspec
 
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.inputs import read_regular, reading
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
+from pytest_adaptive_eval.items.presentation import is_template
 from pytest_adaptive_eval.ladder.policy import LADDER
-from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, named
+from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, named, replaced
 
 GENERATE, LIKELIHOOD = "generate", "likelihood"  #: Values of ``ask``.
 #: Normalization of the choices' likelihoods by value of ``ask``; None where the model writes an answer.
@@ -99,20 +102,30 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     price: PriceTable | None = None
 
 
+class TextFileTable(Table, frozen=True, kw_only=True):
+    """A text that stands in a file.
+
+    Args:
+        file: Its path, relative to the file of the evaluation.
+    """
+
+    file: str
+
+
 class JudgeTable(Table, frozen=True, kw_only=True):
     """``judge`` of an evaluation: a model that grades the answers.
 
     Args:
         model: The judge: a checkpoint folder or URL#MODEL.
         options: Options for loading or reaching the judge.
-        rubric: Meaning of the ranks 5 to 1, of items without meta.rubric.
+        rubric: Meaning of the ranks 5 to 1, of items without meta.rubric; a text, or { file = PATH }.
         max_tokens: Longest judgment, in tokens; the judge's cap by default.
         price: Prices of the judge's tokens.
     """
 
     model: str = ""
     options: dict[str, Any] = {}
-    rubric: str = ""
+    rubric: str | TextFileTable = ""
     max_tokens: Count | None = None
     price: PriceTable | None = None
 
@@ -184,14 +197,17 @@ class EvalTable(Table, frozen=True, kw_only=True):
             bank with items of it, for the levels' difficulties.
         task: Family of generated tasks.
         model: The subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME].
+        models: Models to ask side by side, in TOML files.
         model_options: Options for loading or reaching the model.
         budget: Items at most: a count, or a share such as "15%".
         gate: Conditions that the run is judged by.
         max_tokens: Longest answer, in tokens; the model's own cap by default.
-        system: Text of a system message before each item, for chat models.
+        system: Text of a system message before each item, for chat models, or { file = PATH }.
         examples: JSONL file of items that are shown with their answers.
         template: Text with {prompt}, {choices} and {examples}, the prompt alone by default; it may end with space and
-            {answer} or {letter}, the text or letter of a choice, by default a space and the letter with {choices}.
+            {answer} or {letter}, the text or letter of a choice, by default a space and the letter with {choices}; or a
+            file of such a text.
+        templates: Templates to ask side by side, in TOML files.
         ask: The model writes an answer, or likelihoods of choices are read and compared.
         judge: Model that grades the answers, in place of the items' graders.
         samples: Times that each item is asked; its score is the mean.
@@ -229,14 +245,16 @@ class EvalTable(Table, frozen=True, kw_only=True):
     bank: str = ""
     task: str = ""
     model: str | None = None
+    models: list[str] = []
     model_options: dict[str, Any] = {}
     budget: Annotated[int | str | None, msgspec.Meta(extra={"hint": ' (a share is written in quotes: "15%")'})] = None
     gate: list[GateTable] = []
 
     max_tokens: Count | None = None
-    system: str = ""
+    system: str | TextFileTable = ""
     examples: str = ""
     template: str | None = None
+    templates: list[str] = []
     ask: Annotated[str, named(WAYS_TO_ASK)] = GENERATE
     judge: JudgeTable | None = None
     samples: FewTimes = 1
@@ -261,6 +279,21 @@ class EvalTable(Table, frozen=True, kw_only=True):
 
     price: SpendingTable | None = None
 
+    def with_files(self, base: Path) -> EvalTable:
+        """Return the table with the texts of the files that it names, relative to `base`, in their place.
+
+        Raises:
+            ConfigError: A file cannot be read.
+        """
+        texts: dict[str, Any] = {}
+        if self.template is not None and not is_template(self.template) and (base / self.template).is_file():
+            texts["template"] = _read_text(base / self.template)
+        if isinstance(self.system, TextFileTable):
+            texts["system"] = _read_text(base / self.system.file)
+        if self.judge is not None and isinstance(self.judge.rubric, TextFileTable):
+            texts["judge"] = replaced(self.judge, rubric=_read_text(base / self.judge.rubric.file))
+        return replaced(self, **texts) if texts else self
+
     @property
     def stem(self) -> str:
         """The task, or the bank's file name without its suffixes."""
@@ -284,8 +317,13 @@ class EvalTable(Table, frozen=True, kw_only=True):
         return f"{self.stem}-{category}" if category else self.stem
 
 
+def _read_text(path: Path) -> str:
+    with reading(path, ConfigError):
+        return read_regular(path).decode("utf-8-sig", "replace")
+
+
 #: Keys of ``[[eval]]`` that a marker has not.
-TOML_KEYS = ("model", "model_options", "gate")
+TOML_KEYS = ("model", "models", "model_options", "templates", "gate")
 
 
 class KindTable(Table, frozen=True, kw_only=True):

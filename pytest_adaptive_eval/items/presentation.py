@@ -45,6 +45,11 @@ class Template(NamedTuple):
     candidates: str
 
 
+def is_template(text: str) -> bool:
+    """Return whether a text can be a template, and is no file's name."""
+    return "{prompt}" in text
+
+
 def parse_template(template: str) -> Template:
     """Return the parts of a template, which may end with a field of `ENDS` after the delimiter.
 
@@ -65,7 +70,7 @@ def parse_template(template: str) -> Template:
                 f"template has the field {written}, expected {expected}; write {{{{ and }}}} for braces of the text"
             )
     if "prompt" not in names:
-        raise ConfigError(f"template {template!r:.80} has no {{prompt}}; add it")
+        raise ConfigError(f"template {template!r:.80} has no {{prompt}}, and is no file; add it")
     fields, ends = frozenset(names) - ENDS.keys(), [name for name in names if name in ENDS]
     if not ends:
         return Template(template, fields, " ", "letter" if "choices" in fields else "text")

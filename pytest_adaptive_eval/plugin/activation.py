@@ -62,6 +62,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         model_options=_options(config.getini("adaptive_eval_model_options")),
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
         reuse=_reuse(config, folder),
+        side_by_side=tuple(filter(None, (config.getoption("adaptive_eval_side_by_side") or "").split(","))),
     )
 
 

@@ -48,6 +48,11 @@ class _Models(argparse.Action):
 #: Flags by the end of their name, with further arguments of ``addoption``.
 _FLAGS: dict[str, dict[str, Any]] = {
     "model": {"metavar": "[NAME=]MODEL", "action": _Models, "help": "the subject"},
+    "models": {
+        "metavar": "A,B",
+        "dest": "adaptive_eval_side_by_side",
+        "help": "models that the evaluations of TOML files ask side by side, with the same draws",
+    },
     "budget": {"metavar": "N|N%", "help": 'questions an interview: a count, or a share of the bank such as "15%%"'},
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},

@@ -12,10 +12,9 @@ the pair's error rate per bound: it may be wide, and needs no independence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -25,36 +24,11 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws
 from pytest_adaptive_eval.records.comparison import compare
+from pytest_adaptive_eval.records.parts import Pair
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.ties import tie_ranks
 
 CONFIDENCE = 0.95  #: Of all two-sided intervals together.
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Accuracy of one subject less that of another, the one with the higher estimate first.
-
-    Args:
-        evaluation: Name of the evaluation's test, with the seed where there are several.
-        shared: Items that both were asked in one order; 0 if the intervals of the two were subtracted.
-        refused: Reason why the two do not compare; the interval is then None.
-    """
-
-    evaluation: str
-    subjects: tuple[str, str]
-    interval: Interval | None
-    shared: int = 0
-    refused: str = ""
-
-    @property
-    def decided(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {**asdict(self), "decided": self.decided}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,17 +48,17 @@ class _Subject:
 def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFIDENCE) -> list[Pair]:
     """Return the pairs of subjects of each evaluation, the best subjects first.
 
-    Results of one test with one seed are results of one evaluation. Ladders, void interviews and interviews whose items
-    were not drawn at random have no part.
+    Results of one test with one seed, and interviews side by side, are results of one evaluation. Ladders, void
+    interviews and interviews whose items were not drawn at random have no part.
     """
     groups: dict[tuple[str, int | None], list[EvaluationRecord]] = {}
     for record in filter(_takes_part, evaluations):
-        groups.setdefault((record.nodeid, record.policy.seed), []).append(record)
+        groups.setdefault((record.group or record.nodeid, record.policy.seed), []).append(record)
     names = _names(list(groups))
     record_pairs = [
         (names[key], *pair) for key, records in groups.items() for pair in combinations(_subjects(records), 2)
     ]
-    reasons = [compare(first.record, second.record).refused for _, first, second in record_pairs]
+    reasons = [_refusal(first.record, second.record) for _, first, second in record_pairs]
     bound = 1.0 - (1.0 - confidence) / (2 * max(reasons.count(""), 1))
     alone = cache(lambda subject: subject.interval((1.0 + bound) / 2))  # a subject has many pairs
     pairs = []
@@ -97,6 +71,11 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
             interval = _subtracted(alone(first), alone(second), bound)
         pairs.append(Pair(name, (first.name, second.name), interval, shared, reason))
     return pairs
+
+
+def _refusal(first: EvaluationRecord, second: EvaluationRecord) -> str:
+    """Return why two interviews do not compare; those side by side do, whatever their prompts."""
+    return "" if first.group else compare(first, second).refused
 
 
 def _takes_part(record: EvaluationRecord) -> bool:
@@ -120,7 +99,7 @@ def _subjects(records: Sequence[EvaluationRecord]) -> list[_Subject]:
         log = record.draws(index)
         if np.isnan(log.propensities).any():
             continue
-        name, taken = record.subject.name or "unnamed", [subject.name for subject in subjects]
+        name, taken = record.variant or record.subject.name or "unnamed", [subject.name for subject in subjects]
         names = (name, record.name, *(f"{name} ({n})" for n in range(2, len(records) + 2)))
         unique = next(candidate for candidate in names if candidate not in taken)
         subjects.append(_Subject(unique, record, log, mean_of_draws(log)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -395,3 +396,29 @@ class QuantityRecord(Part):
         if self.estimate is None or self.low is None or self.high is None or self.confidence is None:
             return None
         return Interval(self.estimate, self.low, self.high, self.confidence, self.method)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Accuracy of one subject less that of another, the one with the higher estimate first.
+
+    Args:
+        evaluation: Name of the evaluation's test, with the seed where there are several.
+        shared: Items that both were asked in one order; 0 if the intervals of the two were subtracted.
+        refused: Reason why the two do not compare; the interval is then None.
+    """
+
+    evaluation: str
+    subjects: tuple[str, str]
+    interval: Interval | None
+    shared: int = 0
+    refused: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {**asdict(self), "decided": self.decided}

@@ -36,6 +36,7 @@ from pytest_adaptive_eval.records.parts import (
     Data,
     InterviewerRecord,
     LevelsRecord,
+    Pair,
     PolicyRecord,
     QuantityRecord,
     Record,
@@ -185,6 +186,7 @@ class EvaluationRecord(Record, kw_only=True):
             `decoding_noise` alone.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
+        group, variant: Evaluation of several models or prompts that this interview is of, and which it asked.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
     """
@@ -198,6 +200,8 @@ class EvaluationRecord(Record, kw_only=True):
     size: int
     unit: str = "items"
     costs: Costs = msgspec.field(default_factory=Costs)
+    group: str = ""
+    variant: str = ""
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = []
@@ -389,6 +393,7 @@ class RunRecord(Record):
     merged: list[str] = []
     only_required_gates_absent: bool = False
     only_baselines_missing: bool = False
+    differences: list[Pair] = []
 
     @property
     def interviews(self) -> list[EvaluationRecord]:

@@ -9,7 +9,6 @@ from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
-from pytest_adaptive_eval.records.pairs import CONFIDENCE, Pair
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import views
@@ -79,27 +78,6 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
             f"{counted(comparison.common, 'item')} asked in both: {changed or 'all alike'}", width, "    ", "  "
         )
     return lines
-
-
-def pair_lines(pairs: Sequence[Pair]) -> list[str]:
-    """Return the table of all pairs of subjects, by evaluation."""
-    compared = sum(pair.interval is not None for pair in pairs)
-    lines = [f"{counted(compared, 'pair')}; all intervals together hold with {100 * CONFIDENCE:g} %, * excludes 0"]
-    for name in dict.fromkeys(pair.evaluation for pair in pairs):
-        rows = [["better", "than", "accuracy", "", "", ""]]
-        rows += [_pair_cells(pair) for pair in pairs if pair.evaluation == name]
-        lines += ["", clean_terminal(name, _NAME), *aligned(rows, [2], "  ")]
-    return lines
-
-
-def _pair_cells(pair: Pair) -> list[str]:
-    names = [clean_terminal(name, _NAME, keep_end=True) for name in pair.subjects]
-    if pair.interval is None:
-        return [*names, "", "", "", f"not compared: {clean_terminal(pair.refused)}"]
-    basis = f"paired on {counted(pair.shared, 'item')}" if pair.shared else "each by its own draws"
-    interval = pair.interval
-    sign = "+" if interval.estimate >= 0 else ""
-    return [*names, f"{sign}{number(interval.estimate)}", interval.bounds_in_words(), "*" * pair.decided, basis]
 
 
 def _change(change: Difference) -> str:

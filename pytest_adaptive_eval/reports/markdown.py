@@ -18,6 +18,7 @@ from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
+from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
 from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import number
 
@@ -80,11 +81,22 @@ def summary_markdown(
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
         ("interviews", _interviews([view for view in entries if view.end])),
         ("other evaluations", "\n".join([_rows(view) for view in entries if not view.end][:_ROWS])),
+        ("side by side", "\n".join(map(_side_by_side, side_by_side(record)))),
         ("notes", _listed("Notes", notes)),
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
         ("wrong answers", _wrong(record.interviews, banks)),
     ]
     return _within(sections, max(limit, _LEAST))
+
+
+def _side_by_side(compared: SideBySide) -> str:
+    """Return the tables of one evaluation of several models or prompts."""
+    text = f"### Side by side: {_inline(compared.name, _NAME)}\n\n"
+    for heads, rows in ((VARIANTS, compared.variants), (PAIRS, compared.pairs)):
+        if rows:
+            cells = [list(heads), ["---"] * len(heads), *([_inline(cell, _NAME) for cell in row] for row in rows)]
+            text += "".join(f"| {' | '.join(row)} |\n" for row in cells) + "\n"
+    return text
 
 
 def _within(sections: Sequence[tuple[str, str]], limit: int) -> str:

@@ -33,7 +33,8 @@ from pytest_adaptive_eval.reports.figures import (
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
-from pytest_adaptive_eval.reports.sections import interval_of, section_of
+from pytest_adaptive_eval.reports.sections import Table, interval_of, section_of
+from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
 from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal
@@ -96,6 +97,7 @@ def html_page(
         gates=[_gate(gate) for view in entries for gate in view.gates] + list(map(_gate, record.judged()[1])),
         evaluations=evaluations,
         wrong=_wrong(record, banks),
+        side_by_side=[_side_by_side(f"beside{n}", table) for n, table in enumerate(side_by_side(record), 1)],
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
         seconds=f"{seconds:.1f}" if (seconds := plottable(record.seconds)) is not None else "-",
@@ -106,6 +108,12 @@ def html_page(
         **_questions(question_lists(titles, banks)),
     )
     return page
+
+
+def _side_by_side(key: str, compared: SideBySide) -> dict[str, Any]:
+    """Return the tables of one evaluation of several models or prompts."""
+    tables = [Table("Results", VARIANTS, compared.variants), Table("Differences", PAIRS, compared.pairs)]
+    return {"key": key, "name": clean_html(compared.name, 60), "tables": [table for table in tables if table.rows]}
 
 
 def _wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:

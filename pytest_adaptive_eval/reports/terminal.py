@@ -11,6 +11,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.questions import wrong_answers
+from pytest_adaptive_eval.reports.side_by_side import side_by_side_lines
 from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
@@ -75,6 +76,7 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in standing_notes(record)]
     return [
         _interviews([view for view in views(record) if view.end], width),
+        _styled(side_by_side_lines(record)),
         _lines_of_others(record, width),
         verdict_lines(record, width),
         warning_lines(record, width),
@@ -87,6 +89,7 @@ def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
     unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
     return [
         [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        _styled(side_by_side_lines(record)),
         warning_lines(record, width),
     ]
 

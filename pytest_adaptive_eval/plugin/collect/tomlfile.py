@@ -21,6 +21,7 @@ from pytest_adaptive_eval.evaluation import (
     merge_kinds,
 )
 from pytest_adaptive_eval.evaluation.lines import Lines
+from pytest_adaptive_eval.evaluation.side_by_side import variants
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.ask.question import AskedItem
@@ -112,7 +113,9 @@ class EvalFile(pytest.Module):
         """Collect evaluations, each with its gates."""
         items: list[pytest.Item] = []
         try:
-            evaluations, required, suites = read_toml(self.path, merge_kinds(self.kinds))
+            written, required, suites = read_toml(self.path, merge_kinds(self.kinds))
+            models = self.settings.side_by_side
+            evaluations = [variant for evaluation in written for variant in variants(evaluation, models)]
             self.require(required)
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
             #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.

@@ -138,6 +138,8 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         name=evaluation.name,
         nodeid=loop.nodeid,
         kind=evaluation.kind,
+        group=evaluation.group,
+        variant=evaluation.variant,
         subject=identity,
         bank=BankRecord.of(
             bank,

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.report.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.state import sets_up_only
+from pytest_adaptive_eval.records.pairs import all_pairs
 from pytest_adaptive_eval.records.run_record import REQUIRED, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import relative
@@ -289,6 +290,7 @@ class RunRecorder:
         run.gates.sort(key=lambda gate: positions.get(gate.nodeid, -1))
         run.evaluations.sort(key=lambda entry: positions.get(entry.nodeid, -1))
         run.evaluations = [*run.interviews, *run.others]
+        run.differences = all_pairs(entry for entry in run.interviews if entry.group)
         self._write(session, passed=passed, complete=not missing)
         self._remember_failures()
 

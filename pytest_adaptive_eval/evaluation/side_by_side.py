@@ -1,0 +1,64 @@
+"""Evaluations of several models or prompts side by side: one interview each, with the same draws."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import PurePath
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.toml import TomlEval
+from pytest_adaptive_eval.items.presentation import is_template
+
+#: Suffixes of files of recorded answers and of prompts.
+_SUFFIXES = (".csv", ".jsonl", ".md", ".txt")
+
+
+def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
+    """Yield an interview for each model and prompt of an evaluation, or the evaluation itself without several.
+
+    Args:
+        models: Models of the command line, in place of the evaluation's own.
+
+    Raises:
+        ConfigError: A model and models, or a template and templates, are given.
+    """
+    spec = evaluation.spec
+    if not spec.asks_items:
+        yield evaluation
+        return
+    named, templates = [*(models or spec.table.models)], spec.table.templates
+    if not named and not templates:
+        yield evaluation
+        return
+    with spec.located():
+        for one, several in (("model", named if not models else ()), ("template", templates)):
+            if several and one in spec.data:
+                raise ConfigError(f"{one} and {one}s exclude each other: write all of them into {one}s")
+    rest = {key: value for key, value in spec.data.items() if key not in ("models", "templates")}
+    for (model, of_model), (template, of_template) in product(_labelled(named), _labelled(templates)):
+        label = "-".join(filter(None, [of_model, of_template]))
+        chosen = {name: value for name, value in (("model", model), ("template", template)) if value is not None}
+        data: dict[str, Any] = {**rest, **chosen, "name": f"{spec.name}-{label}"}
+        yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label))
+
+
+def _labelled(texts: Sequence[str]) -> list[tuple[str | None, str]]:
+    """Return models or templates with labels that tell them apart; one without a label where there is none."""
+    if not texts:
+        return [(None, "")]
+    labels: list[str] = []
+    for number, text in enumerate(texts, 1):
+        label = str(number) if is_template(text) else _short(text)
+        labels.append(label if label not in labels else f"{label}-{number}")
+    return list(zip(texts, labels, strict=True))
+
+
+def _short(text: str) -> str:
+    """Return the last part of a model's name or of a path, without what cannot name a test."""
+    path = PurePath(re.split(r"[#:](?=[^/#:]+\Z)", text)[-1])
+    last = path.stem if path.suffix in _SUFFIXES else path.name
+    return re.sub(r"[\[\]\s]+", "_", last) or "model"
