@@ -42,6 +42,7 @@ class Settings:
         missing_baseline: Action if the baseline does not exist yet.
         required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
         reuse: Store of answers that runs share; None where every answer is asked for.
+        names_reuse: Whether a flag names that store, or it is that of one's own machine.
         side_by_side: Models that evaluations of TOML files ask side by side.
     """
 
@@ -62,6 +63,7 @@ class Settings:
     required_gates: tuple[str, ...] = ()
     reuse: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    names_reuse: bool = False
     side_by_side: tuple[str, ...] = ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -62,6 +63,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         model_options=_options(config.getini("adaptive_eval_model_options")),
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
         reuse=_reuse(config, folder),
+        names_reuse=_flag(config, "reuse") is not None,
         side_by_side=tuple(filter(None, (config.getoption("adaptive_eval_side_by_side") or "").split(","))),
     )
 
@@ -86,9 +88,11 @@ def _path(config: pytest.Config, name: str) -> Path | None:
 
 
 def _reuse(config: pytest.Config, folder: Path) -> Path | None:
+    """Return the store of answers that the flag names, or that of one's own machine; None in CI without the flag."""
     name = _flag(config, "reuse")
     if name is None:
-        return None
+        asks_all = config.getoption("adaptive_eval_fresh") or os.environ.get("CI")
+        return None if asks_all else folder / REUSE
     if config.getoption("adaptive_eval_fresh"):
         raise ConfigError("--adaptive-eval-fresh asks everything again, and --adaptive-eval-reuse does not: give one")
     path = config.invocation_params.dir / name
@@ -136,19 +140,18 @@ def activate(config: pytest.Config) -> None:
     try:
         settings = _settings_of(config)
         check_outputs(config, settings)
-        answers = None
-        if settings.reuse is not None and not config.option.collectonly:
-            from pytest_adaptive_eval.models.store import CompletionStore
-
-            answers = CompletionStore(settings.reuse, exclusive=False)
-            config.add_cleanup(answers.close)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # no imported object becomes garbage, so searching them only costs time
     config.add_cleanup(gc.unfreeze)
     config.stash[WIDTH] = shutil.get_terminal_size().columns
     exchange = ResultExchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
-    state = config.stash[STATE] = RunState(config, settings, exchange, answers=answers)
+    state = config.stash[STATE] = RunState(config, settings, exchange)
+    if settings.names_reuse and not config.option.collectonly:
+        try:
+            _ = state.answers  # a damaged file ends the run before the first question
+        except UsageError as error:
+            raise pytest.UsageError(guard(str(error))) from None
     state.pipeline = Pipeline(shares=not state.worker)  # an interview of one worker may be given to another
     config.add_cleanup(state.pipeline.close)
     verdicts = config.stash[VERDICTS] = VerdictLog(state)

@@ -62,7 +62,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
         "nargs": "?",
         "const": REUSE,
         "help": "take answers that the same checkpoint gave to the same questions from a store that runs share, and "
-        f"add to it; greedy decoding only (default: DIR/{REUSE})",
+        f"add to it; greedy decoding only (default: DIR/{REUSE}, and that file without the flag where CI is not set)",
     },
     "baseline": {
         "metavar": "FILE[#NAME]",

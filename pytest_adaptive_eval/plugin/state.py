@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,8 +16,9 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation import GatePlan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
+from pytest_adaptive_eval.models.store import CompletionStore, remove_store
 from pytest_adaptive_eval.plugin.exchange import ResultExchange
-from pytest_adaptive_eval.plugin.names import PARAMETER
+from pytest_adaptive_eval.plugin.names import MOST_BYTES, PARAMETER
 from pytest_adaptive_eval.text import clean_xml, number
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.gates.suite import Suite
-    from pytest_adaptive_eval.models.store import CompletionStore
     from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
@@ -85,7 +86,6 @@ class RunState:
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             other kinds.
         pipeline: `pipeline.Pipeline`, which imports this module.
-        answers: Answers that runs share; None where every answer is asked for.
     """
 
     config: pytest.Config
@@ -98,12 +98,34 @@ class RunState:
     suites: dict[pytest.Item, Suite] = field(default_factory=dict)
     family: int = 0
     pipeline: Any = None
-    answers: CompletionStore | None = None
 
     @property
     def folder(self) -> Path:
         """The run folder."""
         return self.settings.folder
+
+    @functools.cached_property
+    def answers(self) -> CompletionStore | None:
+        """Answers that runs share, opened when first asked for; None where every answer is asked for.
+
+        The file that no flag names begins anew above `MOST_BYTES`, and is done without where it cannot be opened.
+
+        Raises:
+            ConfigError: The file that a flag names cannot be opened.
+        """
+        path, named = self.settings.reuse, self.settings.names_reuse
+        if path is None:
+            return None
+        try:
+            if not named and path.is_file() and path.stat().st_size > MOST_BYTES:
+                remove_store(path)
+            store = CompletionStore(path, exclusive=False)
+        except (ConfigError, OSError):
+            if named:
+                raise
+            return None
+        self.config.add_cleanup(store.close)
+        return store
 
     def journal_path(self, key: str) -> Path:
         """Return the file of the answers of an evaluation, from the hash of all that makes it the same evaluation."""

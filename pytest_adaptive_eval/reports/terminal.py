@@ -64,6 +64,8 @@ def summary_lines(
     blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
     spent = words.run_usage(record.interviews)
     ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
+    if reused := words.reused(record.interviews):
+        ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []

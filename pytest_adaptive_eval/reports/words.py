@@ -354,6 +354,16 @@ def _spent(usage: Usage | None, price: Price | None = None) -> str:
     return ", ".join(parts)
 
 
+def reused(interviews: Sequence[EvaluationRecord]) -> str:
+    """Return how many answers came from earlier runs, as a clause; empty where none did."""
+    taken = [interview.reuse for interview in interviews if interview.reuse and interview.reuse.answers]
+    if not taken:
+        return ""
+    count, asked = sum(entry.answers for entry in taken), sum(len(entry.administrations) for entry in interviews)
+    store = taken[0].store
+    return f"{count} of {counted(asked, 'answer')} from {store}; --adaptive-eval-fresh asks again"
+
+
 def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
     texts_by_name = [(i.name, text) for i in interviews if (text := usage(i.costs))]

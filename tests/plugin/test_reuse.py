@@ -219,3 +219,55 @@ def test_a_place_that_is_no_store_is_refused_before_any_question(shared: Any, ar
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert re.search(message, " ".join(result.stderr.str().split()))
     assert (shared.asked, (shared.path / "toy.jsonl").read_bytes()) == ([], before)
+
+
+@pytest.fixture
+def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is not one of CI."""
+    monkeypatch.delenv("CI", raising=False)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_second_run_on_ones_own_machine_asks_nothing(shared: Any) -> None:
+    assert shared.run().ret == 0
+    assert len(shared.asked) == 24
+    first = answers(shared)
+    result = shared.run("--adaptive-eval-seed=5")
+    assert len(shared.asked) == 24
+    assert sorted(answers(shared)) == sorted(first)
+    result.stdout.fnmatch_lines(["reuse: 24 of 24 answers from .adaptive-eval/answers.sqlite;*"])
+    shared.run("--adaptive-eval-fresh")
+    assert len(shared.asked) == 48
+
+
+def test_ci_asks_again(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "1")
+    for asked in (24, 48):
+        assert shared.run().ret == 0
+        assert len(shared.asked) == asked
+    assert not (shared.path / ".adaptive-eval" / "answers.sqlite").exists()
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("kept", ["large", "damaged"])
+def test_a_store_of_ones_own_is_begun_anew_or_done_without(
+    shared: Any, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    path = shared.path / ".adaptive-eval" / "answers.sqlite"
+    assert shared.run().ret == 0
+    if kept == "large":
+        monkeypatch.setattr("pytest_adaptive_eval.plugin.state.MOST_BYTES", 1)
+    else:
+        path.write_bytes(b"no store")
+    assert shared.run().ret == 0
+    assert len(shared.asked) == 48
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_model_that_samples_is_asked_again_in_silence(shared: Any) -> None:
+    shared.set_up(decoding='{"temperature": 0.7}')
+    for _ in range(2):
+        result = shared.run("-v")
+        assert "reuse" not in result.stdout.str()
+        assert "no answer was taken" not in result.stdout.str()
+    assert len(shared.asked) > 24

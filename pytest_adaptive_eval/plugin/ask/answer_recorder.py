@@ -203,19 +203,20 @@ class Reuse:
     Args:
         store: Store of other runs; None where every answer is asked for.
         root: Folder that the store's path is shown from.
+        named: Whether a flag names the store; else nothing is said where no answer was taken.
 
     Attributes:
         refusal: Why the subject is always asked; empty if it is not.
     """
 
-    def __init__(self, store: CompletionStore | None, root: Path) -> None:
-        self._store, self.refusal = store, "the model is no Model of this package"
+    def __init__(self, store: CompletionStore | None, root: Path, *, named: bool = True) -> None:
+        self._store, self.refusal, self._named = store, "the model is no Model of this package", named
         self._path = "" if store is None else relative(store.path, root)
 
     def notes(self, administrations: Sequence[Administration], *, judged: bool) -> list[str]:
         """Return notes for any verdict: the number of such answers, and why others were not stored."""
         count = sum(entry.reused for entry in administrations)
-        if not count and (self._store is None or self.refusal):  # a warning of the run has the reason
+        if not count and (self._store is None or self.refusal or not self._named):  # a warning has the reason
             return []
         verb, source = "was" if count == 1 else "were", self._path or "a store of earlier ones"
         sentence = f"{count} of {counted(len(administrations), 'answer')} {verb} not asked for but taken from {source}"
@@ -226,6 +227,7 @@ class Reuse:
 
     def record(self, administrations: Sequence[Administration]) -> ReuseRecord | None:
         """Return the facts for the record; None where nothing was to be reused."""
-        if self._store is None:
+        count = sum(entry.reused for entry in administrations)
+        if self._store is None or not (self._named or count):
             return None
-        return ReuseRecord(self._path, sum(entry.reused for entry in administrations), self.refusal)
+        return ReuseRecord(self._path, count, self.refusal)

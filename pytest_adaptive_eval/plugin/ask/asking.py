@@ -177,7 +177,7 @@ class AskingLoop:
         self.fault: VoidReason | None = None
         self.respondent = Respondent()
         self.recorder, self.counts = AnswerRecorder(), AnswerCounts()
-        self.reuse = Reuse(self.state.answers, node.config.rootpath)
+        self.reuse = Reuse(self.state.answers, node.config.rootpath, named=self.state.settings.names_reuse)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, TestFinding()
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)

@@ -60,7 +60,7 @@ class EvaluationRunner:
         test.set_result(result)
         test.record = record = _record(test.nodeid, evaluation, result)
         record.seconds, record.usage_error = round(clock.elapsed() - start, 3), usage
-        record.notes += [SHARED_NOTE] if state.answers is not None else []
+        record.notes += [SHARED_NOTE] if state.settings.names_reuse else []
         record.journal = "" if result.broken else path.name
 
 
