@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
@@ -46,22 +45,3 @@ def check_faults(faults: Iterable[str], where: str = "", error: type[AdaptiveEva
     """
     for fault in faults:
         raise error(f"{where}: {fault}" if where else fault)
-
-
-def check_decoding(temperature: object, seed: object, top_p: object = 1.0) -> None:
-    """Raise a ConfigError unless the temperature is at least 0, the seed a whole number and top_p in (0, 1].
-
-    Raises:
-        ConfigError: Names the setting.
-    """
-    check_faults(_decoding_faults(temperature, seed, top_p))
-
-
-def _decoding_faults(temperature: object, seed: object, top_p: object) -> Iterator[str]:
-    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-    if not (number and 0.0 <= temperature < math.inf):  # type: ignore[operator]
-        yield f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy"
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        yield f"seed is {seed!r}, expected a whole number"
-    if isinstance(top_p, bool) or not isinstance(top_p, int | float) or not 0.0 < top_p <= 1.0:
-        yield f"top_p is {top_p!r}, expected a share above 0 and at most 1"

@@ -25,8 +25,10 @@ Number = int | float
 Count = Annotated[int, msgspec.Meta(ge=1)]
 FewTimes = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Index = Annotated[int, msgspec.Meta(ge=0)]
-#: A number of at least 0.
+#: A number of at least 0, one that is not endless either, and one above 0 and at most 1.
 Size = Annotated[float, msgspec.Meta(ge=0.0)]
+FiniteSize = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
+Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 
 #: Values of the types without parameters, in words.
 _WORDS = {
@@ -90,6 +92,12 @@ def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: b
         return msgspec.convert(builtins, table, strict=strict)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_sentence(table, data, str(error))}") from None
+
+
+def read_options(table: type[T], options: Mapping[str, Any], of: str) -> T:
+    """Return the options of a model, of which None is the default; errors as of `read_table`."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return read_table(table, given, f"options of {of}")
 
 
 @contextlib.contextmanager

@@ -61,8 +61,7 @@ def add_responses_argument(parser: VerbParser, text: str) -> None:
 def add_fit_arguments(parser: VerbParser) -> None:
     """Add the options of a fit, and the seed."""
     add = parser.add_argument_group("fit").add_argument
-    text = "1pl, 2pl, 3pl, 2pl-shrunk or mirt (by held-out loss over families)"
-    add("--model", metavar="NAME", help=text)
+    add("--model", metavar="NAME", help="1pl, 2pl, 3pl, 2pl-shrunk or mirt (by held-out loss over families)")
     add("--seed", metavar="N", type=parse_seed, default=0, help="of splits, folds and draws (%(default)s)")
 
 

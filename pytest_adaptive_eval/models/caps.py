@@ -45,12 +45,8 @@ def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
         max_tokens: None for the default, at most half of the context.
         reasons: Whether the model reasons before it answers.
         context: Limit of prompt and answer tokens together; 0 if unknown.
-
-    Raises:
-        ConfigError: `max_tokens` is not a whole number of at least 1.
     """
     if max_tokens is not None:
-        check_count("max_tokens", max_tokens)
         return Cap(max_tokens, chosen=True)
     tokens = REASONING_TOKENS if reasons else DEFAULT_TOKENS
     return Cap(min(tokens, max(context // 2, 1)) if context else tokens, chosen=False)

@@ -17,6 +17,7 @@ from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import built_in_kinds, load_model, resolve, subject_kinds
 from pytest_adaptive_eval.models.base import Message
+from pytest_adaptive_eval.models.checkpoint.placement import CheckpointSettings
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.models.kind import ModelKind
 
@@ -66,7 +67,7 @@ def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
         assert {*kind.options} == read
         return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        by_name += EndpointSettings.__struct_fields__
+        by_name += (CheckpointSettings if "checkpoint" in module else EndpointSettings).__struct_fields__
     assert sorted(kind.options) == sorted(by_name)
 
 

@@ -339,6 +339,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
         ({"rate": 0.0}, "rate is 0.0"),
         ({"temperature": -1.0}, "temperature is -1.0"),
         ({"temperature": math.nan}, "temperature is nan"),
+        ({"temperature": math.inf}, "temperature is inf"),
         ({"extra": {"n": 2, "stream": True}}, "extra sets n, stream"),
         ({"proxy": "127.0.0.1:8080"}, "proxy is no URL"),
         ({"proxy": "http://me:hunter2@:x"}, "proxy is no URL"),

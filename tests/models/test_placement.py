@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.checkpoint.placement import Placement, check_memory
+from pytest_adaptive_eval.typed_tables import read_options
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
@@ -50,14 +51,14 @@ def test_a_missing_device_is_refused_before_the_weights_are_loaded(checkpoints: 
         ({"device_map": {}}, "a table of modules with devices"),
         ({"device_map": {"": "disk"}}, "without disk"),
         ({"device_map": "auto", "device": "cpu"}, "device is 'cpu' beside a device_map; give one of them"),
-        ({"attention": "kernels/fast"}, "attention is 'kernels/fast', expected one of eager, sdpa, flex_attention"),
+        ({"attention": "kernels/fast"}, "attention is 'kernels/fast', expected 'eager' or 'flash_attention_2'"),
         ({"attention": "flash_attention_3"}, "needs the package flash_attn_interface, which is not installed"),
         ({"compile": 1}, "compile is 1, expected true or false"),
     ],
 )
 def test_wrong_placement_is_refused_with_what_was_expected(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        Placement(**options).check()
+        read_options(Placement, options, "a checkpoint")
     assert message in str(caught.value)
 
 

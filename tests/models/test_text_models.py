@@ -543,6 +543,7 @@ def test_a_template_that_refuses_a_system_text_says_so(checkpoints: Any, tmp_pat
         ({"batch_size": 1.5}, "batch_size"),
         ({"temperature": -1.0}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": float("inf")}, "temperature"),
         ({"temperature": "0"}, "temperature is '0', expected a number"),
         ({"seed": 1.5}, "seed is 1.5, expected a whole number"),
         ({"dtype": "int8"}, "int8"),

@@ -51,8 +51,7 @@ def _add_arguments(parser: VerbParser) -> None:
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; else only checks")
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; else those of the logs")
     add_ids_argument(add, "--items")
-    text = "write the questions alone, for uniform draws"
-    add("--uncalibrated", action="store_true", help=text)
+    add("--uncalibrated", action="store_true", help="write the questions alone, for uniform draws")
     add("--force", action="store_true", help="write a refused bank too, marked untrusted")
     add("--replace", action="store_true", help="replace a bank that is in place")
     text = "check these published parameters (JSON lines) instead of a fit"
@@ -62,8 +61,7 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="their budgets (%(default)s)")
     text = "fit M2- or M3-IRT as well: the responses are in formats, with and without image or text"
     add("--formats", choices=("m2", "m3"), help=text)
-    text = "with --formats: abilities of the subjects by part"
-    add("--abilities", metavar="FILE.csv", type=Path, help=text)
+    add("--abilities", metavar="FILE.csv", type=Path, help="with --formats: abilities of the subjects by part")
     add_fit_arguments(parser)
     add_reading_arguments(parser, lambda: CalibrateTable)
 

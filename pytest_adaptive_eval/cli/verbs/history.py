@@ -36,8 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--accept", metavar="RUN", help="accept the level since RUN of the series that alarm, from now on")
     text = "name of an environment variable with the URL, in apprise's form, that gets a message on an alarm"
     add("--webhook", metavar="VARIABLE", help=text)
-    text = "write the message as JSON for an incoming webhook of Slack"
-    add("--alert-file", metavar="FILE", type=Path, help=text)
+    add("--alert-file", metavar="FILE", type=Path, help="write the message as JSON for an incoming webhook of Slack")
     add("--link", metavar="URL", help="address of the report, for the message")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write what is shown as JSON")
 

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 import transformers
 
-from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import BankError, CheckpointError
 from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Status
@@ -23,7 +22,7 @@ from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
-from pytest_adaptive_eval.models.checkpoint.placement import Placement
+from pytest_adaptive_eval.models.checkpoint.placement import CheckpointSettings
 from pytest_adaptive_eval.models.checkpoint.prompting import TEMPLATE_DATE, Prompter
 from pytest_adaptive_eval.models.images import open_image
 
@@ -154,11 +153,8 @@ class Generator:
     def load(
         cls,
         folder: StrPath,
-        placement: Placement,
+        settings: CheckpointSettings,
         *,
-        temperature: float,
-        seed: int,
-        top_p: float = 1.0,
         cache: Path | None = None,
     ) -> Generator:
         """Examine and load a checkpoint; errors as of `preflight` and `load_checkpoint`.
@@ -167,10 +163,9 @@ class Generator:
             CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
             ConfigError: The device or the type is not known here.
         """
-        check_decoding(temperature, seed, top_p)
         info = preflight(folder, cache=cache)
-        loaded = load_checkpoint(info, placement)
-        return cls(info, loaded, temperature=float(temperature), seed=seed, top_p=float(top_p))
+        loaded = load_checkpoint(info, settings)
+        return cls(info, loaded, temperature=settings.temperature, seed=settings.seed, top_p=settings.top_p)
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
         """Return the identity, with the given settings and the settings of prompts."""

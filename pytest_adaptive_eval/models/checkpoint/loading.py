@@ -128,7 +128,6 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
             does not fit torch.
     """
     placement = placement or Placement()
-    placement.check()
     check_torchvision()  # transformers imports it for text models too
     target = pick_device(placement.device)
     dtype = "float32" if placement.dtype == "auto" and target.type == "cpu" else placement.dtype

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
@@ -42,7 +41,7 @@ from pytest_adaptive_eval.models.checkpoint.generation import (
     fault,
 )
 from pytest_adaptive_eval.models.checkpoint.likelihood import LikelihoodScorer
-from pytest_adaptive_eval.models.checkpoint.placement import Placement, free_bytes, out_of_memory
+from pytest_adaptive_eval.models.checkpoint.placement import CheckpointSettings, free_bytes, out_of_memory
 from pytest_adaptive_eval.models.checkpoint.rating import (
     TEXT_ROWS,
     PrefixCache,
@@ -51,6 +50,7 @@ from pytest_adaptive_eval.models.checkpoint.rating import (
     log_likelihood,
     with_tokens,
 )
+from pytest_adaptive_eval.typed_tables import read_options
 
 _log = logging.getLogger(__name__)
 
@@ -92,52 +92,35 @@ class TransformersModel(Model):
         cls,
         folder: StrPath,
         *,
-        device: str = "auto",
-        dtype: str = "auto",
-        device_map: str | Mapping[str, Any] | None = None,
-        attention: str | None = None,
-        compile: bool = False,
-        max_tokens: int | None = None,
-        reasoning: bool | None = None,
-        batch_size: int | None = None,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int = 0,
         cache: Path | None = None,
+        **options: Any,
     ) -> TransformersModel:
         """Examine and load a checkpoint.
 
         Args:
             folder: A local folder in Hugging Face format, or one of the hub cache.
-            device, dtype, device_map, attention, compile: See `Placement`.
-            max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, and 16384 for a model that
-                reasons.
-            reasoning: Whether the model reasons before it answers; by default whether its chat template has think tags.
-            batch_size: Number of items in a batch. By default 16 on a CPU, and on GPUs as many as their memory holds,
-                up to 256.
-            temperature: 0 is greedy.
-            top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
-            seed: Seed of the sampling; without effect at temperature 0.
             cache: Folder for file hashes, shared by runs.
+            **options: See `pytest_adaptive_eval.models.checkpoint.placement.CheckpointSettings`.
 
         Raises:
             CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
             ConfigError: A setting is out of its range.
         """
-        cap_of(max_tokens, reasons=False)
-        check_count("batch_size", 1 if batch_size is None else batch_size)
-        placement = Placement(device, dtype, device_map, attention, compile)
-        generator = Generator.load(folder, placement, temperature=temperature, seed=seed, top_p=top_p, cache=cache)
-        cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
-        decoding = {"max_tokens": cap.tokens, "temperature": float(temperature), "seed": seed if temperature else None}
-        if temperature and top_p != 1.0:
-            decoding["top_p"] = float(top_p)
-        size = batch_size
+        settings = read_options(CheckpointSettings, options, "a checkpoint")
+        generator = Generator.load(folder, settings, cache=cache)
+        reasons = generator.reasons if settings.reasoning is None else settings.reasoning
+        cap = cap_of(settings.max_tokens, reasons=reasons)
+        sampled = bool(settings.temperature)
+        decoding: dict[str, Any] = {"max_tokens": cap.tokens, "temperature": settings.temperature}
+        decoding["seed"] = settings.seed if sampled else None
+        if sampled and settings.top_p != 1.0:
+            decoding["top_p"] = settings.top_p
+        size = settings.batch_size
         if size is None:
             size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)
         identity = generator.identity(decoding, {"batch_size": size})
         # a batch that is rated has rows of its prompts and of several texts each
-        measured = batch_size is None and size != ON_PROCESSOR
+        measured = settings.batch_size is None and size != ON_PROCESSOR
         rated = max(1, size // (1 + TEXT_ROWS)) if measured else size
         return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 

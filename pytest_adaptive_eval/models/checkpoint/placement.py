@@ -9,21 +9,15 @@ import contextlib
 import importlib.util
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.typed_tables import Count, FiniteSize, Share, Table
 
-#: Implementations of attention, with the package that each needs; others are fetched from elsewhere.
-ATTENTION = {
-    "eager": "",
-    "sdpa": "",
-    "flex_attention": "",
-    "flash_attention_2": "flash_attn",
-    "flash_attention_3": "flash_attn_interface",
-}
+#: Package of an implementation of attention.
+_PACKAGES = {"flash_attention_2": "flash_attn", "flash_attention_3": "flash_attn_interface"}
 #: Bytes of a number by the name that safetensors gives its type; those of 4 and 6 bits count as stored.
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 #: Types of a checkpoint's weights besides ``auto``, and their bytes.
@@ -31,36 +25,31 @@ DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
 GIB = 2.0**30
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Table, frozen=True):
     """Where and how a checkpoint is computed.
 
     Args:
         device: ``auto`` is CUDA if available, otherwise the CPU.
         dtype: ``float32``, ``float16``, ``bfloat16`` or ``auto``: float32 on a CPU, the checkpoint's own elsewhere.
         device_map: Devices of the model's modules, by name; ``auto`` fills all devices.
-        attention: One of `ATTENTION`; the model's default when omitted.
+        attention: Implementation of attention; the model's default when omitted, and others would be fetched.
+        compile: Whether torch compiles the model.
+
+    Raises:
+        ConfigError: The device map is none, or a package is missing.
     """
 
     device: str = "auto"
-    dtype: str = "auto"
-    device_map: str | Mapping[str, Any] | None = None
-    attention: str | None = None
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+    device_map: str | dict[str, Any] | None = None
+    attention: Literal["eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3"] | None = None
     compile: bool = False
 
-    def check(self) -> None:
-        """Raise ConfigError for a setting that is out of its range, or that needs a package which is missing."""
+    def __post_init__(self) -> None:
         check_faults(self._faults())
 
     def _faults(self) -> Iterator[str]:
-        if self.dtype not in ("auto", *DTYPES):
-            yield f"dtype {self.dtype!r} is not known; use auto, {', '.join(DTYPES)}"
-        compiled: object = self.compile
-        if not isinstance(compiled, bool):
-            yield f"compile is {compiled!r:.80}, expected true or false"
-        if self.attention is not None and self.attention not in ATTENTION:
-            yield f"attention is {self.attention!r:.80}, expected one of {', '.join(ATTENTION)}"
-        package = ATTENTION.get(self.attention or "", "")
+        package = _PACKAGES.get(self.attention or "", "")
         if package and importlib.util.find_spec(package) is None:
             yield f"attention {self.attention!r} needs the package {package}, which is not installed; or use sdpa"
         if self.device_map is not None:
@@ -78,6 +67,28 @@ class Placement:
             )
         if importlib.util.find_spec("accelerate") is None:
             yield "device_map needs the package accelerate; install pytest-adaptive-eval[accelerate]"
+
+
+class CheckpointSettings(Placement, frozen=True):
+    """Options of a checkpoint.
+
+    Args:
+        max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, and 16384 for a model that
+            reasons.
+        reasoning: Whether the model reasons before it answers; by default whether its chat template has think tags.
+        batch_size: Number of items in a batch. By default 16 on a CPU, and on GPUs as many as their memory holds,
+            up to 256.
+        temperature: 0 is greedy.
+        top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
+        seed: Seed of the sampling; without effect at temperature 0.
+    """
+
+    max_tokens: Count | None = None
+    reasoning: bool | None = None
+    batch_size: Count | None = None
+    temperature: FiniteSize = 0.0
+    top_p: Share = 1.0
+    seed: int = 0
 
 
 def weight_bytes(folder: Path, files: tuple[str, ...], dtype: str) -> int:

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.models.endpoint.outcome import Body, Delivery
 from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
-from pytest_adaptive_eval.typed_tables import read_table
+from pytest_adaptive_eval.typed_tables import read_options
 
 #: Completion of an item until its answer arrives.
 _PENDING = Completion("", Status.NOT_RUN)
@@ -76,8 +76,7 @@ class EndpointModel(Model):
             ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does
                 not follow the protocol.
         """
-        given = {name: value for name, value in options.items() if value is not None}
-        settings = read_table(EndpointSettings, given, "options of a model on a server")
+        settings = read_options(EndpointSettings, options, "a model on a server")
         endpoint = connect(url, model, settings)
         return cls(endpoint, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
 

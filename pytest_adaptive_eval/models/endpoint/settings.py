@@ -14,7 +14,7 @@ import msgspec
 from pytest_adaptive_eval.api_keys import Secret, hide_from_now_on
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.typed_tables import Count, Index, Size, Table
+from pytest_adaptive_eval.typed_tables import Count, FiniteSize, Index, Share, Table
 
 #: Fields of a request that `EndpointSettings.extra` may not set.
 _RESERVED_FIELDS = frozenset(
@@ -63,14 +63,14 @@ class EndpointSettings(Table, frozen=True):
     max_tokens: Count | None = None
     reasoning: bool | None = None
     revision: str = ""
-    temperature: Size = 0.0
-    top_p: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] | None = None
+    temperature: FiniteSize = 0.0
+    top_p: Share | None = None
     seed: int = 0
     timeout: _Finite = 120.0
     concurrency: Count | None = None
     rate: _Finite | None = None
     retries: Index = 3
-    start_timeout: Annotated[float, msgspec.Meta(ge=0.0, le=1e9)] = 120.0
+    start_timeout: FiniteSize = 120.0
     proxy: Any = None  # this and the next two may hold a password or a key, which no error shows
     headers: Any = None
     query: Any = None

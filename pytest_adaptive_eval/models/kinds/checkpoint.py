@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.checks import check_count, check_decoding
-from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.models.checkpoint.placement import CheckpointSettings
 from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.registry import service
+from pytest_adaptive_eval.typed_tables import read_options
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.base import Model
@@ -24,10 +24,7 @@ class CheckpointKind(ModelKind):
     form = "FOLDER"
     help = "a checkpoint folder"
     model = "pytest_adaptive_eval.models.checkpoint.model:TransformersModel"
-    options = (
-        *("serve", "device", "dtype", "device_map", "attention", "compile"),
-        *("max_tokens", "reasoning", "batch_size", "temperature", "top_p", "seed", "cache"),
-    )
+    options = ("serve", *CheckpointSettings.__struct_fields__, "cache")
     extra = "hf"
     hashes_files = True
 
@@ -65,21 +62,15 @@ class CheckpointKind(ModelKind):
             if importlib.util.find_spec(package) is None:
                 raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
         self.check_names(spec, options)
-        for name in ("max_tokens", "batch_size"):
-            check_count(name, options.get(name, 1))
-        if not isinstance(options.get("reasoning"), bool | None):
-            raise ConfigError(f"reasoning is {options['reasoning']!r:.80}, expected true or false")
-        check_decoding(options.get("temperature", 0.0), options.get("seed", 0), options.get("top_p", 1.0))
+        given = {name: value for name, value in options.items() if name != "cache"}
+        settings = read_options(CheckpointSettings, given, "a checkpoint")
         from pytest_adaptive_eval.models.checkpoint.folder import preflight
-        from pytest_adaptive_eval.models.checkpoint.placement import Placement
 
-        names = ("device", "dtype", "device_map", "attention", "compile")
-        Placement(**{name: options[name] for name in names if name in options}).check()
         preflight(spec, cache=cache)
-        if str(options.get("device", "")).startswith("cuda"):
+        if settings.device.startswith("cuda"):
             from pytest_adaptive_eval.models.checkpoint.loading import check_present
 
-            check_present(options["device"])
+            check_present(settings.device)
         return None
 
 
