@@ -186,6 +186,7 @@ class AskingLoop:
         self._bound = False
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)
+        self._spends_to_a_limit = self.evaluation.spending.limited
         self._batch: list[QuestionTest] = []
         self._live: QuestionProgress
         self.session = self._open_session()
@@ -482,7 +483,7 @@ class AskingLoop:
     @property
     def asks_ahead(self) -> bool:
         """Whether questions may be asked before their tests run, since these ask nothing but their items."""
-        return (self.asks_items or bool(self.finding.asks_item)) and not self.evaluation.spending.limited
+        return (self.asks_items or bool(self.finding.asks_item)) and not self._spends_to_a_limit
 
     @property
     def asks_items(self) -> bool:

@@ -58,6 +58,7 @@ class Pipeline:
         Following ones are begun as well, and questions that the session has drawn ahead.
         """
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
+        leading.draw_ahead()
         if key in leading.arrived or not loop.recorder.restore(questions[0]):
             self._wait(loop, subject, questions)
             loop.recorder.restore(questions[0], leading.arrived[key])
@@ -70,6 +71,7 @@ class Pipeline:
 
     def needs(self, loop: AskingLoop, subject: Model, questions: Sequence[QuestionTest]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
+        self._lead(loop, subject).draw_ahead()
         stored = loop.recorder.lookup(questions[0], loop.recorder.request(questions[0]))
         return stored is not None or self._wait(loop, subject, questions, unless_settled=True)
 
@@ -126,9 +128,7 @@ class Pipeline:
             later = items[items.index(loop.node) + 1 :] if loop.node in items else []
             joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationTest))
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
-        leading = self._ahead[loop.nodeid]
-        leading.draw_ahead()
-        return leading
+        return self._ahead[loop.nodeid]
 
     def _room(self, loop: AskingLoop, subject: Model, questions: int) -> int:
         """Return how many of the `questions` that the session knows of are asked for now."""
