@@ -195,6 +195,18 @@ def test_weights_are_those_of_the_rule_in_use():
     assert told(paper)["weights"] == pytest.approx(paper.weights.tolist())
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_each_topic_comes_once_in_as_many_rounds(seed):
+    topics = [f"topic {n}" for n in range(10)]
+    result = assess(panel(), short(topics=topics, rounds=25, seed=seed))
+    first, second, third = (
+        [cycle.attempts[0].topic for cycle in result.rounds[start : start + 10]] for start in (0, 10, 20)
+    )
+    assert sorted(first) == sorted(second) == sorted(topics)
+    assert len(set(third)) == 5
+    assert first != second
+
+
 def test_topics_that_came_to_nothing_are_named():
     result = assess(panel(), short(topics=["maths", "logic", "law"], rounds=1))
     never, unused = result.absent_topics()

@@ -212,7 +212,7 @@ class _Run:
         generator = int(rng.integers(self.n))
         shares = np.array([difficulty.share for difficulty in settings.difficulties])
         difficulty = settings.difficulties[int(rng.choice(len(shares), p=shares / shares.sum()))].name
-        topic = settings.topics[int(rng.integers(len(settings.topics)))]
+        topic = self._topic(number)
         drawn = Attempt(generator, topic, difficulty)
         position = (number, attempt, 0)
         earlier = self.tasks_by_topic[topic] if settings.mode == "reliability" else ()
@@ -233,6 +233,13 @@ class _Run:
         if accepted:
             self.accepted_tasks.add(normalized)
         return replace(drawn, task=task, votes=votes, accepted=accepted)
+
+    def _topic(self, number: int) -> str:
+        """Return the topic of a round: topics are dealt, so each comes once in as many rounds as there are topics."""
+        topics = self.settings.topics
+        deal, place = divmod(number, len(topics))
+        order = np.random.default_rng([self.settings.seed, deal, len(topics)]).permutation(len(topics))
+        return topics[int(order[place])]
 
     def _votes(self, position: tuple[int, int, int], messages: Sequence[Message]) -> tuple[int | None, ...]:
         """Return the vote of each model, None where there is none."""
