@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, stdtrit
 
+import pytest_adaptive_eval.models.kinds.checkpoint
+import pytest_adaptive_eval.models.kinds.endpoint
 import pytest_adaptive_eval.plugin.activation
 import pytest_adaptive_eval.records.history
 import pytest_adaptive_eval.reports.junit
