@@ -168,6 +168,16 @@ class Evaluation:
         """Yield sentences on the expected cost, and on the expected result of each gate."""
         yield f"{self.name}: {self.outlook}"
 
+    def check_gradable(self, *, asks_items: bool) -> None:
+        """Refuse items that cannot be graded, before any question.
+
+        Args:
+            asks_items: Whether tests do nothing but ask their items and grade the answers.
+
+        Raises:
+            ConfigError, BankError: There is such an item.
+        """
+
     def other_models(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
         """Yield spec and options of models besides the fixture `model`, and whether each is to hold chats."""
         for member, is_subject in self.roles:

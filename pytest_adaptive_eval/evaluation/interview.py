@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
@@ -28,6 +29,7 @@ from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import Item, items_naming
 from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
 from pytest_adaptive_eval.items.presentation import (
@@ -406,6 +408,14 @@ class Interview(Evaluation):
     def restore(self, data: Mapping[str, Any]) -> SessionResult:
         """Restore a result of another process from its `SessionResult.to_json`."""
         return SessionResult.restored(data, self.bank)
+
+    def check_gradable(self, *, asks_items: bool) -> None:
+        """Refuse items of a judge where there is none, and code that cannot be called; see the base class."""
+        items = self.bank.items
+        for item in items_naming(items, JUDGE) if asks_items and self.judge is None else ():
+            if item.custom is needs_judge:
+                needs_judge(item, "")
+        check_code_items(items)
 
     @property
     def must_pass_ids(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,3 +134,15 @@ def test_an_interrupted_run_leaves_the_ranks_of_its_judge_too(lab: Any, server: 
     assert comparable(lab.record, "resumed", "costs", "journal") == whole
     checks = ranks - 40 - 20  # before the first question of each run; 20 answers are judged twice
     assert server.asked["sol"] == 3 * checks + 2 * (40 + 20)
+
+
+def test_an_item_of_a_judge_without_one_is_a_mistake_before_any_question(lab: Any) -> None:
+    lab.toy()
+    lines = [*lab.items(20), {"id": "poem", "prompt": "question 99", "grader": "judge"}]
+    (lab.path / "toy.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\nbudget = 2\n')
+    for flags in ((), ("--collect-only",)):
+        result = lab.run(*flags)
+        assert result.ret == 4
+        assert "item 'poem' is graded by a judge, and the evaluation names none" in result.stderr.str()
+    assert lab.asked == []

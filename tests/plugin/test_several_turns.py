@@ -54,5 +54,5 @@ def test_items_for_a_judge_without_one_end_the_run_before_anything_is_asked(lab:
         write(lab, server.url, "")
         result = lab.run("--adaptive-eval")
         assert result.ret == 4
-        assert "is graded by a judge, and the evaluation names none" in " ".join(result.stdout.str().split())
+        assert "is graded by a judge, and the evaluation names none" in " ".join(result.stderr.str().split())
         assert server.asked["pupil"] < len(ITEMS)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.models.kinds.endpoint import EndpointKind
+from pytest_adaptive_eval.typed_tables import Count, FiniteSize, Table
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.base import Model
@@ -94,6 +95,26 @@ class ProviderKind(EndpointKind):
         raise ConfigError(f"{spec!r} names no model: write {spec}MODEL")
 
 
+class LiteLLMSettings(Table, frozen=True, kw_only=True):
+    """Options of a model by the package litellm.
+
+    Args:
+        revision: Your own name for the weights; without it no answer is kept for a later run.
+        max_tokens: Cap on the tokens of an answer.
+        temperature: 0 is greedy.
+        concurrency: Requests at once.
+        timeout: Seconds for an answer.
+        extra: Further arguments of ``litellm.completion``.
+    """
+
+    revision: str = ""
+    max_tokens: Count = 1024
+    temperature: FiniteSize = 0.0
+    concurrency: Count = 8
+    timeout: FiniteSize = 120.0
+    extra: dict[str, Any] | None = None
+
+
 class LiteLLMKind(ModelKind):
     """A model of any provider that the package litellm reaches."""
 
@@ -102,7 +123,7 @@ class LiteLLMKind(ModelKind):
     help = "a model by the package litellm"
     prefixes = ("litellm:",)
     model = "pytest_adaptive_eval.models.lite:LiteLLMModel"
-    options = ("revision", "max_tokens", "temperature", "concurrency", "timeout", "extra")
+    options = LiteLLMSettings.__struct_fields__
     extra = "litellm"
     remote = True
 

@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.evaluation import Interview
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_score, one_way_changes
-from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import Item, Response, Status, items_naming
+from pytest_adaptive_eval.items.item import Item, Response, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
@@ -545,11 +543,6 @@ class AskingLoop:
         judge, items = self.evaluation.judge, self.evaluation.bank.items
         if judge is not None:
             judge.check(items)
-        elif self.asks_items:
-            for item in items_naming(items, JUDGE):
-                if item.custom is needs_judge:
-                    needs_judge(item, "")
-        check_code_items(items)
         if isinstance(respondent.subject, Model):
             self.reuse.refusal = respondent.subject.no_reuse
         if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject

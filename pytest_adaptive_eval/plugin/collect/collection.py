@@ -303,6 +303,11 @@ class Collection:
         if not self._mistakes:
             with self._keep_mistake():
                 self._arrange(items, collected)
+        if not self._mistakes and self.state.exchange.planned():
+            with self._keep_mistake():
+                for test in items:
+                    if isinstance(test, EvaluationTest):
+                        test.evaluation.check_gradable(asks_items=test.asks_items)
         if not self._mistakes and self.state.exchange.planned() and not self.config.option.collectonly:
             with self._keep_mistake():
                 self._check_run(items)
