@@ -320,6 +320,7 @@ class GateRecord(Record):
     """One gate's verdict on an evaluation, whose name is empty for a suite and for a gate that had none.
 
     Args:
+        seconds: Time of the gate's test.
         gates: Gates of a suite, see `gates.suite`, named after their conditions.
     """
 
@@ -330,6 +331,7 @@ class GateRecord(Record):
     verdict: Verdict
     file: str = ""
     line: int = 0
+    seconds: float = 0.0
     gates: list[GateRecord] = []
 
     @property
