@@ -17,7 +17,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
-from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
+from pytest_adaptive_eval.reports.questions import ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
 from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import number
@@ -208,14 +208,14 @@ def _categories(interview: EvaluationRecord) -> str:
 
 
 def _wrong(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank]) -> str:
-    answers, which = wrong_answers(interviews, banks, _WRONG)
-    if not answers:
-        return ""
-    text = "\n".join(_answer(answer, several=len(interviews) > 1) for answer in answers)
-    return _folded("Wrong answers" + (f", {which}" if which else ""), text)
+    texts = []
+    for entry in answer_lists(interviews, banks, _WRONG):
+        answers = [_answer(answer, several=len(interviews) > 1) for answer in entry.answers]
+        texts.append(_folded(_inline(entry.title, _SENTENCE), "\n".join([*filter(None, [entry.note]), *answers])))
+    return "\n".join(texts)
 
 
-def _answer(answer: WrongAnswer, *, several: bool) -> str:
+def _answer(answer: ShownAnswer, *, several: bool) -> str:
     """Return one wrong answer with its question, and with its evaluation if the record has several."""
     interview, asked = answer.interview, answer.asked
     evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""

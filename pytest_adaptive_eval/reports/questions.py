@@ -20,7 +20,7 @@ from pytest_adaptive_eval.records.run_record import Administration, EvaluationRe
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
 from pytest_adaptive_eval.reports.words import asked_item, plottable
-from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
@@ -220,8 +220,8 @@ class AskedItems:
 
 
 @dataclass(frozen=True, slots=True)
-class WrongAnswer:
-    """A wrong answer of a run; question and expected answer are empty where the bank is not at hand.
+class ShownAnswer:
+    """An answer of a run; question and expected answer are empty where the bank is not at hand.
 
     Args:
         chance: Predicted score; None on a bank without parameters.
@@ -241,29 +241,68 @@ class WrongAnswer:
         return shlex.quote(f"{test}[{asked_item(self.asked)}]") if ids and single else ""
 
 
+class AnswerList(NamedTuple):
+    """A few answers of a run under a title."""
+
+    title: str
+    answers: list[ShownAnswer]
+    note: str = ""
+
+
+_WEIGHTS = "Each question counts once here. The difference that a gate judges weighs them by their draws."
+
+
+def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int) -> list[AnswerList]:
+    """Return lists of at most so many answers: those lost and gained against each baseline, then wrong ones."""
+    lists = []
+    for interview in interviews:
+        of = f" of {interview.name}" if len(interviews) > 1 else ""
+        answers = {asked.item: ShownAnswer(interview, asked, None) for asked in interview.administrations[::-1]}
+        for name, source in interview.baselines.items():
+            against = f"against the baseline {name}".removesuffix(" baseline")
+            for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
+                title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
+                shown = [answers[item] for item in ids if item in answers][:most]
+                if len(shown) < len(ids):
+                    title += f", the first {len(shown)}"
+                lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
+    wrong, which = wrong_answers(interviews, banks, most)
+    lists.append(AnswerList(f"Wrong answers, {which}" if which else "Wrong answers", wrong))
+    return [entry for entry in lists if entry.answers]
+
+
 def wrong_answers(
     interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int
-) -> tuple[list[WrongAnswer], str]:
+) -> tuple[list[ShownAnswer], str]:
     """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
 
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
     wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
-    first_wrong = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
-    asked_items = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
-    for n, answer in enumerate(first_wrong):
-        item, _ = asked_items[answer.interview.name].find(answer.asked)
-        if item is not None:
-            first_wrong[n] = replace(answer, question=asked_text(item), expected=expected_answer(item))
+    first_wrong = _with_questions(sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most], banks)
     expected = all(answer.chance is not None for answer in first_wrong)
     which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"
     return first_wrong, f"{which} of {len(wrong)}" if len(wrong) > len(first_wrong) else ""
 
 
-def _wrong_of(interview: EvaluationRecord) -> Iterator[WrongAnswer]:
+def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank]) -> list[ShownAnswer]:
+    """Return the answers with question and expected answer where the bank is at hand."""
+    asked_items: dict[str, AskedItems] = {}
+    shown = []
+    for answer in answers:
+        name = answer.interview.name
+        if name not in asked_items:
+            asked_items[name] = AskedItems(answer.interview, banks.get(name))
+        item, _ = asked_items[name].find(answer.asked)
+        texts = ("", "") if item is None else (asked_text(item), expected_answer(item))
+        shown.append(replace(answer, question=texts[0], expected=texts[1]))
+    return shown
+
+
+def _wrong_of(interview: EvaluationRecord) -> Iterator[ShownAnswer]:
     for asked in interview.administrations:
         if asked.score is not None and asked.score < 0.5:
-            yield WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
+            yield ShownAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:

@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.claims.categories import CategoryResult
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
@@ -223,6 +223,26 @@ def decided(gate: GateRecord) -> str:
         f"{name}decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
         for name, verdict in parts
         if verdict.decided_after is not None
+    )
+
+
+def beside_interval(verdict: Verdict) -> str:
+    """Return why a verdict differs from where its interval lies beside the threshold; empty where both agree."""
+    interval, kind = verdict.interval, verdict.condition.get("kind")
+    if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
+        return ""
+    value = verdict.condition.get("value", 0.0)
+    threshold = -value if kind == "not_worse_than" else value
+    shown = Outcome.INCONCLUSIVE
+    if interval.low >= threshold or interval.high < threshold:
+        shown = Outcome.PASS if interval.low >= threshold else Outcome.FAIL
+    if verdict.outcome in (shown, Outcome.ERROR):
+        return ""
+    if verdict.decided_after is not None:
+        return "the interval is of all answers, and the verdict of those before it was decided"
+    return (
+        f"the interval by itself would be {shown.value}: the verdict is by bets on the threshold, corrected for the "
+        "number of gates, and by the notes"
     )
 
 
