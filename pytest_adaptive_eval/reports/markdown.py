@@ -170,8 +170,11 @@ def _interviews(entries: Sequence[ReportView]) -> str:
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(entries))
     interviews = [view.record for view in entries]
-    cost = words.run_usage(interviews)
-    cost_sentence = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
+    costs, cost_sentence = words.cost_rows(interviews), ""
+    if len(costs) > 1:
+        table += "\n" + _table(words.COST_HEADS, [list(map(_inline, row)) for row in costs[:_ROWS]], len(costs))
+    elif costs:
+        cost_sentence = f"Cost: {_inline(words.run_usage(interviews), _SENTENCE)}.  "
     return f"{table}\n<sub>{cost_sentence}{words.interval_note(interviews, ' ')}</sub>\n"
 
 

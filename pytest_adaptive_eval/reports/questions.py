@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.presentation import Presentation
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
@@ -192,10 +193,11 @@ class _Asked(NamedTuple):
 
 
 class AskedItems:
-    """Items of a bank as they were administered."""
+    """Items of a bank as they were administered, without system messages and examples, which are alike for all."""
 
     def __init__(self, interview: EvaluationRecord, bank: ItemBank | None) -> None:
         self._bank = bank
+        self._presentation = interview.bank.presentation
         self._index = {} if bank is None else {name: n for n, name in enumerate(bank.ids)}
         self.sentence = ""
         if bank is None:
@@ -213,10 +215,24 @@ class AskedItems:
         try:
             item = self._bank.items[index]
             if item.content_hash == asked.item_hash:
-                return (item.in_format(asked.format) if asked.format in item.formats else item), ""
+                return self._bare(item.in_format(asked.format) if asked.format in item.formats else item), ""
         except AdaptiveEvalError:
             return None, "The bank's texts were edited, so the question is not shown."
         return None, "The item changed since, so the question is not shown."
+
+    def _bare(self, item: Item) -> Item:
+        presentation = Presentation()
+        if self._presentation is not None:
+            presentation = Presentation.from_json(self._presentation.to_json())
+        messages = []
+        for message in item.messages:
+            content = message.get("content")
+            if message.get("role") in ("system", "developer"):
+                continue
+            text = presentation.without_examples(content) if isinstance(content, str) else content
+            messages.append({**message, "content": text})
+        prompt = presentation.without_examples(item.prompt)
+        return replace(item, prompt=prompt, messages=tuple(messages)) if prompt or messages else item
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +310,7 @@ def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank
         if name not in asked_items:
             asked_items[name] = AskedItems(answer.interview, banks.get(name))
         item, _ = asked_items[name].find(answer.asked)
-        texts = ("", "") if item is None else (asked_text(item), expected_answer(item))
+        texts = ("", "") if item is None else (asked_text(item, last=True), expected_answer(item))
         shown.append(replace(answer, question=texts[0], expected=texts[1]))
     return shown
 
@@ -349,10 +365,17 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
     )
 
 
-def asked_text(item: Item) -> str:
-    """Return the question as one text, with its choices if they are not in the prompt."""
-    parts = [item.prompt] if item.prompt else [f"{m.get('role')}: {_content(m.get('content'))}" for m in item.messages]
-    text = "\n".join(parts)
+def asked_text(item: Item, *, last: bool = False) -> str:
+    """Return the question as one text, with its choices if they are not in the prompt.
+
+    Args:
+        last: Of a chat, the last message alone.
+    """
+    messages = item.messages[-1:] if last else item.messages
+    parts = [f"{message.get('role')}: {_content(message.get('content'))}" for message in messages]
+    if len(messages) == 1:
+        parts = [_content(messages[0].get("content"))]
+    text = item.prompt or "\n".join(parts)
     choices = [f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices)]
     return text if all(choice in text for choice in choices) else "\n".join([text, *choices])
 

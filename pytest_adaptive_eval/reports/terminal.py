@@ -62,13 +62,26 @@ def summary_lines(
     """
     width = max(width, 40)
     blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
-    spent = words.run_usage(record.interviews)
-    ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
+    ends = _cost_lines(record.interviews, width)
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
     for block in filter(None, [*blocks, _styled(ends)]):
         lines += [*([()] if lines else []), *block]
+    return lines
+
+
+def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]:
+    """Return the cost in one sentence, or as a table of several models where it fits."""
+    rows = [tuple(clean_terminal(cell, _NAME) for cell in row) for row in words.cost_rows(interviews)]
+    widths = [max(map(columns, column)) for column in zip(words.COST_HEADS, *rows, strict=True)]
+    if len(rows) < 2 or sum(widths) + 2 * (len(widths) - 1) > width:
+        spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
+        return wrap(spent, width, "  ", "cost: ") if spent else []
+    lines = []
+    for name, *numbers in (words.COST_HEADS, *rows):
+        padded = [" " * (size - columns(cell)) + cell for cell, size in zip(numbers, widths[1:], strict=True)]
+        lines.append("  ".join([name + " " * (widths[0] - columns(name)), *padded]))
     return lines
 
 

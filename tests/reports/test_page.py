@@ -27,6 +27,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.presentation import Example, Presentation, presented
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import LevelsRecord, PolicyRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
@@ -200,6 +201,27 @@ def test_the_first_table_has_wrong_answers_with_their_questions(make: SimpleName
     assert "Wrong answers, the first 10 of 20" in shown
     record.interviews[0].administrations = [changed(entry, score=1.0) for entry in asked]
     assert "Wrong answers" not in html_page(record, banks={"sums": sums})
+
+
+def test_the_question_column_shows_the_item_and_no_text_that_all_questions_have(make: SimpleNamespace) -> None:
+    shown = Presentation(examples=(Example("What is 90 + 1?", (), "91"),), system="You are a calculator.")
+    chat = (
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "So?"},
+    )
+    for item, presentation, text in (
+        (Item("a", "What is 1 + 1?", "2"), shown, "What is 1 + 1?"),
+        (Item("a", "What is 1 + 1?", "2"), replace(shown, system=""), "What is 1 + 1?"),
+        (Item("a", messages=chat, answer="2"), replace(shown, examples=()), "So?"),
+    ):
+        bank = presented(ItemBank.uncalibrated("sums", [item]), presentation)
+        about = {"name": "sums", "content_hash": bank.content_hash, "presentation": presentation.to_json()}
+        asked = [Administration(1, "a", bank.items[0].content_hash, score=0.0, text="no")]
+        interview = make.interview(name="sums", bank=about, administrations=asked)
+        page = html_page(make.record([interview]), banks={"sums": bank})
+        assert f'data-head="question" dir="auto">{text}</td>' in page
+        assert "90 + 1" not in page
 
 
 def test_what_a_baseline_had_right_is_listed_before_other_wrong_answers(make: SimpleNamespace) -> None:
@@ -394,7 +416,7 @@ def test_chats_choices_and_formats(sums: ItemBank) -> None:
     interview.administrations[2].format = "image+text"
     source = html_page(run(interview), banks={"sums": on})
     page = checked(source)
-    assert 'system: Be brief. user: Which? {"type": "image"} A. red B. blue' in page.text
+    assert 'Which? {"type": "image"} A. red B. blue' in page.text
     assert "Expected B. blue" in page.text
     assert source.count("no.png: its file is missing.") == 1, "asked once with its picture and once without"
     assert "format image+text" in page.text
