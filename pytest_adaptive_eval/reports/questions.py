@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import shlex
 import stat
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Presentation
-from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
 from pytest_adaptive_eval.reports.words import asked_item, plottable
@@ -251,10 +250,10 @@ class ShownAnswer:
 
     @property
     def nodeid(self) -> str:
-        """Node id of the question, quoted for a shell; empty where other parameters of the test hide its place."""
+        """Node id of the question; empty where other parameters of the test hide its place."""
         test, _, ids = self.interview.nodeid.partition("[aeval:")
         single = test.partition("::")[0].endswith(".toml") or "-" not in ids
-        return shlex.quote(f"{test}[{asked_item(self.asked)}]") if ids and single else ""
+        return f"{test}[{asked_item(self.asked)}]" if ids and single else ""
 
 
 class AnswerList(NamedTuple):
@@ -299,6 +298,12 @@ def wrong_answers(
     expected = all(answer.chance is not None for answer in first_wrong)
     which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"
     return first_wrong, f"{which} of {len(wrong)}" if len(wrong) > len(first_wrong) else ""
+
+
+def wrong_questions(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """Yield the evaluation and the node id of each question with a wrong answer; see `ShownAnswer.nodeid`."""
+    for interview in record.interviews:
+        yield from ((interview.name, answer.nodeid) for answer in _wrong_of(interview))
 
 
 def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank]) -> list[ShownAnswer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -57,11 +58,11 @@ def summary_lines(
     Args:
         written: Files written, by their content, such as ``{"JUnit report": path}``.
         details: The table of interviews, whole verdicts, wrong answers and all notes; otherwise a line for each gate,
-            and for each interview that no gate judges.
+            and for each interview that no gate judges, and wrong answers of gates that did not hold.
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
     """
     width = max(width, 40)
-    blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
+    blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width, banks)
     ends = _cost_lines(record.interviews, width)
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
@@ -98,17 +99,32 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
     ]
 
 
-def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
+def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
     unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
     return [
         [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
     ]
 
 
-def _wrong(interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
-    """Return some wrong answers, each with its question and the expected answer if the bank is at hand."""
+def _wrong_of_gates(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
+    """Return some wrong answers of gates that did not hold, on banks at hand, and how to ask the questions again."""
+    judged = {name for gate in record.gates if not gate.holds for name in gate.interviews}
+    interviews = [interview for interview in record.interviews if interview.name in judged & banks.keys()]
+    lines = _wrong(interviews, width, banks, named=False)
+    return [*lines, *_styled(["  ask them again: --adaptive-eval-failed=latest"])] if lines else []
+
+
+def _wrong(
+    interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[str, ItemBank], *, named: bool = True
+) -> list[Line]:
+    """Return some wrong answers, each with its question and the expected answer if the bank is at hand.
+
+    Args:
+        named: Whether node ids of the questions follow.
+    """
     answers, which = wrong_answers(interviews, banks, WRONG)
     lines: list[Line] = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)] if answers else []
     for answer in answers:
@@ -121,8 +137,8 @@ def _wrong(interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[st
                 line = clean_terminal(" ".join(part.split()), 3 * width)
                 wrapped = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
                 lines += _styled([*wrapped[:WRONG_LINES], *([f"{'':14}…"] if len(wrapped) > WRONG_LINES else [])])
-        if answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
-            nodeid = "::".join(map(clean_terminal, answer.nodeid.split("::")))
+        if named and answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
+            nodeid = "::".join(map(clean_terminal, shlex.quote(answer.nodeid).split("::")))
             lines += _styled([f"    node id:  {nodeid}"])
     return lines
 
