@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from pytest_adaptive_eval.cli.verbs.init import WORKFLOW, files_of
 from tests.reports.runner import Command, commands
 
 pytestmark = pytest.mark.slow
@@ -205,6 +206,9 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert (third.outputs["promote"], third.outputs["verdict"]) == ("false", "FAIL")
     assert told(third)[0] == ("error", "FAIL toy-accuracy[not-worse-than-0.1-baseline]")
     assert len(third.uploads) == 1
+    verdict = third.logs["Verdict"]
+    assert "\nFAIL  toy-accuracy[not-worse-than-0.1-baseline]: accuracy " in verdict, "the red step says why"
+    assert [command.name for command in commands(verdict)] == ["stop-commands", commands(verdict)[0].data]
     assert "\n1 gate failed; the run ended with exit status 1.\n" in third.summary
     assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"
 
@@ -487,6 +491,55 @@ def test_promotion_waits_for_the_gate() -> None:
     assert gate["uses"] == f"your-organisation/pytest-adaptive-eval@{'0' * 40}", "nobody can put an action there"
     assert set(gate["with"]) <= set(load(ACTION)["inputs"])
     assert load(PROMOTE)["concurrency"]["cancel-in-progress"] is False
+
+
+def samples() -> dict[str, str]:
+    """All workflows that the project has, shows or writes, by a name of their own."""
+    found = {path.name: path.read_text() for path in WORKFLOWS}
+    for path in (ROOT / "docs/tutorial.md", ROOT / "docs/how-to/gate-in-github-actions.md"):
+        for name, text in re.findall(
+            r'^```yaml title="\.github/workflows/([^"]*)"\n(.*?)^```', path.read_text(), BLOCK
+        ):
+            found[f"{path.stem}-{name}"] = text
+    server = "http://localhost:9/v1#a"
+    cases = [("bank", []), ("ladder", [server]), ("network", [server]), ("panel", [server, "openai:b", "azure:c"])]
+    return found | {f"init-{kind}.yml": files_of(kind, models)[WORKFLOW] for kind, models in cases}
+
+
+BLOCK = re.MULTILINE | re.DOTALL
+#: Linters by name, with the words that check files in the folder of a repository.
+LINTERS = {
+    "zizmor": ("--offline", "--no-config", "."),
+    "actionlint": (),
+    "check-jsonschema": ("--builtin-schema", "vendor.github-workflows"),
+}
+
+
+@pytest.mark.parametrize("linter", LINTERS)
+def test_every_sample_passes_the_linters(linter: str, tmp_path: Path) -> None:
+    if shutil.which(linter) is None:
+        pytest.skip(f"{linter} is not installed")
+    folder = tmp_path / ".github" / "workflows"
+    folder.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".github" / "actionlint.yaml").write_text("self-hosted-runner:\n  labels: [gpu]\n")
+    for name, text in samples().items():
+        (folder / name).write_text(text)
+    (tmp_path / "action.yml").write_text(ACTION.read_text())
+    files = () if linter == "zizmor" else sorted(folder.iterdir())
+    done = subprocess.run(
+        [linter, *LINTERS[linter], *files], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("check-jsonschema") is None, reason="check-jsonschema is not installed")
+def test_the_sample_of_gitlab_fits_its_schema(tmp_path: Path) -> None:
+    (text,) = re.findall(r'^```yaml title="\.gitlab-ci\.yml"\n(.*?)^```', page("gate-in-github-actions"), BLOCK)
+    (tmp_path / ".gitlab-ci.yml").write_text(text)
+    command = ["check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", ".gitlab-ci.yml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

@@ -38,6 +38,14 @@ def test_the_path_is_kept_as_given_in_the_first_folder_and_in_full_elsewhere(fol
         np.testing.assert_array_equal(file.baseline.scores, [1, 1, 1, 1])
 
 
+def test_items_with_another_score_than_the_baseline_s_are_lost_or_gained() -> None:
+    file = BaselineFile(Baseline("main", np.array([1.0, 0.0, 0.5, 1.0])), "x")
+    scores = {"q4": 0.5, "q2": 1.0, "q3": 0.5, "q1": None}
+    answers = [Administration(n, item, "h", score=score) for n, (item, score) in enumerate(scores.items(), 1)]
+    source = file.compared(BANK, answers)
+    assert (source.common, source.lost, source.gained) == (3, ["q4"], ["q2"])
+
+
 def test_a_missing_file_names_every_folder_tried_once(folders: list[Path]) -> None:
     with pytest.raises(BaselineError, match="name another evaluation") as raised:
         read_baseline("none.csv", [*folders, folders[0]], BANK, "toy")

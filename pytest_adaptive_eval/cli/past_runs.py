@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import spare
@@ -15,6 +16,7 @@ from pytest_adaptive_eval.cli.screen import put, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import RunRecord
 
@@ -95,8 +97,8 @@ def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path
     return paths
 
 
-def show(record: RunRecord) -> None:
-    """Write the summary of a run to standard output."""
+def show(record: RunRecord, banks: Mapping[str, ItemBank] = MappingProxyType({})) -> None:
+    """Write the summary of a run to standard output; available banks add questions and expected answers."""
     from pytest_adaptive_eval.reports.terminal import summary_lines, write_lines
 
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -107,7 +109,7 @@ def show(record: RunRecord) -> None:
         codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []
         parts.append(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
 
-    write_lines(summary_lines(record, width()), write)
+    write_lines(summary_lines(record, width(), banks=banks), write)
     put("".join(parts))
 
 

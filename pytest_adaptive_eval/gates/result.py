@@ -175,6 +175,7 @@ class Result(NoVerdict):
         unsure: Reason why its numbers carry no claim; empty if they do.
         unmeasured: Subjects without a value for no fault of the run, and why.
         notes: Shown with every verdict, such as an untrusted bank.
+        warnings: What whoever promotes must know of the models.
         baselines, absent: Baselines by the name that conditions use, and why others do not exist yet.
         difference: ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a
             baseline; the default takes the two as independent.
@@ -200,6 +201,7 @@ class Result(NoVerdict):
     unsure: str = ""
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     seed: int = 0
     baselines: Mapping[str, Any] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)

@@ -225,6 +225,12 @@ class Presentation:
             )
         return self.template.format(prompt=prompt, choices=listed, examples=examples)
 
+    def without_examples(self, prompt: str) -> str:
+        """Return the prompt of an item as it is asked without the examples before it."""
+        for example in self.examples:
+            prompt = prompt.replace(self._example(example), "", 1)
+        return prompt
+
     def to_json(self) -> dict[str, Any]:
         """Return the presentation as JSON data."""
         return {

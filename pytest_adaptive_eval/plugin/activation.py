@@ -15,6 +15,7 @@ from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.plugin.ask.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.collect.collection import Collection
+from pytest_adaptive_eval.plugin.collect.failed import failed_arguments
 from pytest_adaptive_eval.plugin.collect.fixtures import model_function
 from pytest_adaptive_eval.plugin.collect.named_models import empty_flag, split_models
 from pytest_adaptive_eval.plugin.exchange import ResultExchange
@@ -140,6 +141,8 @@ def activate(config: pytest.Config) -> None:
     try:
         settings = _settings_of(config)
         check_outputs(config, settings)
+        if (failed := _flag(config, "failed")) is not None:
+            config.args = failed_arguments(config, failed, settings.folder)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # no imported object becomes garbage, so searching them only costs time

@@ -57,6 +57,11 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
     "fresh": {"action": "store_true", "help": "ask everything again instead of resuming a killed run"},
+    "failed": {
+        "metavar": "RUN",
+        "help": "ask the questions that a run got wrong, as single tests; no gate is judged by them (RUN: a record, "
+        "an id, or latest)",
+    },
     "reuse": {
         "metavar": "FILE",
         "nargs": "?",

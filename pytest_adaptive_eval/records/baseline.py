@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -87,6 +88,24 @@ class BaselineFile(Generic[Compared]):
                 yield f"the baseline {name} is the same checkpoint as the candidate"
         if self.refusal:
             yield f"the baseline {name} is of a run that did not pass ({self.refusal}): compare with one that passed"
+
+    def compared(self, bank: ItemBank, answers: Iterable[Administration]) -> BaselineSource:
+        """Return the source with the items that a candidate lost and gained; `answers` has each item once."""
+        source, before = self.source, self.baseline
+        scores: Mapping[str, float] = {}
+        if isinstance(before, Baseline):
+            scores = dict(zip(map(str, bank.ids), before.scores.tolist(), strict=False))
+        scored = ((asked.item, asked.score) for asked in answers if asked.score is not None)
+        changes = {item: score - scores.get(item, math.nan) for item, score in scored}
+        return BaselineSource(
+            source.path,
+            source.subject,
+            source.run,
+            source.hash,
+            common=sum(not math.isnan(change) for change in changes.values()),
+            lost=[item for item, change in changes.items() if change < 0],
+            gained=[item for item, change in changes.items() if change > 0],
+        )
 
     def check_requests(self, administrations: Iterable[Administration]) -> None:
         """Raise BaselineError if a candidate was asked something else."""

@@ -348,12 +348,21 @@ def listed_kinds(counts: Mapping[str, int]) -> str:
 
 
 class BaselineSource(Part):
-    """Origin of a baseline: path, subject in it, run, and a hash of the answers; empty for one of the same run."""
+    """Origin of a baseline, and the items on which the candidate differs from it.
+
+    Args:
+        path, subject, run, hash: File, subject in it, run, and a hash of the answers; empty for one of the same run.
+        common: Number of items with a score of both.
+        lost, gained: Ids of the items with a lower and with a higher score of the candidate.
+    """
 
     path: str = ""
     subject: str = ""
     run: str = ""
     hash: str = ""
+    common: int = 0
+    lost: list[str] = []
+    gained: list[str] = []
 
 
 class ReuseRecord(Part):

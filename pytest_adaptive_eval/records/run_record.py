@@ -42,7 +42,7 @@ from pytest_adaptive_eval.records.parts import (
     Record,
     ReuseRecord,
 )
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 SCHEMA_VERSION = 3
 
@@ -67,6 +67,8 @@ _OPINION = "only models' opinion of each other speaks for this promotion: all ga
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
 Place = tuple[str, str, str, int]  #: Item, its hash, its format, and the number of the answer.
+#: Mean difference of two scores of one answer, half a rank, above which a judge is named, and fewest such answers.
+_REPEAT_NOISE, _LEAST_REPEATED = 0.125, 5
 UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
 
 
@@ -320,6 +322,7 @@ class GateRecord(Record):
     """One gate's verdict on an evaluation, whose name is empty for a suite and for a gate that had none.
 
     Args:
+        seconds: Time of the gate's test.
         gates: Gates of a suite, see `gates.suite`, named after their conditions.
     """
 
@@ -330,6 +333,7 @@ class GateRecord(Record):
     verdict: Verdict
     file: str = ""
     line: int = 0
+    seconds: float = 0.0
     gates: list[GateRecord] = []
 
     @property
@@ -464,9 +468,9 @@ class RunRecord(Record):
             self.warnings.append(f"{REQUIRED}: {', '.join(absent)}")
         if opinion:
             self.warnings.append(opinion)
-        for interview in self.interviews:
-            name = interview.name or interview.nodeid
-            self.warnings += [f"{name}: {sentence}" for sentence in _warnings_of(interview)]
+        for evaluation in self.evaluations:
+            name = evaluation.name or evaluation.nodeid
+            self.warnings += [f"{name}: {sentence}" for sentence in _warnings_of(evaluation)]
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
@@ -503,7 +507,7 @@ def _names_of(evaluations: Iterable[EvaluationRecord]) -> set[str]:
 
 
 def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
-    """Yield what whoever promotes must know of an interview's answers."""
+    """Yield what whoever promotes must know of an evaluation's answers."""
     truncated, answers = interview.statuses.get(Status.TRUNCATED, 0), sum(interview.statuses.values())
     cut = truncation_warning(truncated, answers, interview.subject.decoding.get("max_tokens"))
     if cut:
@@ -511,6 +515,13 @@ def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
     if interview.reuse and interview.reuse.refused:
         yield f"no answer was taken from the store (--adaptive-eval-reuse): {interview.reuse.refused}"
     yield from filter(None, interview.warnings)
+    counts = interview.judged
+    if counts and counts.repeated >= _LEAST_REPEATED and (counts.noise or 0.0) >= _REPEAT_NOISE:
+        yield (
+            f"the judge {interview.judge} disagrees with itself: {counts.repeated - counts.same} of {counts.repeated} "
+            f"answers got another score the second time, by {number(counts.noise or 0.0, 2)} on average over all; name "
+            "another judge, or write a clearer rubric"
+        )
     if interview.interviewer:
         yield from filter(None, interview.interviewer.faults)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, listed_kinds
@@ -30,7 +29,7 @@ class InterviewSection(Section):
             "notes": view.notes(),
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
-            "tables": _categories(interview),
+            "tables": [*_categories(interview), *_costs(interview)],
         }
 
 
@@ -58,19 +57,8 @@ def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str
     if noise:
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", view.asked, words.statuses(interview) or "each has a score"))
-    facts += _costs(view, interview)
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
     return facts
-
-
-def _costs(view: ReportView, interview: EvaluationRecord) -> Iterator[tuple[str, str, str]]:
-    """Yield the cost of the subject and of each agent."""
-    agents = words.agent_usages(interview.costs)
-    own_cost = view.cost.removesuffix("; ".join(agents)).removesuffix("; ")
-    for role, cost in [("subject", own_cost), *(agent.split(" ", 1) for agent in agents)]:
-        calls, _, rest = cost.partition(", ")
-        if calls:
-            yield f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"
 
 
 def _setup(interview: EvaluationRecord) -> dict[str, str]:
@@ -80,6 +68,7 @@ def _setup(interview: EvaluationRecord) -> dict[str, str]:
         "decoding": words.settings(subject.decoding) or subject.decoding_hash,
         "environment": words.settings(subject.environment),
         "bank": words.settings({name: getattr(bank, name) for name in _BANK}),
+        "system": bank.presentation.system if bank.presentation else "",
         "policy": words.settings(interview.policy.to_json()),
         "questions a call": ", ".join(f"{size} ({count} times)" for size, count in interview.call_sizes.items()),
     }
@@ -101,6 +90,11 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
         note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
     heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
     return [Table("Accuracy by category", heads, rows, note)]
+
+
+def _costs(interview: EvaluationRecord) -> list[Table]:
+    rows = words.cost_rows([interview])
+    return [Table("Cost", words.COST_HEADS, rows, "Of this run.")] if rows else []
 
 
 _BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.

@@ -98,12 +98,11 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     cases, unique = [], _UniqueNames("interview", "study")
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
-        claim = f"{verdict.metric} {verdict.requirement}".strip()
-        name = _one_line(f"{gate.name}: {claim}" if claim else gate.name, _NAME)
+        name = _one_line(_case_name(gate), _NAME)
         message = _one_line(verdict.sentence)
         lines = [message, *verdict.notes, words.decided(gate), gate.where]
         body = clean_xml("\n".join(filter(None, lines)), _BODY)
-        case = TestCase(unique(name), _class(suite))
+        case = TestCase(unique(name), _class(suite), elapsed_sec=gate.seconds)
         if outcome is Outcome.PASS:
             case.stdout = body
         elif outcome is Outcome.ERROR:
@@ -112,6 +111,17 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
             case.add_failure_info(message, body, outcome.value.lower())
         cases.append(case)
     return cases
+
+
+def _case_name(gate: GateRecord) -> str:
+    """Return the gate's test and its claim without a number, so a new threshold continues the case's history."""
+    verdict, condition = gate.verdict, gate.verdict.condition
+    kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
+    claim = " ".join(filter(None, [verdict.metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
+    test, _, parameter = gate.name.partition("[")
+    if not kind or not parameter.startswith(kind.replace("_", "-")):
+        test = gate.name  # its parameters are the user's own
+    return f"{test}: {claim}" if claim else test
 
 
 def _one_line(text: str, limit: int = _MESSAGE) -> str:

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
-from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
+from pytest_adaptive_eval.reports.questions import ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
 from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import number
@@ -170,8 +170,11 @@ def _interviews(entries: Sequence[ReportView]) -> str:
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(entries))
     interviews = [view.record for view in entries]
-    cost = words.run_usage(interviews)
-    cost_sentence = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
+    costs, cost_sentence = words.cost_rows(interviews), ""
+    if len(costs) > 1:
+        table += "\n" + _table(words.COST_HEADS, [list(map(_inline, row)) for row in costs[:_ROWS]], len(costs))
+    elif costs:
+        cost_sentence = f"Cost: {_inline(words.run_usage(interviews), _SENTENCE)}.  "
     return f"{table}\n<sub>{cost_sentence}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
@@ -208,14 +211,14 @@ def _categories(interview: EvaluationRecord) -> str:
 
 
 def _wrong(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank]) -> str:
-    answers, which = wrong_answers(interviews, banks, _WRONG)
-    if not answers:
-        return ""
-    text = "\n".join(_answer(answer, several=len(interviews) > 1) for answer in answers)
-    return _folded("Wrong answers" + (f", {which}" if which else ""), text)
+    texts = []
+    for entry in answer_lists(interviews, banks, _WRONG):
+        answers = [_answer(answer, several=len(interviews) > 1) for answer in entry.answers]
+        texts.append(_folded(_inline(entry.title, _SENTENCE), "\n".join([*filter(None, [entry.note]), *answers])))
+    return "\n".join(texts)
 
 
-def _answer(answer: WrongAnswer, *, several: bool) -> str:
+def _answer(answer: ShownAnswer, *, several: bool) -> str:
     """Return one wrong answer with its question, and with its evaluation if the record has several."""
     interview, asked = answer.interview, answer.asked
     evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""

@@ -32,7 +32,7 @@ from pytest_adaptive_eval.reports.figures import (
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, span_of
-from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
+from pytest_adaptive_eval.reports.questions import AnswerList, QuestionList, answer_lists, question_lists
 from pytest_adaptive_eval.reports.sections import Table, interval_of, section_of
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
 from pytest_adaptive_eval.reports.view import ReportView, views
@@ -96,7 +96,7 @@ def html_page(
         verdict=_verdict(record, entries),
         gates=[_gate(gate) for view in entries for gate in view.gates] + list(map(_gate, record.judged()[1])),
         evaluations=evaluations,
-        wrong=_wrong(record, banks),
+        answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
         side_by_side=[_side_by_side(f"beside{n}", table) for n, table in enumerate(side_by_side(record), 1)],
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
@@ -116,9 +116,8 @@ def _side_by_side(key: str, compared: SideBySide) -> dict[str, Any]:
     return {"key": key, "name": clean_html(compared.name, 60), "tables": [table for table in tables if table.rows]}
 
 
-def _wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
-    """Return some wrong answers for the page's first table, and which they are of how many."""
-    answers, which = wrong_answers(record.interviews, banks, _WRONG)
+def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
+    """Return a list of answers as the template takes it."""
     several = len(record.interviews) > 1
     rows = [
         {
@@ -128,10 +127,10 @@ def _wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
             "answer": clean_html(answer.asked.text, _CELL),
             "expected": clean_html(answer.expected, _CELL),
         }
-        for answer in answers
+        for answer in entry.answers
     ]
     heads = [head for head in ("question", "answer", "expected") if head == "answer" or any(row[head] for row in rows)]
-    return {"rows": rows, "which": which, "heads": heads}
+    return {"title": clean_html(entry.title, 200), "note": entry.note, "rows": rows, "heads": heads}
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:
@@ -222,12 +221,13 @@ def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]
 def _gate(gate: GateRecord) -> dict[str, Any]:
     outcome = gate.outcome
     notes = list(dict.fromkeys(gate.verdict.notes))
+    added = [words.decided(gate), words.beside_interval(gate.verdict)]
     return {
         "outcome": outcome.value,
         "glyph": _GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
         "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
-        "notes": [clean_html(note, _SENTENCE) for note in filter(None, [*notes, words.decided(gate)])],
+        "notes": [clean_html(note, _SENTENCE) for note in filter(None, [*notes, *added])],
         "where": clean_html(gate.where, 300),
         "bar": _gate_bar(gate.verdict),
     }

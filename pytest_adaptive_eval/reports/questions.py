@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import shlex
 import stat
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
+from pytest_adaptive_eval.items.presentation import Presentation
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
 from pytest_adaptive_eval.reports.words import asked_item, plottable
-from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
@@ -192,10 +192,11 @@ class _Asked(NamedTuple):
 
 
 class AskedItems:
-    """Items of a bank as they were administered."""
+    """Items of a bank as they were administered, without system messages and examples, which are alike for all."""
 
     def __init__(self, interview: EvaluationRecord, bank: ItemBank | None) -> None:
         self._bank = bank
+        self._presentation = interview.bank.presentation
         self._index = {} if bank is None else {name: n for n, name in enumerate(bank.ids)}
         self.sentence = ""
         if bank is None:
@@ -213,15 +214,29 @@ class AskedItems:
         try:
             item = self._bank.items[index]
             if item.content_hash == asked.item_hash:
-                return (item.in_format(asked.format) if asked.format in item.formats else item), ""
+                return self._bare(item.in_format(asked.format) if asked.format in item.formats else item), ""
         except AdaptiveEvalError:
             return None, "The bank's texts were edited, so the question is not shown."
         return None, "The item changed since, so the question is not shown."
 
+    def _bare(self, item: Item) -> Item:
+        presentation = Presentation()
+        if self._presentation is not None:
+            presentation = Presentation.from_json(self._presentation.to_json())
+        messages = []
+        for message in item.messages:
+            content = message.get("content")
+            if message.get("role") in ("system", "developer"):
+                continue
+            text = presentation.without_examples(content) if isinstance(content, str) else content
+            messages.append({**message, "content": text})
+        prompt = presentation.without_examples(item.prompt)
+        return replace(item, prompt=prompt, messages=tuple(messages)) if prompt or messages else item
+
 
 @dataclass(frozen=True, slots=True)
-class WrongAnswer:
-    """A wrong answer of a run; question and expected answer are empty where the bank is not at hand.
+class ShownAnswer:
+    """An answer of a run; question and expected answer are empty where the bank is not at hand.
 
     Args:
         chance: Predicted score; None on a bank without parameters.
@@ -235,35 +250,80 @@ class WrongAnswer:
 
     @property
     def nodeid(self) -> str:
-        """Node id of the question, quoted for a shell; empty where other parameters of the test hide its place."""
+        """Node id of the question; empty where other parameters of the test hide its place."""
         test, _, ids = self.interview.nodeid.partition("[aeval:")
         single = test.partition("::")[0].endswith(".toml") or "-" not in ids
-        return shlex.quote(f"{test}[{asked_item(self.asked)}]") if ids and single else ""
+        return f"{test}[{asked_item(self.asked)}]" if ids and single else ""
+
+
+class AnswerList(NamedTuple):
+    """A few answers of a run under a title."""
+
+    title: str
+    answers: list[ShownAnswer]
+    note: str = ""
+
+
+_WEIGHTS = "Each question counts once here. The difference that a gate judges weighs them by their draws."
+
+
+def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int) -> list[AnswerList]:
+    """Return lists of at most so many answers: those lost and gained against each baseline, then wrong ones."""
+    lists = []
+    for interview in interviews:
+        of = f" of {interview.name}" if len(interviews) > 1 else ""
+        answers = {asked.item: ShownAnswer(interview, asked, None) for asked in interview.administrations[::-1]}
+        for name, source in interview.baselines.items():
+            against = f"against the baseline {name}".removesuffix(" baseline")
+            for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
+                title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
+                shown = [answers[item] for item in ids if item in answers][:most]
+                if len(shown) < len(ids):
+                    title += f", the first {len(shown)}"
+                lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
+    wrong, which = wrong_answers(interviews, banks, most)
+    lists.append(AnswerList(f"Wrong answers, {which}" if which else "Wrong answers", wrong))
+    return [entry for entry in lists if entry.answers]
 
 
 def wrong_answers(
     interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int
-) -> tuple[list[WrongAnswer], str]:
+) -> tuple[list[ShownAnswer], str]:
     """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
 
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
     wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
-    first_wrong = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
-    asked_items = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
-    for n, answer in enumerate(first_wrong):
-        item, _ = asked_items[answer.interview.name].find(answer.asked)
-        if item is not None:
-            first_wrong[n] = replace(answer, question=asked_text(item), expected=expected_answer(item))
+    first_wrong = _with_questions(sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most], banks)
     expected = all(answer.chance is not None for answer in first_wrong)
     which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"
     return first_wrong, f"{which} of {len(wrong)}" if len(wrong) > len(first_wrong) else ""
 
 
-def _wrong_of(interview: EvaluationRecord) -> Iterator[WrongAnswer]:
+def wrong_questions(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """Yield the evaluation and the node id of each question with a wrong answer; see `ShownAnswer.nodeid`."""
+    for interview in record.interviews:
+        yield from ((interview.name, answer.nodeid) for answer in _wrong_of(interview))
+
+
+def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank]) -> list[ShownAnswer]:
+    """Return the answers with question and expected answer where the bank is at hand."""
+    asked_items: dict[str, AskedItems] = {}
+    shown = []
+    for answer in answers:
+        name = answer.interview.name
+        if name not in asked_items:
+            asked_items[name] = AskedItems(answer.interview, banks.get(name))
+        item, _ = asked_items[name].find(answer.asked)
+        texts = ("", "") if item is None else (asked_text(item, last=True), expected_answer(item))
+        shown.append(replace(answer, question=texts[0], expected=texts[1]))
+    return shown
+
+
+def _wrong_of(interview: EvaluationRecord) -> Iterator[ShownAnswer]:
     for asked in interview.administrations:
         if asked.score is not None and asked.score < 0.5:
-            yield WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
+            yield ShownAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:
@@ -310,10 +370,17 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
     )
 
 
-def asked_text(item: Item) -> str:
-    """Return the question as one text, with its choices if they are not in the prompt."""
-    parts = [item.prompt] if item.prompt else [f"{m.get('role')}: {_content(m.get('content'))}" for m in item.messages]
-    text = "\n".join(parts)
+def asked_text(item: Item, *, last: bool = False) -> str:
+    """Return the question as one text, with its choices if they are not in the prompt.
+
+    Args:
+        last: Of a chat, the last message alone.
+    """
+    messages = item.messages[-1:] if last else item.messages
+    parts = [f"{message.get('role')}: {_content(message.get('content'))}" for message in messages]
+    if len(messages) == 1:
+        parts = [_content(messages[0].get("content"))]
+    text = item.prompt or "\n".join(parts)
     choices = [f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices)]
     return text if all(choice in text for choice in choices) else "\n".join([text, *choices])
 

@@ -44,8 +44,7 @@ class Table:
     @property
     def worded(self) -> bool:
         """Whether the table is too wide for a phone, which then shows each row as a paragraph."""
-        words = zip(self.heads, self.numeric, strict=True)
-        return len(self.heads) > 4 and any(head and not number for head, number in [*words][1:])
+        return len(self.heads) > 4
 
 
 class _Written(msgspec.Struct):

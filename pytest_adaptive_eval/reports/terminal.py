@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -57,13 +58,12 @@ def summary_lines(
     Args:
         written: Files written, by their content, such as ``{"JUnit report": path}``.
         details: The table of interviews, whole verdicts, wrong answers and all notes; otherwise a line for each gate,
-            and for each interview that no gate judges.
+            and for each interview that no gate judges, and wrong answers of gates that did not hold.
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
     """
     width = max(width, 40)
-    blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
-    spent = words.run_usage(record.interviews)
-    ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
+    blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width, banks)
+    ends = _cost_lines(record.interviews, width)
     if reused := words.reused(record.interviews):
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
     for name, path in (written or {}).items():
@@ -71,6 +71,20 @@ def summary_lines(
     lines: list[Line] = []
     for block in filter(None, [*blocks, _styled(ends)]):
         lines += [*([()] if lines else []), *block]
+    return lines
+
+
+def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]:
+    """Return the cost in one sentence, or as a table of several models where it fits."""
+    rows = [tuple(clean_terminal(cell, _NAME) for cell in row) for row in words.cost_rows(interviews)]
+    widths = [max(map(columns, column)) for column in zip(words.COST_HEADS, *rows, strict=True)]
+    if len(rows) < 2 or sum(widths) + 2 * (len(widths) - 1) > width:
+        spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
+        return wrap(spent, width, "  ", "cost: ") if spent else []
+    lines = []
+    for name, *numbers in (words.COST_HEADS, *rows):
+        padded = [" " * (size - columns(cell)) + cell for cell, size in zip(numbers, widths[1:], strict=True)]
+        lines.append("  ".join([name + " " * (widths[0] - columns(name)), *padded]))
     return lines
 
 
@@ -87,17 +101,32 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
     ]
 
 
-def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
+def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
     unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
     return [
         [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
     ]
 
 
-def _wrong(interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
-    """Return some wrong answers, each with its question and the expected answer if the bank is at hand."""
+def _wrong_of_gates(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
+    """Return some wrong answers of gates that did not hold, on banks at hand, and how to ask the questions again."""
+    judged = {name for gate in record.gates if not gate.holds for name in gate.interviews}
+    interviews = [interview for interview in record.interviews if interview.name in judged & banks.keys()]
+    lines = _wrong(interviews, width, banks, named=False)
+    return [*lines, *_styled(["  ask them again: --adaptive-eval-failed=latest"])] if lines else []
+
+
+def _wrong(
+    interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[str, ItemBank], *, named: bool = True
+) -> list[Line]:
+    """Return some wrong answers, each with its question and the expected answer if the bank is at hand.
+
+    Args:
+        named: Whether node ids of the questions follow.
+    """
     answers, which = wrong_answers(interviews, banks, WRONG)
     lines: list[Line] = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)] if answers else []
     for answer in answers:
@@ -110,8 +139,8 @@ def _wrong(interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[st
                 line = clean_terminal(" ".join(part.split()), 3 * width)
                 wrapped = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
                 lines += _styled([*wrapped[:WRONG_LINES], *([f"{'':14}…"] if len(wrapped) > WRONG_LINES else [])])
-        if answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
-            nodeid = "::".join(map(clean_terminal, answer.nodeid.split("::")))
+        if named and answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
+            nodeid = "::".join(map(clean_terminal, shlex.quote(answer.nodeid).split("::")))
             lines += _styled([f"    node id:  {nodeid}"])
     return lines
 

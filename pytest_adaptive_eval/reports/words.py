@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.claims.categories import CategoryResult
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
@@ -226,6 +226,26 @@ def decided(gate: GateRecord) -> str:
     )
 
 
+def beside_interval(verdict: Verdict) -> str:
+    """Return why a verdict differs from where its interval lies beside the threshold; empty where both agree."""
+    interval, kind = verdict.interval, verdict.condition.get("kind")
+    if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
+        return ""
+    value = verdict.condition.get("value", 0.0)
+    threshold = -value if kind == "not_worse_than" else value
+    shown = Outcome.INCONCLUSIVE
+    if interval.low >= threshold or interval.high < threshold:
+        shown = Outcome.PASS if interval.low >= threshold else Outcome.FAIL
+    if verdict.outcome in (shown, Outcome.ERROR):
+        return ""
+    if verdict.decided_after is not None:
+        return "the interval is of all answers, and the verdict of those before it was decided"
+    return (
+        f"the interval by itself would be {shown.value}: the verdict is by bets on the threshold, corrected for the "
+        "number of gates, and by the notes"
+    )
+
+
 def promoted(record: RunRecord) -> bool:
     """Return whether the checkpoint may be promoted; False for a record that contradicts itself."""
     return record.promote and all(gate.holds for gate in record.gates)
@@ -365,23 +385,41 @@ def reused(interviews: Sequence[EvaluationRecord]) -> str:
 
 
 def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
-    """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
+    """Return the cost of the interviews, of several each by its name; empty where none is known."""
     texts_by_name = [(i.name, text) for i in interviews if (text := usage(i.costs))]
     if len(texts_by_name) < 2:
         return "".join(text for _, text in texts_by_name)
-    return "; ".join([*(f"{name}: {text}" for name, text in texts_by_name), f"total: {_total(interviews)}"])
+    return "; ".join(f"{name}: {text}" for name, text in texts_by_name)
 
 
-def _total(interviews: Iterable[EvaluationRecord]) -> str:
-    """Return the sum of what subjects, interviewers and judges cost; without money in several currencies."""
-    usage = Usage()
+COST_HEADS = ("cost of", "calls", "tokens read", "tokens written", "seconds", "price")
+
+
+def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
+    """Return a row per model of each interview for `COST_HEADS`, and the total of several rows."""
+    rows: list[tuple[str, ...]] = []
+    total = Usage()
     prices: list[Price] = []
-    for costs in (interview.costs for interview in interviews):
-        usage = sum(filter(None, (costs.subject, costs.interviewer, costs.judge)), usage)
-        prices += costs.prices.values()
-    one_currency = len({price.currency for price in prices}) == 1
-    whole = Price(sum(price.money for price in prices), prices[0].currency) if one_currency else None
-    return _spent(usage, whole)
+    for interview in interviews:
+        costs = interview.costs
+        spent = {"subject": costs.subject, "interviewer": costs.interviewer, "judge": costs.judge}
+        for role, usage in spent.items():
+            if usage is None or not usage.calls:
+                continue
+            price = costs.prices.get(role)
+            prices += [] if price is None else [price]
+            total += usage
+            rows.append((f"{interview.name}: {role}" if len(interviews) > 1 else role, *_cost_cells(usage, price)))
+    if len(rows) > 1:
+        one_currency = len({price.currency for price in prices}) == 1
+        whole = Price(sum(price.money for price in prices), prices[0].currency) if one_currency else None
+        rows.append(("total", *_cost_cells(total, whole)))
+    return rows
+
+
+def _cost_cells(usage: Usage, price: Price | None) -> tuple[str, ...]:
+    tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
+    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", money(price.money, price.currency) if price else "-"
 
 
 def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:

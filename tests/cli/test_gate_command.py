@@ -200,7 +200,8 @@ def answers(record):
     asked = [{key: entry[key] for key in entry if key != "seconds"} for entry in interview.pop("administrations")]
     for key in ("seconds", "journal"):
         del interview[key]
-    return asked, interview, data["gates"], data["warnings"]
+    gates = [{key: gate[key] for key in gate if key != "seconds"} for gate in data["gates"]]
+    return asked, interview, gates, data["warnings"]
 
 
 def test_a_gate_on_a_log_and_a_run_that_replays_it_give_equal_records(run, tmp_path):

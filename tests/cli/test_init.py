@@ -68,10 +68,36 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     assert [len(evaluation.gates) for evaluation in written] == [1]
     assert all(json.dumps(spec) in (tmp_path / CONFIG).read_text() for spec in specs)
     (job,) = yaml.safe_load((tmp_path / WORKFLOW).read_text())["jobs"].values()
-    assert [step["run"] for step in job["steps"][1:]] == [
-        'pip install "pytest-adaptive-eval[endpoint]"',
-        "pytest --adaptive-eval",
-    ]
+    assert job["steps"][1]["run"] == 'pip install "pytest-adaptive-eval[endpoint]"'
+
+
+SERVER = "http://localhost:9/v1#a"
+KEY = {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
+BY_ADDRESS = 'pytest --adaptive-eval --adaptive-eval-model="$ADAPTIVE_EVAL_MODEL"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "models", "runner", "command", "environment"),
+    [
+        ("bank", [], "ubuntu-latest", "pytest --adaptive-eval", {}),
+        ("bank", [str(CHECKPOINT)], "self-hosted", "pytest --adaptive-eval", {}),
+        ("bank", ["ollama:small"], "self-hosted", "pytest --adaptive-eval", {}),
+        ("ladder", ["openai:small"], "ubuntu-latest", "pytest --adaptive-eval", KEY),
+        (
+            "bank",
+            [SERVER],
+            "ubuntu-latest",
+            BY_ADDRESS,
+            {"ADAPTIVE_EVAL_MODEL": "${{ secrets.ADAPTIVE_EVAL_MODEL }}"},
+        ),
+        ("network", [SERVER], "self-hosted", "pytest --adaptive-eval", {}),
+        ("panel", [SERVER, "openai:b", "openai:c"], "self-hosted", "pytest --adaptive-eval", KEY),
+    ],
+)
+def test_the_runner_of_the_first_workflow_reaches_the_models(kind, models, runner, command, environment):
+    (job,) = yaml.safe_load(files_of(kind, models)[WORKFLOW])["jobs"].values()
+    step = job["steps"][-1]
+    assert (job["runs-on"], step["run"], step.get("env", {})) == (runner, command, environment)
 
 
 @pytest.mark.slow

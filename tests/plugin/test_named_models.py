@@ -52,6 +52,20 @@ def test_without_the_whole_the_file_names_the_others(suite: Any) -> None:
     assert subjects(suite) == {"text": "one", "vision": "file"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("flag", ["replay:two.jsonl", "vision=replay:two.jsonl"])
+def test_a_model_of_the_same_kind_takes_the_options_of_the_evaluation(suite: Any, flag: str) -> None:
+    answers = [{"task": f"q{i}", "mark": 1} for i in range(60)]
+    for name in ("file", "two"):
+        (suite.path / f"{name}.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    options = 'model = "replay:file.jsonl"\nmodel_options = { item = "task", score = "mark" }'
+    (suite.path / "adaptive-eval.toml").write_text(
+        TOML.partition('[[eval]]\nname = "vision"')[1] + f'\nbank = "toy.jsonl"\n{options}\nbudget = 10\n'
+    )
+    assert suite.run(f"--adaptive-eval-model={flag}").ret == 0
+    assert subjects(suite) == {"vision": "two"}
+
+
 def test_an_unknown_name_is_a_mistake(suite: Any) -> None:
     result = suite.run("--adaptive-eval-model=replay:one.jsonl", "--adaptive-eval-model=visoin=replay:two.jsonl")
     assert result.ret == 4

@@ -180,9 +180,9 @@ def test_questions_that_code_had_to_set_are_told(lab: Any, server: PeerServer) -
     gate = "[[eval.gate]]\nat_least = 0.9\n"
     write(lab, server, gate, **{"queries = 8": 'queries = 2\nretries = 0\ninterviewer = "judge"'})
     lab.run()
-    (judged,) = lab.record["gates"]
     told = "10 of 10 questions that judge was to set were set by code: of its 9 attempts, 9 by faults of its own"
-    assert told in judged["verdict"]["sentence"]
+    (warning,) = lab.record["warnings"]
+    assert told in warning
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_questions_that_a_supervisor_refuses_are_not_blamed_on_the_interviewer(l
         }
         write(lab, server, "[[eval.gate]]\nat_least = 0.9\n", **asked_by)
         lab.run()
-    sentence = lab.record["gates"][0]["verdict"]["sentence"]
+    sentence = lab.record["warnings"][0]
     assert "that ann was to set were set by code: of its 10 attempts, 10 refused by the supervisor judge" in sentence
 
 
@@ -351,12 +351,13 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     [
         ("yes", "yes-no", "the supervisor judge refuses everything: it found a fault in all"),
         ("<rank>1</rank>", "scale", "the supervisor judge refuses everything: it found a fault in all"),
-        ("perhaps", "yes-no", "the supervisor judge tells nothing: no review of"),
+        ("perhaps", "yes-no", " by the supervisor judge are unreadable"),
     ],
 )
 def test_a_supervisor_that_tells_nothing_is_named(lab: Any, judge: str, scheme: str, note: str) -> None:
-    (study,) = staged(lab, judge, scheme)["interviews"]
-    assert any(line.startswith(note) for line in study["notes"])
+    record = staged(lab, judge, scheme)
+    assert any(note in line for line in record["interviews"][0]["warnings"])
+    assert any(note in line for line in record["warnings"])
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_junit_xml(lab: Any) -> None:
     about = {p.get("name"): p.get("value") for p in cases["test_toy[aeval:toy]"].iter("property")}
     assert about == {"asked": "30", "scored": "29", "size": "60", "stop_sentence": "the budget is spent"}
     report = ElementTree.parse(lab.path / "gates.xml").getroot()
-    assert [case.get("name") for case in report.iter("testcase")] == ["interview", "test_gate: accuracy >= .50"]
+    assert [case.get("name") for case in report.iter("testcase")] == ["interview", "test_gate: accuracy at least"]
 
 
 @pytest.mark.slow

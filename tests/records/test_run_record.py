@@ -127,3 +127,24 @@ def test_numbers_of_numpy_are_numbers_and_others_are_named() -> None:
     written["verdict"]["interval"]["low"] = "a"
     with pytest.raises(TypeError, match=r"verdict\.interval\.low"):
         GateRecord.from_json(written)
+
+
+@pytest.mark.parametrize(
+    ("repeated", "same", "difference", "warned"),
+    [(20, 20, 0.0, False), (20, 8, 3.0, True), (20, 15, 1.5, False), (4, 0, 2.0, False), (0, 0, 0.0, False)],
+)
+def test_a_judge_that_disagrees_with_itself_is_a_warning(repeated, same, difference, warned):
+    counts = {"answers": 40, "repeated": repeated, "same": same, "difference": difference}
+    interview = made(
+        EvaluationRecord,
+        **{"name": "essays", "nodeid": "t::essays", "subject": {"name": "s"}, "asked": 40, "size": 40},
+        judge="sol",
+        judged=counts,
+        stop="BUDGET",
+    )
+    record = RunRecord("r", "2031-01-01T00:00:00+00:00", evaluations=[interview])
+    record.warn()
+    found = [text for text in record.warnings if "disagrees with itself" in text]
+    assert bool(found) is warned
+    if warned:
+        assert "essays: the judge sol disagrees with itself: 12 of 20 answers got another score" in found[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,7 +44,12 @@ def interview(**changes: Any) -> EvaluationRecord:
 
 
 def gate(
-    outcome: str = "PASS", *, name: str = "test_promotion", of: str = "mmmu", notes: tuple[str, ...] = ()
+    outcome: str = "PASS",
+    *,
+    name: str = "test_promotion",
+    of: str = "mmmu",
+    notes: tuple[str, ...] = (),
+    condition: Mapping[str, Any] | None = None,
 ) -> GateRecord:
     """A gate with its verdict."""
     verdict = {
@@ -56,6 +61,7 @@ def gate(
         "asked": 96,
         "size": 640,
         "notes": list(notes),
+        "condition": condition or {"metric": "accuracy", "kind": "at_least", "value": 0.55},
     }
     return made(GateRecord, name, f"tests/test_eval.py::{name}", of, verdict, "tests/test_eval.py", 12)
 

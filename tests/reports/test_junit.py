@@ -69,18 +69,43 @@ def test_what_a_reader_finds(make: SimpleNamespace) -> None:
     assert properties["model_accuracy"] == "0.605"
 
     cases = {case.get("name"): case for case in root.iter("testcase")}
-    assert len(cases["test_promotion: accuracy >= .55"].findall("*")) == 1
-    assert cases["test_promotion: accuracy >= .55"].find("system-out").text.startswith("PASS accuracy .612")
-    failure = cases["test_other: accuracy >= .55"].find("failure")
+    assert len(cases["test_promotion: accuracy at least"].findall("*")) == 1
+    assert cases["test_promotion: accuracy at least"].find("system-out").text.startswith("PASS accuracy .612")
+    failure = cases["test_other: accuracy at least"].find("failure")
     sentence = "FAIL accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based; a note"
     assert failure.get("type") == "fail"
     assert failure.get("message") == sentence
     assert failure.text.splitlines() == [sentence, "a note", "tests/test_eval.py:12"]
-    assert cases["test_more: accuracy >= .55"].find("failure").get("type") == "inconclusive"
-    assert cases["test_chart: accuracy >= .55"].find("error").get("message").startswith("ERROR accuracy")
+    assert cases["test_more: accuracy at least"].find("failure").get("type") == "inconclusive"
+    assert cases["test_chart: accuracy at least"].find("error").get("message").startswith("ERROR accuracy")
     interviews = [case for case in root.iter("testcase") if case.get("name") == "interview"]
     assert [case.find("error") is None for case in interviews] == [True, False]
     assert interviews[1].find("error").get("message") == "ERROR 3 errors in a row"
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "case"),
+    [
+        ("toy-accuracy[at-least-0.4]", {"kind": "at_least", "value": 0.4}, "toy-accuracy: accuracy at least"),
+        ("toy-accuracy[at-least-0.6]", {"kind": "at_least", "value": 0.6}, "toy-accuracy: accuracy at least"),
+        (
+            "toy-accuracy[not-worse-than-0.1-main]",
+            {"kind": "not_worse_than", "value": 0.1, "name": "main"},
+            "toy-accuracy: accuracy not worse than main",
+        ),
+        ("test_mine[late]", {"kind": "at_least", "value": 0.4}, "test_mine[late]: accuracy at least"),
+        (
+            "panel[rank-within-2-of-ant]",
+            {"kind": "rank_within", "value": 2, "subject": "ant"},
+            "panel: accuracy rank within of ant",
+        ),
+    ],
+)
+def test_a_new_threshold_keeps_the_name_of_a_case(make: SimpleNamespace, name: str, condition: Any, case: str) -> None:
+    gate = make.gate(name=name, condition={"metric": "accuracy", **condition})
+    gate.seconds = 1.25
+    read_case = read(make.record(gates=[gate])).findall(".//testcase")[-1]
+    assert (read_case.get("name"), read_case.get("time")) == (case, "1.250")
 
 
 def test_an_interview_cut_off_is_an_error(make: SimpleNamespace) -> None:
@@ -97,7 +122,14 @@ def test_a_gate_without_a_verdict_never_passes(make: SimpleNamespace) -> None:
 def test_long_texts_are_cut_at_what_readers_show(make: SimpleNamespace) -> None:
     gates = [make.gate("FAIL", name="x" * 200), make.gate("FAIL", name="x" * 201)]
     for gate in gates:
-        texts = {"metric": "", "requirement": "", "stated": "s" * 1_996, "notes": ["n" * 30_000], "size": 0}
+        texts = {
+            "metric": "",
+            "requirement": "",
+            "stated": "s" * 1_996,
+            "notes": ["n" * 30_000],
+            "size": 0,
+            "condition": {},
+        }
         gate.verdict = changed(gate.verdict, **texts)
     kept, cut = [c for c in read(make.record(gates=gates)).iter("testcase") if c.get("name") != "interview"]
     assert kept.get("name") == "x" * 200

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,16 @@ def test_all_nodes_edges_and_results_are_there() -> None:
     assert "closed" in texts
     assert "written by ann" in texts
     assert "with pal" in texts
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "drawn"), [(0, "written by ann"), (1, "written by ann, 1 of 4 by code"), (4, "questions by code")]
+)
+def test_questions_that_code_set_are_not_written_by_the_interviewer(fallbacks: int, drawn: str) -> None:
+    scores, counts = [[1.0, 0.0], [1.0, 1.0]], {"fallbacks": fallbacks}
+    data = network(node("a", interviewer="ann", questions="written", scores=scores, counts=counts))
+    root = ET.fromstring(network_picture(data, "n"))
+    assert drawn in [element.text for element in root.iter(f"{SVG}text")]
 
 
 @given(st.text(max_size=60), st.text(min_size=1, max_size=60))

@@ -24,12 +24,15 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import BankError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.presentation import Example, Presentation, presented
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import LevelsRecord, PolicyRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
+from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page, write_page
 from pytest_adaptive_eval.reports.questions import asked_text
 from tests.reports.browser import framed, scripted
@@ -200,6 +203,70 @@ def test_the_first_table_has_wrong_answers_with_their_questions(make: SimpleName
     assert "Wrong answers" not in html_page(record, banks={"sums": sums})
 
 
+def test_the_question_column_shows_the_item_and_no_text_that_all_questions_have(make: SimpleNamespace) -> None:
+    shown = Presentation(examples=(Example("What is 90 + 1?", (), "91"),), system="You are a calculator.")
+    chat = (
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "So?"},
+    )
+    for item, presentation, text in (
+        (Item("a", "What is 1 + 1?", "2"), shown, "What is 1 + 1?"),
+        (Item("a", "What is 1 + 1?", "2"), replace(shown, system=""), "What is 1 + 1?"),
+        (Item("a", messages=chat, answer="2"), replace(shown, examples=()), "So?"),
+    ):
+        bank = presented(ItemBank.uncalibrated("sums", [item]), presentation)
+        about = {"name": "sums", "content_hash": bank.content_hash, "presentation": presentation.to_json()}
+        asked = [Administration(1, "a", bank.items[0].content_hash, score=0.0, text="no")]
+        interview = make.interview(name="sums", bank=about, administrations=asked)
+        page = html_page(make.record([interview]), banks={"sums": bank})
+        assert f'data-head="question" dir="auto">{text}</td>' in page
+        assert "90 + 1" not in page
+
+
+def test_what_a_baseline_had_right_is_listed_before_other_wrong_answers(make: SimpleNamespace) -> None:
+    sums = ItemBank.uncalibrated("sums", [Item(f"sum-{n}", f"What is {n} + {n}?", str(2 * n)) for n in range(20)])
+    about = {"name": "sums", "calibrated": False, "content_hash": sums.content_hash}
+    asked = [Administration(n, i.id, i.content_hash, score=n % 2, text="no") for n, i in enumerate(sums.items, 1)]
+    ids = [entry.item for entry in asked]
+    source = {"common": 20, "lost": ids[1::2], "gained": [ids[0]]}
+    interview = make.interview(name="sums", bank=about, administrations=asked, baselines={"baseline": source})
+    shown = html_page(make.record([interview]), banks={"sums": sums})
+    titles = re.findall(r"<h2 id=\"answers[^>]*>(.*?)</h2>", shown)
+    assert titles == [
+        "Lost against the baseline: 10 of 20 common questions",
+        "Gained against the baseline: 1 of 20 common questions",
+        "Wrong answers",
+    ]
+    assert "What is 1 + 1?" in shown[shown.index("Lost against") :].partition("</table>")[0]
+    summary = summary_markdown(make.record([interview]), banks={"sums": sums})
+    assert "Lost against the baseline: 10 of 20 common questions, the first 5" in summary
+    interview.baselines["baseline"].lost.append("an item of nobody")
+    assert "11 of 20 common questions, the first 10<" in html_page(make.record([interview]))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "decided_after", "low", "high", "said"),
+    [
+        (Outcome.PASS, None, 0.6, 0.8, ""),
+        (Outcome.FAIL, None, 0.2, 0.4, ""),
+        (Outcome.INCONCLUSIVE, None, 0.4, 0.6, ""),
+        (Outcome.PASS, 40, 0.4, 0.6, "the interval is of all answers"),
+        (Outcome.INCONCLUSIVE, None, 0.6, 0.8, "the interval by itself would be PASS"),
+        (Outcome.FAIL, None, 0.4, 0.6, "the interval by itself would be INCONCLUSIVE"),
+    ],
+)
+def test_a_verdict_and_its_bar_agree_or_a_note_says_why_not(
+    make: SimpleNamespace, outcome: Outcome, decided_after: int | None, low: float, high: float, said: str
+) -> None:
+    gate = make.gate(outcome.value, condition={"metric": "accuracy", "kind": "at_least", "value": 0.5})
+    interval = Interval(0.5, low, high, 0.95, "anytime-valid")
+    gate.verdict = changed(gate.verdict, interval=interval, decided_after=decided_after)
+    shown = html_page(make.record(gates=[gate]))
+    assert ("the interval " in shown) == bool(said)
+    assert said in shown
+
+
 def test_landmarks_and_names(record: RunRecord, sums: ItemBank) -> None:
     page = read(record, banks={"sums": sums}, series=history(record))
     tags = Counter(tag for tag, _ in page.elements)
@@ -349,7 +416,7 @@ def test_chats_choices_and_formats(sums: ItemBank) -> None:
     interview.administrations[2].format = "image+text"
     source = html_page(run(interview), banks={"sums": on})
     page = checked(source)
-    assert 'system: Be brief. user: Which? {"type": "image"} A. red B. blue' in page.text
+    assert 'Which? {"type": "image"} A. red B. blue' in page.text
     assert "Expected B. blue" in page.text
     assert source.count("no.png: its file is missing.") == 1, "asked once with its picture and once without"
     assert "format image+text" in page.text

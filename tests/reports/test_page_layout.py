@@ -48,7 +48,7 @@ addEventListener("load", () => {
 #: Columns of the table of wrong answers that lie beyond the edge, and names of columns beside their values.
 BEYOND = """
 addEventListener("load", () => {
-  const cells = [...document.querySelectorAll("#wrong td")];
+  const cells = [...document.querySelectorAll("[id^=answers] td")];
   const beyond = cells.filter((cell) => cell.getBoundingClientRect().right > document.documentElement.clientWidth);
   const heads = new Set(cells.map((cell) => getComputedStyle(cell, "::before").content));
   parent.postMessage(JSON.stringify([cells.length > 0, beyond.length, [...heads]]), "*");
@@ -124,14 +124,13 @@ def test_a_ladder_s_facts_are_short(make: SimpleNamespace) -> None:
     assert more.startswith("last level 3, half right at level 2.8")
 
 
-def test_costs_are_calls_with_the_rest_below() -> None:
+def test_costs_are_a_table() -> None:
     interview = held(bank(items(60)))
     interview.costs.subject = Usage(142, 1_000, 704, seconds=3.6)
     page = unescape(html_page(run(interview)))
-    told = (
-        '<dt>Cost of the subject</dt><dd dir="auto">142 calls</dd><dd dir="auto">1,704 tokens, 3.6\u00a0s, in this run<'
-    )
-    assert told in page
+    table = page[page.index(">Cost</h3>") :].partition("</table>")[0]
+    row = ["subject", "142", "1,000", "704", "3.6", "-"]
+    assert re.findall(r"<(?:th scope=\"row\"><bdi|td[^>]*)>([^<]*)<", table) == row
 
 
 def test_settings_read_as_text_and_not_as_python() -> None:

@@ -289,7 +289,17 @@ def test_costs_of_several_interviews_have_a_total(make: SimpleNamespace) -> None
         return {"subject": {"calls": calls, "prompt_tokens": 100}, "judge": judge, "prices": prices}
 
     first, second = make.interview(name="a", costs=costs(3)), make.interview(name="b", costs=costs(4))
-    assert "total" not in words.run_usage([first])
-    assert words.run_usage([first, second]).endswith("; total: 27 calls, 210 tokens, 2.0 s, $1.50")
+    shown = "\n".join(text(summary_lines(make.record([first, second], []), 80)))
+    assert (
+        "cost of     calls  tokens read  tokens written  seconds  price\n"
+        "a: subject      3          100               0      0.0  $0.50\n"
+        "a: judge       10            0               5      1.0  $0.25\n"
+        "b: subject      4          100               0      0.0  $0.50\n"
+        "b: judge       10            0               5      1.0  $0.25\n"
+        "total          27          200              10      2.0  $1.50"
+    ) in shown
+    assert "cost: a: 3 calls, 100 tokens, $0.50; " in " ".join(
+        text(summary_lines(make.record([first, second], []), 40))
+    )
     second.costs = make.interview(costs=costs(4, "EUR")).costs
-    assert words.run_usage([first, second]).endswith("; total: 27 calls, 210 tokens, 2.0 s")
+    assert words.cost_rows([first, second])[-1] == ("total", "27", "200", "10", "2.0", "-")

@@ -13,9 +13,14 @@ from pytest_adaptive_eval.cli.options import PASSED, check_writable
 from pytest_adaptive_eval.cli.screen import save, say
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.kind import ModelKind
+from pytest_adaptive_eval.models.kinds.endpoint import EndpointKind
+from pytest_adaptive_eval.models.kinds.providers import provider_variables
+from pytest_adaptive_eval.models.kinds.replay import ReplayKind
 from pytest_adaptive_eval.text import counted
 
 CONFIG, WORKFLOW = "adaptive-eval.toml", ".github/workflows/adaptive-eval.yml"
+ADDRESS = "ADAPTIVE_EVAL_MODEL"  #: Secret with the address of a server.
 #: Fewest and most models by the value of ``--kind``, the candidate among them.
 KINDS: Mapping[str, tuple[int, int]] = {
     "bank": (0, 1),
@@ -81,7 +86,7 @@ def files_of(kind: str, models: Sequence[str]) -> dict[str, str]:
             "--model http://HOST:PORT/v1#MODEL, the candidate first"
         )
     chats = kind in ("network", "panel")
-    extras = sorted({extra for spec in models if (extra := resolve(spec, [Path()], chats=chats)[0].extra)})
+    kinds = [resolve(spec, [Path()], chats=chats)[0] for spec in models]
     named = list(models) or ["replay:answers.jsonl"]
     values = {
         "MODEL": json.dumps(named[0]),
@@ -89,11 +94,39 @@ def files_of(kind: str, models: Sequence[str]) -> dict[str, str]:
         "OTHERS": "\n".join(["[", *_peers(named), "]"]),
     }
     config = re.sub(r"\b(MODEL|SECOND|OTHERS)\b", lambda match: values[match[0]], _template(f"{kind}.toml"))
-    needed = f"[{','.join(extras)}]" if extras else ""
-    files = {CONFIG: config, WORKFLOW: _template("workflow.yml").replace("EXTRAS", needed)}
+    files = {CONFIG: config, WORKFLOW: _workflow(models, kinds, chats=chats)}
     if kind == "bank":
         files |= _example(answered=not models)
     return files
+
+
+def _workflow(models: Sequence[str], kinds: Sequence[ModelKind], *, chats: bool) -> str:
+    """Return a workflow whose runner reaches the models.
+
+    One server is reached by an address in a secret, a provider by the secrets of its settings. Folders, and several
+    servers, need a runner of one's own.
+    """
+    extras = ",".join(sorted({kind.extra for kind in kinds if kind.extra}))
+    address, runner = "", "ubuntu-latest"
+    secrets = set()
+    for spec, kind in zip(models, kinds, strict=True):
+        needed = provider_variables(spec)
+        if not needed and not chats and spec.startswith(EndpointKind.prefixes):
+            needed = [ADDRESS]
+            address = f' --adaptive-eval-model="${ADDRESS}"'
+        secrets.update(needed)
+        if not needed and not isinstance(kind, ReplayKind):
+            runner = f"self-hosted # a runner of yours that reaches the models of {CONFIG}"
+    lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(secrets)]
+    if address:
+        lines[-1] += " # such as https://HOST/v1#NAME"
+    environment = ["        env:", *lines] if lines else []
+    values = {
+        "EXTRAS": f"[{extras}]" if extras else "",
+        "RUNNER": runner,
+        "ARGUMENTS": "\n".join([address, *environment]),
+    }
+    return re.sub("EXTRAS|RUNNER|ARGUMENTS", lambda match: values[match[0]], _template("workflow.yml"))
 
 
 def _template(name: str) -> str:

@@ -68,15 +68,14 @@ def _run(options: argparse.Namespace) -> int:
     paths = bank_paths(options, record)
     spare(writes, [*paths.values(), *named_paths(record)])
     series, alarms = _trend(record, options.source)
+    banks: Mapping[str, ItemBank] = {}
     try:
-        banks: Mapping[str, ItemBank] = {}
-        if options.html or options.markdown or options.comment or options.github:
-            banks = _banks(record, paths)
+        banks = _banks(record, paths)
         _write(options, record, banks, series, alarms)
         for kind, path in exports.items():
             _export(record, kind, path)
     finally:  # the run is shown even if a file cannot be written
-        show(record)
+        show(record, {} if os.environ.get("CI") else banks)  # logs of CI may be public, and questions are not
         if options.github:
             from pytest_adaptive_eval.reports.github import write_github
 

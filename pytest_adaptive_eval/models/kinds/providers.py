@@ -50,6 +50,18 @@ PROVIDERS = {
 }
 
 
+def provider_variables(spec: str) -> list[str]:
+    """Return the environment variables of the address and the key of a provider's model; none of other models."""
+    provider = PROVIDERS.get(spec.partition(":")[0])
+    if provider is None:
+        return []
+    return [*_variables(provider.address), *filter(None, [provider.key_env])]
+
+
+def _variables(address: str) -> list[str]:
+    return re.findall(r"{(\w+)}", address)
+
+
 class ProviderKind(EndpointKind):
     """A model of a provider with an OpenAI-compatible address."""
 
@@ -66,7 +78,7 @@ class ProviderKind(EndpointKind):
         """
         name, _, model = spec.partition(":")
         address = PROVIDERS[name].address
-        for variable in re.findall(r"{(\w+)}", address):
+        for variable in _variables(address):
             value = os.environ.get(variable, "").strip().rstrip("/")
             if not value:
                 raise ConfigError(

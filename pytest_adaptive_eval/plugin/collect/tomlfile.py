@@ -23,6 +23,7 @@ from pytest_adaptive_eval.evaluation import (
 from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.side_by_side import variants
 from pytest_adaptive_eval.evaluation.toml import read_toml
+from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.ask.question import AskedItem
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
@@ -190,11 +191,30 @@ class EvalFile(pytest.Module):
 
     def _own_model(self, spec: EvalSpec) -> OwnModel | None:
         """Return the model that the command line or the file names for an evaluation; equal ones are loaded once."""
-        settings = self.settings
-        if (model := settings.models.get(spec.name)) is not None:
-            options, base = settings.model_options, settings.root
-        elif spec.table.model is not None and (settings.model is None or spec.name in self._compared):
-            model, options, base = spec.table.model, spec.table.model_options, spec.base
-        else:
+        settings, written = self.settings, spec.table.model
+        named = settings.models.get(spec.name)
+        if named is None and written is not None and (settings.model is None or spec.name in self._compared):
+            return self.own_model(spec, written, spec.base, spec.table.model_options, self)
+        model = named or settings.model
+        options = {} if model is None else self._options_of_kind(spec, model)
+        if model is None or not (named or options):
             return None
-        return self.own_model(spec, model, base, options, self)
+        return self.own_model(spec, model, settings.root, {**options, **settings.model_options}, self)
+
+    def _options_of_kind(self, spec: EvalSpec, model: str) -> Mapping[str, Any]:
+        """Return the evaluation's options that a model of the command line takes: of a model of the same kind.
+
+        A revision names the weights of one model, so no other one takes it.
+        """
+        written, options = spec.table.model, spec.table.model_options
+        if written is None or not options:
+            return {}
+        kinds = []
+        for text, folder in ((written, spec.base), (model, self.settings.root)):
+            try:
+                kinds.append(resolve(text, [self.config.invocation_params.dir, folder])[0])
+            except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
+                return {}
+        if kinds[0] is not kinds[1]:
+            return {}
+        return {name: value for name, value in options.items() if name != "revision"}

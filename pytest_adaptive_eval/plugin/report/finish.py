@@ -156,7 +156,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         call_sizes={str(size): count for size, count in sorted(loop.call_sizes.items())},
         judge=judge.name if judge is not None else "",
         judged=judge.counts if judge is not None else None,
-        baselines={name: file.source for name, file in loop.gate_plan.loaded.items() if file.source.hash},
+        baselines={name: file.compared(bank, items) for name, file in loop.gate_plan.loaded.items()},
         journal=journal.path.name if journal is not None else "",
         reuse=loop.reuse.record(answers),
         usage_error=bool(loop.fault and loop.fault.usage),

@@ -83,4 +83,5 @@ def _record(nodeid: str, evaluation: Evaluation, result: Result) -> EvaluationRe
         population=evaluation.population,
         opinion="judgments" in result.account,
         notes=plain(result.notes),
+        warnings=plain(result.warnings),
     )

@@ -206,7 +206,9 @@ class VerdictLog:
         where = relative(item.reportinfo()[0], self._state.config.rootpath)
         line = (item.location[1] or 0) + 1
         return [
-            GateRecord(item.name, item.nodeid, name, verdict, where, line, suite_gates(item.nodeid, gates))
+            GateRecord(
+                item.name, item.nodeid, name, verdict, where, line, report.duration, suite_gates(item.nodeid, gates)
+            )
             for name, verdict, gates in verdicts
         ]
 

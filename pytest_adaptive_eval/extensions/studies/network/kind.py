@@ -60,9 +60,9 @@ if TYPE_CHECKING:
 _METRICS = ("energy", "auc", "last_level")
 #: Share of failed answers above which the run is void.
 _FAULTS = 0.05
-#: Reviews from which on a supervisor that refuses all of them, or is never readable, is named.
+#: Fewest reviews by which a supervisor is named that refuses all of them, or of which most are unreadable.
 _REVIEWS = 5
-#: Share of an interviewer's items written by code above which a note is added.
+#: Share of an interviewer's items written by code above which a warning is added.
 _FALLBACKS = 0.05
 
 
@@ -162,7 +162,7 @@ class NetworkEvaluation(Evaluation):
 
         with model_pool(self, self.memory, self.folder / "cache") as pool:
             result = hold_network(self.network, pool, replies=replies, pictures=pictures, replied=replied)
-        account, notes = result.to_json(), [*_notes(result)]
+        account, notes = result.to_json(), [*notes_on_answers(result)]
         if self.labels:
             agreement = supervisor_agreement(result, self.labels)
             account["agreement"] = plain(agreement)
@@ -173,6 +173,7 @@ class NetworkEvaluation(Evaluation):
             self.void(error),
             broken=bool(error),
             notes=tuple(notes),
+            warnings=tuple(_warnings(result)),
             account=account,
             **participants(self.roles, [result], result.loads),
         )
@@ -265,17 +266,23 @@ def notes_on_answers(result: NetworkResult) -> Iterator[str]:
         yield truncation_sentence(count, replies, result.cap(name), answers=f"replies of {name}")
 
 
-def _notes(result: NetworkResult) -> Iterator[str]:
-    """Return notes on answers, on interviewers that did not set their questions, and on useless reviews."""
-    yield from notes_on_answers(result)
+def _warnings(result: NetworkResult) -> Iterator[str]:
+    """Yield warnings on interviewers that did not set their questions, and on a supervisor of no use."""
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         yield from _fallback_note(result, name)
     for subject, counts in result.reviews().items():
-        yield from _review_note(result.supervisor, subject, counts)
+        reviews, unread = counts["reviews"], counts["unread"]
+        if reviews < _REVIEWS:
+            continue
+        if counts["refused"] == reviews:
+            supervisor = result.supervisor
+            yield f"the supervisor {supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
+        elif 2 * unread > reviews:
+            yield f"{unread} of {reviews} reviews of {subject}s by the supervisor {result.supervisor} are unreadable"
 
 
 def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
-    """Return a note on an interviewer of whose questions code set too many."""
+    """Yield a warning on an interviewer of whose questions code set too many."""
     nodes = [node for node in result.nodes if node.interviewer == interviewer]
     counts: Counter[str] = Counter()
     for node in nodes:
@@ -296,17 +303,6 @@ def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
     if counts["given_up"]:
         note += f"; it was given up at {counted(counts['given_up'], 'node')}"
     yield note
-
-
-def _review_note(supervisor: str, subject: str, counts: Mapping[str, int]) -> Iterator[str]:
-    """Return a note on a supervisor that refuses everything, or of which nothing is readable."""
-    reviews = counts["reviews"]
-    if reviews < _REVIEWS:
-        return
-    if counts["refused"] == reviews:
-        yield f"the supervisor {supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
-    elif counts["unread"] == reviews:
-        yield f"the supervisor {supervisor} tells nothing: no review of {reviews} {subject}s is readable"
 
 
 class NetworkStudyTable(KindTable, frozen=True, kw_only=True):

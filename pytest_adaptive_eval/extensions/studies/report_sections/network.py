@@ -92,7 +92,7 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
         (
             short(node.name),
             short(node.task),
-            short(node.interviewer or "code"),
+            short(_author(node)),
             _area(node.area) if node.opened else "closed",
             number_or_dash(node.guess_area, 2),
             f"{node.last} of {node.levels}",
@@ -124,6 +124,15 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
         *_supervisor(account),
         members_table(study),
     ]
+
+
+def _author(node: NodeRow) -> str:
+    """Return who set a node's questions: its interviewer, code, or both with the share of the interviewer."""
+    asked = sum(map(len, node.scores))
+    by_code = node.counts.get("fallbacks", 0)
+    if not node.interviewer or (asked and by_code >= asked):
+        return "code"
+    return f"{node.interviewer}, {by_code} of {asked} by code" if by_code else node.interviewer
 
 
 def _opinions(account: NetworkAccount) -> Table:
@@ -244,7 +253,8 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
 def _node_lines(node: NodeRow) -> list[str]:
     """Return the lines of a node's box."""
     others = ", ".join(member.name for member in node.panel[1:-1])
-    questions = f"{node.questions} by {node.interviewer}" if node.interviewer else "questions by code"
+    author = _author(node)
+    questions = f"{'questions' if author == 'code' else node.questions} by {author}"
     return [node.name, _node_result(node), questions, f"with {others}" if others else f"task {node.task}"]
 
 
