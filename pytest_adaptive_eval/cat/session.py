@@ -93,6 +93,7 @@ class Session:
         take_all: Sequence[int] = (),
     ) -> None:
         self.decodings, self.designed = decodings, designed
+        policy = policy if baseline is not None else policy.drawing
         self.bank, self.policy, self.subjects = bank, policy, subjects
         self.budget = policy.budget_on(bank)
         self._repeated: Baseline | None = None
