@@ -31,7 +31,7 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
-from pytest_adaptive_eval.inference.sampling import exact_bounds, is_exact, mean_of_draws, wealth_of_exact_test
+from pytest_adaptive_eval.inference.sampling import is_exact, mean_of_draws, wealth_of_exact_test
 from pytest_adaptive_eval.inference.tuning import Tuned, is_tunable, tuned
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
@@ -390,30 +390,27 @@ def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UN
     if not len(log):
         raise EstimationError("no item was administered, expected at least one")
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
+    least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
+    ends = [
+        _edge(_refuted_by(wrong, 1, confidence, unit), least, most),
+        _edge(_refuted_by(right, -1, confidence, unit), most, least),
+    ]
+    if is_tunable(log):
+        ends = [float(round(end)) for end in ends]  # sums of right answers
+    low, high = min(ends) / log.size, max(ends) / log.size  # if both ends are refuted, the values between remain
+    method = "bets at the budget" if log.fixed else "anytime-valid"
     if is_exact(log):
-        low, high = exact_bounds(wrong, confidence)[0], exact_bounds(right, confidence)[1]
         method = "exact uniform"
-    else:
-        least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
-        ends = (
-            _edge(_refuted_by(wrong, 1, confidence, unit), least, most) / log.size,
-            _edge(_refuted_by(right, -1, confidence, unit), most, least) / log.size,
-        )
-        low, high = min(ends), max(ends)  # contradicting draws refute both ends; the values between remain
-        method = "bets at the budget" if log.fixed else "anytime-valid"
     middle = min(max(mean_of_draws(log), low), high)
     return widen_for_noise(Interval(middle, low, high, confidence, method), log)
 
 
 def excludes(log: DesignLog, accuracy: float, confidence: float = 0.95) -> bool:
     """Return whether an accuracy lies outside of `interval_of_draws`, which takes a tenth of its time."""
-    if is_exact(log):
-        interval = interval_of_draws(log, confidence)
-        return not interval.low <= accuracy <= interval.high
     total = accuracy * log.size
     below = _refuted_by(log.with_missing_as(0.0), 1, confidence, UNIT)
     above = _refuted_by(log.with_missing_as(1.0), -1, confidence, UNIT)
-    return below(total) or above(total)
+    return below(total + 2.0 * ROUNDING) or above(total)
 
 
 def _refuted_by(log: DesignLog, side: Literal[1, -1], confidence: float, unit: float) -> Callable[[float], bool]:

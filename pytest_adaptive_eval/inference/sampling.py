@@ -21,10 +21,10 @@ SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remai
 
 
 def is_exact(log: DesignLog) -> bool:
-    """Return whether the bounds of `exact_bounds` are those of gates, whatever the missing scores.
+    """Return whether bounds of the accuracy are exact, whatever the missing scores.
 
-    The number of draws was planned, and they were uniform with scores of 0 and 1 and did not rely on predictions, or
-    the whole bank was asked.
+    Either the whole bank was asked, or the number of draws was planned, and they were uniform with scores of 0 and 1.
+    Their bounds are hypergeometric (Wright 1991) unless the draws rely on predictions.
     """
     if not log.fixed or len(log) != log.horizon:
         return False
@@ -32,24 +32,6 @@ def is_exact(log: DesignLog) -> bool:
         return len(log) == log.size
     limits = (log.with_missing_as(score) for score in (0.0, 1.0))
     return all((tuned(limit).start == len(log)).all() for limit in limits)
-
-
-def exact_bounds(log: DesignLog, confidence: float) -> tuple[float, float]:
-    """Return the hypergeometric bounds of the mean score over the bank (Wright 1991), where `is_exact` holds.
-
-    Args:
-        log: Draws of one subject, without missing scores. The first `DesignLog.take_all` are known parts of the sum.
-        confidence: Confidence of each one-sided bound, in (0.5, 1).
-    """
-    scored = float(log.scores.sum())
-    if len(log) == log.size:
-        return scored / log.size, scored / log.size
-    draws = log.draws
-    t, right = len(draws), round(float(draws.scores.sum()))
-    least = _smallest_total(right, t, draws.size, 1.0 - confidence)
-    wrong = _smallest_total(t - right, t, draws.size, 1.0 - confidence)
-    scored_wrong = scored - right
-    return (scored_wrong + least) / log.size, (scored_wrong + draws.size - wrong) / log.size
 
 
 def wealth_of_exact_test(log: DesignLog, count: Ints, total: Array, side: Literal[1, -1], alpha: float) -> Array:
@@ -150,21 +132,6 @@ def mean_of_draws(log: DesignLog) -> float:
         middle = tuned(middle).log if is_tunable(log) else middle
         estimate = float(_weights(middle) @ middle.totals)
     return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
-
-
-@lru_cache(maxsize=4096)  # replays ask for the bounds of a block of one length again and again
-def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
-    """Return the smallest number of right items in the bank with P(`right` or more of `drawn`) above `alpha`."""
-    if right == 0:
-        return 0
-    low, high = right, size - (drawn - right)
-    while low < high:
-        middle = (low + high) // 2
-        if _at_least(right, drawn, middle, size) > alpha * (1 - 1e-9):  # a tie does not exclude
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:
