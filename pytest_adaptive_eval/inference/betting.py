@@ -212,10 +212,11 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
 
 
 def _draws_ahead(log: DesignLog) -> Array:
-    """Return how many draws from an endless bank inform as much as those left to the horizon, shape (t,)."""
-    place, end = np.arange(len(log)), log.size - log.horizon
-    items_left = log.size - place
-    return np.asarray(np.where(place < log.horizon, items_left * (items_left - end) / max(end, ROUNDING), np.inf))
+    """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
+    place, horizons = np.arange(len(log)), np.array(log.horizons)
+    aim = horizons[np.minimum(horizons.searchsorted(place, side="right"), len(horizons) - 1)]
+    items_left, end = log.size - place, np.maximum(log.size - aim, ROUNDING)
+    return np.asarray(np.where(place < aim, items_left * (aim - place) / end, np.inf))
 
 
 def _growing(
@@ -262,6 +263,7 @@ def _at_budget(
     log, start = tuning.log, tuning.start
     place, items_left = np.arange(len(log)), log.size - np.arange(len(log))
     if len(log) == log.horizon:
+        start = np.minimum(start, log.horizons[0])
         first = wealth_of_exact_test(log, start, np.asarray(refuted), side, 1.0 - claim.confidence)[..., None]
     else:
         start, first = np.full(start.shape, log.take_all), np.zeros((*start.shape, 1))

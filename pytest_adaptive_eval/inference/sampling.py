@@ -28,7 +28,7 @@ def is_exact(log: DesignLog) -> bool:
     """
     if not log.fixed or len(log) != log.horizon:
         return False
-    if len(log) == log.size or not is_tunable(log):
+    if len(log) == log.size or log.earlier or not is_tunable(log):
         return len(log) == log.size
     limits = (log.with_missing_as(score) for score in (0.0, 1.0))
     return all((tuned(limit).start == len(log)).all() for limit in limits)
@@ -41,14 +41,14 @@ def wealth_of_exact_test(log: DesignLog, count: Ints, total: Array, side: Litera
     its wealth is the expectation of that payment under the claim.
 
     Args:
-        log: All planned draws, uniform, with scores of 0 and 1.
+        log: All planned draws, uniform, with scores of 0 and 1. The test is that of the first planned number.
         count: Shape (...,).
         total: Shape () or (..., 1), whole numbers. Sum of scores to refute: it is at most that (side 1), or at least
             that (side -1).
         side: See `betting.log_wealth`.
         alpha: Error rate of the test.
     """
-    known, size, planned = log.take_all, log.size - log.take_all, log.horizon - log.take_all
+    known, size, planned = log.take_all, log.size - log.take_all, log.horizons[0] - log.take_all
     sums = np.concatenate([np.zeros((*count.shape, 1)), log.scores.cumsum(axis=-1)], axis=-1)
     right = np.take_along_axis(sums, count[..., None], axis=-1)[..., 0] - sums[..., known]
     most, drawn = total.reshape(total.shape[:-1]) - sums[..., known], count - known

@@ -99,6 +99,12 @@ def test_named_policies_are_as_documented() -> None:
     }
 
 
+def test_smaller_budgets_of_earlier_runs_are_horizons_of_the_log() -> None:
+    session = Session(make_bank(40), replace(POLICIES["decide"], budget=20), earlier=(12, 8, 12, 20, 30))
+    assert session.ask() is not None
+    assert session.logs().horizons == (8, 12, 20)
+
+
 def test_only_a_stop_at_decisions_makes_an_interview_sequential() -> None:
     bank = replace(make_bank(40), predictor=Predictor(np.zeros((1, 40)), np.zeros(40), np.arange(40)))
     found = {name: Session(bank, policy).sequential for name, policy in POLICIES.items()}

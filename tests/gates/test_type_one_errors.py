@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ class Row:
     bank: str
     model: str
     policy: str
-    stop: str
+    stop: Literal["budget", "decision"]
     size: int = 100
     budget: int = 40
 

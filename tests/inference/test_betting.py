@@ -185,6 +185,19 @@ def test_all_of_the_wealth_aims_at_a_budget_that_is_asked_in_full(side, horizon)
     np.testing.assert_allclose(log_wealth(log, claim, side), by_loop(log, claim, side), rtol=1e-9)
 
 
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("rare", [False, True])
+def test_a_run_with_a_larger_budget_goes_on_with_the_bets_of_the_runs_before(side, rare):
+    scores = (np.random.default_rng(9).random(90) > 0.03).astype(float)
+    log, claim = paired_log(scores, 90), Claim(370.0, unit=0.02, rare=rare)
+    path = log_wealth(replace(log, earlier=(30, 60)), claim, side)
+    anew = log_wealth(replace(log, paths={}), claim, side)
+    for horizon, earlier in ((30, ()), (60, (30,))):
+        then = log_wealth(replace(log[:horizon], horizon=horizon, earlier=earlier, paths={}), claim, side)
+        np.testing.assert_allclose(path[:horizon], then, rtol=1e-9)
+        assert not np.allclose(anew[:horizon], then)
+
+
 def test_bets_at_a_budget_are_narrower_than_bets_that_may_stop():
     truth = np.random.default_rng(3).permutation(np.repeat([1.0, 0.0], [300, 100]))
     logs = led(truth, Policy(budget=30, batch=8), seeds=20)

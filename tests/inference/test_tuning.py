@@ -91,8 +91,8 @@ def test_predictions_count_sooner_the_better_they_are_and_never_where_they_are_w
 
 
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("helpful", [0.0, 2.6, 3.0])
-def test_the_wealth_is_fair_over_all_orders_of_all_banks(monkeypatch, side, helpful):
+@pytest.mark.parametrize(("helpful", "earlier"), [(0.0, ()), (2.6, ()), (3.0, ()), (0.0, (2,)), (2.6, (1, 3))])
+def test_the_wealth_is_fair_over_all_orders_of_all_banks(monkeypatch, side, helpful, earlier):
     monkeypatch.setattr(tuning, "HELPFUL", helpful)  # never, from some draw on that the answers determine, and at once
     monkeypatch.setattr(tuning, "WORTH", 0.5)
     n, count = 5, 4
@@ -100,7 +100,7 @@ def test_the_wealth_is_fair_over_all_orders_of_all_banks(monkeypatch, side, help
     p = np.array([0.9, 0.8, 0.6, 0.2, 0.1])
     for truth in product([0.0, 1.0], repeat=n):
         right = sum(truth)
-        log = predicted_log(np.array(truth)[items], items, p)
+        log = replace(predicted_log(np.array(truth)[items], items, p), earlier=earlier)
         for total in range(1, n + 1):
             if (right >= total) == (side > 0):
                 continue  # the claim of that side is true
