@@ -138,7 +138,7 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
         else:
             running = np.zeros(gain.shape)
             if not log.fixed:
-                running = _assuming_distances(log, claim, gain, loss, best)
+                running = _assuming_distances(log, claim, refuted, gain, loss, best)
             if log.take_all < min(len(log), log.horizon):
                 running = _aimed(log, claim, side, gain, limit, running)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
@@ -147,23 +147,31 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
     return wealth
 
 
-def _assuming_distances(log: DesignLog, claim: Claim, gain: Array, loss: Array, best: Array) -> Array:
+def _unexplained(log: DesignLog) -> Array:
+    """Return the share of the variance of right and wrong answers that predictions leave, shape (..., t)."""
+    most = log.rest * (log.size - np.arange(len(log)) - log.rest)
+    return np.asarray(np.maximum(log.variance / np.maximum(most, ROUNDING), ROUNDING))
+
+
+def _assuming_distances(
+    log: DesignLog, claim: Claim, refuted: float | Array, gain: Array, loss: Array, best: Array
+) -> Array:
     """Return the logarithm of the mean wealth of bets that each assume one distance.
 
     Args:
+        refuted: Sum to refute.
         gain, loss, best: Shape (..., t). Gain of a draw per stake, and the largest possible loss and gain.
     """
     gaps = [distance * log.size for distance in claim.assumed]
-    limit = LIMIT / loss
+    limit, items_left = LIMIT / loss, log.size - np.arange(len(log))
+    claimed = np.clip(refuted / log.size, 0.0, 1.0)
+    variance = np.maximum(_unexplained(log) * claimed * (1.0 - claimed) * items_left**2, log.variance)
     logs = np.empty((len(gaps), *gain.shape))
     for gap, log_of_bet in zip(gaps, logs, strict=True):
         if claim.rare:  # Kelly's stake for two outcomes of mean `gap`, this variance and this largest loss
             stake = np.minimum(gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)), limit)
         else:  # the best one for many small outcomes, or Kelly's for the two largest if that is more
-            stake = np.maximum(
-                np.minimum(gap / (log.variance + gap * gap), limit),
-                np.minimum(gap / best, TWO_OUTCOMES) / loss,
-            )
+            stake = np.maximum(np.minimum(gap / variance, limit), np.minimum(gap / best, TWO_OUTCOMES) / loss)
         np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps)))
 
@@ -251,29 +259,29 @@ def _at_budget(
     """Return the logarithm of the wealth of bets on a budget of uniform draws, 0 before they begin.
 
     Up to `Tuned.start` the bets are those of the exact test of right and wrong answers, see
-    `sampling.wealth_of_exact_test`. From there on predictions reduce the variance. A draw of right or wrong answers
-    with probability p under the claim, and m draws left, is bet on as if it had the probability p' that would bring
-    the x nats still lacking, by the divergence of Bernoulli draws: ``2 (asin sqrt p' - asin sqrt p)^2 = HAZARD (x +
-    HALF) / 2 m``. With predictions, both outcomes are nearer to 0 by the root of `Tuned.unexplained`.
+    `sampling.wealth_of_exact_test`. From there on predictions reduce the variance. With m draws left, and x the nats of
+    wealth still lacking, the bet on a right answer of chance p assumes p' at the distance of Bernoulli draws, ``4 (asin
+    sqrt p' - asin sqrt p)^2 = HAZARD (x + HALF) / m``. With predictions, both outcomes are nearer to 0, by the root of
+    the variance's share that these leave.
 
     Args:
         refuted: Sum to refute.
         gain, limit: Shape (..., t). Gain of a draw per stake, and largest stake.
     """
     log, start = tuning.log, tuning.start
-    place, items_left = np.arange(len(log)), log.size - np.arange(len(log))
+    place = np.arange(len(log))
     if len(log) == log.horizon:
         start = np.minimum(start, log.horizons[0])
         first = wealth_of_exact_test(log, start, np.asarray(refuted), side, 1.0 - claim.confidence)[..., None]
     else:
         start, first = np.full(start.shape, log.take_all), np.zeros((*start.shape, 1))
     begins = start[..., None]
+    items_left = log.size - place
     chance = np.clip((refuted - log.before) / items_left, ROUNDING, 1.0 - ROUNDING)
     if side < 0:
         chance = 1.0 - chance
-    angle = np.arcsin(np.sqrt(chance))
-    per_stake = chance * (1.0 - chance) * items_left * np.sqrt(tuning.unexplained)
-    share = HAZARD / _draws_ahead(log)
+    angle, share = np.arcsin(np.sqrt(chance)), HAZARD / _draws_ahead(log)
+    per_stake = chance * (1.0 - chance) * items_left * np.sqrt(_unexplained(log))
 
     def stakes(before: Array) -> Any:
         lacking = np.maximum(-claim.log_alpha - before, 0.0)

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.types import Array, Ints
 
 WORTH = 8.0  #: Weight, in draws, of the prior: no relation, and scores that predictions do not explain.
-#: Draws rely on predictions from the first one on with `Tuned.unexplained` below ``HELPFUL - FEW / planned draws``.
+#: Draws rely on predictions once these leave at most ``HELPFUL - FEW / planned draws`` of the scores' variance.
 HELPFUL, FEW = 0.9, 4.0
 
 
@@ -25,14 +25,13 @@ class Tuned(NamedTuple):
     """Draws with tuned predictions.
 
     Args:
-        log: Its predictions, variance and bounds are tuned; `rest` and the other columns are the same.
-        unexplained: Shape (..., t). Ratio of the mean square of score - prediction to that of score - mean, from the
-            draws before.
+        log: Its predictions, variance and bounds are tuned; `rest` and the other columns are the same. The variance is
+            the share that predictions left of the squares of score - mean in the draws before, times that of the mean
+            prediction.
         start: Shape (...,). Number of administrations before the first draw that relies on predictions; t if none does.
     """
 
     log: DesignLog
-    unexplained: Array
     start: Ints
 
 
@@ -70,12 +69,12 @@ def tuned(log: DesignLog) -> Tuned:
     tuned_log = replace(
         log,
         predictions=average + reliance * deviation,
-        variance=unexplained * mean * (1.0 - mean) * left**2,
+        variance=unexplained * average * (1.0 - average) * left**2,
         down=mean_down + reliance * (log.down - mean_down),
         up=mean_up + reliance * (log.up - mean_up),
     )
     start = np.where(helpful.any(axis=-1), helpful.argmax(axis=-1), len(log))
-    return Tuned(tuned_log, unexplained, start)
+    return Tuned(tuned_log, start)
 
 
 def _before(values: Array) -> Array:

@@ -69,8 +69,8 @@ def test_tuned_predictions_are_those_of_a_loop(take_all):
         assert found.log.predictions[k] == pytest.approx(average[k] + b * (log.predictions[k] - average[k]))
         mean = (right + 2 * average[k]) / (k - take_all + 2)
         prior = tuning.WORTH * mean * (1 - mean)
-        assert found.unexplained[k] == pytest.approx((prior + residual) / (prior + plain))
-        assert found.log.variance[k] == pytest.approx(found.unexplained[k] * mean * (1 - mean) * left[k] ** 2)
+        unexplained = (prior + residual) / (prior + plain)
+        assert found.log.variance[k] == pytest.approx(unexplained * average[k] * (1 - average[k]) * left[k] ** 2)
     assert found.start >= take_all
 
 
@@ -79,7 +79,7 @@ def test_what_is_bet_on_a_draw_depends_on_earlier_answers_alone():
     first = tuned(log)
     second = tuned(replace(log, scores=np.where(np.arange(80) < 40, log.scores, 1 - log.scores)))
     np.testing.assert_array_equal(first.log.predictions[:41], second.log.predictions[:41])
-    np.testing.assert_array_equal(first.unexplained[:41], second.unexplained[:41])
+    np.testing.assert_array_equal(first.log.variance[:41], second.log.variance[:41])
     assert not np.array_equal(first.log.predictions[41:], second.log.predictions[41:])
 
 
