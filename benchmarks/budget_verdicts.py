@@ -2,8 +2,9 @@
 
 ``python benchmarks/budget_verdicts.py`` simulates interviews with ``stop = "budget"`` whose truth lies right at the
 threshold. It prints for each cell how often they PASS and FAIL wrongly at .05, and the median width of the 90 %
-interval. It marks cells above .05 by more than three standard errors and exits with 1 if there are any. ``--cells
-TEXT`` selects cells by name, ``--seeds N`` sets the interviews a side.
+interval beside that of as many uniform draws without a bank. It marks cells above .05 by more than three standard
+errors and exits with 1 if there are any. ``--cells TEXT`` selects cells by name, ``--seeds N`` sets the interviews a
+side.
 
 Banks: ``good``, whose parameters are the true ones; ``slopes x4`` and ``slopes x10``, with slopes that are too steep;
 ``annotated``, with one slope and five levels of guessed difficulty; ``none``, without parameters. Models:
@@ -30,7 +31,6 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
-from pytest_adaptive_eval.inference.sampling import is_exact
 from pytest_adaptive_eval.items.bank import ItemBank
 
 Array = NDArray[np.float64]
@@ -70,12 +70,11 @@ def sheets(model: str, slope: Array, intercept: Array, count: int, rng: np.rando
     return scores
 
 
-def interviews(bank: ItemBank, scores: Array, budget: int, rng: np.random.Generator) -> DesignLog:
+def interviews(bank: ItemBank, scores: Array, budget: int, seeds: list[int]) -> DesignLog:
     """Return the draws of interviews that ask their whole budget, one per row of scores."""
     policy = replace(POLICIES["decide"], budget=budget, stop="budget")
     if not bank.calibrated:
         policy = replace(policy, selector=SELECTORS["random"], floor=0.0)
-    seeds = rng.integers(2**62, size=len(scores)).tolist()
     session = Session(bank, policy, seed=seeds, subjects=len(scores))
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(scores, proposal.items, axis=1))
@@ -84,11 +83,13 @@ def interviews(bank: ItemBank, scores: Array, budget: int, rng: np.random.Genera
 
 def outcomes(logs: DesignLog, total: float) -> NDArray[np.int64]:
     """Return the verdict on each interview: 1, -1 or 0."""
-    if not is_exact(logs[0]):
-        return decide(logs, [Claim(total)], 1).outcome[:, 0]
-    found = [interval_of_draws(logs[s]) for s in range(len(logs.scores))]
-    size = logs.size
-    return np.array([int(i.low * size >= total - 1e-9) - int(i.high * size < total - 1e-9) for i in found])
+    return decide(logs, [Claim(total)], 1).outcome[:, 0]
+
+
+def median_width(logs: DesignLog) -> float:
+    """Return the median width of the first intervals."""
+    found = [interval_of_draws(logs[s]) for s in range(min(WIDTHS, len(logs.scores)))]
+    return float(np.median([interval.high - interval.low for interval in found]))
 
 
 def measure(kind: str, model: str, size: int, budget: int, seeds: int) -> bool:
@@ -98,13 +99,14 @@ def measure(kind: str, model: str, size: int, budget: int, seeds: int) -> bool:
     bank, slope, intercept = parameters(kind, size)
     scores = sheets(model, slope, intercept, seeds, rng)
     true = float(scores[0].sum())
-    logs = interviews(bank, scores, budget, rng)
+    numbers = rng.integers(2**62, size=seeds).tolist()
+    logs = interviews(bank, scores, budget, numbers)
     passed, failed = (outcomes(logs, true + HAIR) == 1).mean(), (outcomes(logs, true) == -1).mean()
-    measured = [interval_of_draws(logs[s]) for s in range(min(WIDTHS, seeds))]
-    width = float(np.median([interval.high - interval.low for interval in measured]))
+    plain = interviews(parameters("none", size)[0], scores[:WIDTHS], budget, numbers[:WIDTHS])
+    widths = f"width {median_width(logs):.3f}, without a bank {median_width(plain):.3f}"
     most = PROMISED + 3.0 * (PROMISED * (1.0 - PROMISED) / seeds) ** 0.5
     held = max(passed, failed) <= most
-    print(f"{name:45} PASS {passed:.4f} FAIL {failed:.4f} width {width:.3f}{'' if held else ' EXCEEDED'}", flush=True)
+    print(f"{name:45} PASS {passed:.4f} FAIL {failed:.4f} {widths}{'' if held else ' EXCEEDED'}", flush=True)
     return bool(held)
 
 

@@ -71,7 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     policies = {
         "random": Policy(SELECTORS["random"], 0.0),
-        "decide (spread, floor .5)": POLICIES["decide"],
+        "decide": POLICIES["decide"],
         "information, floor .5": Policy(SELECTORS["information"], 0.5),
     }
     print(
@@ -97,7 +97,7 @@ def main() -> None:
                     session.tell(responses[subject[:, None], proposal.items])
                 logs = [session.log(s) for s in range(len(subject))]
                 cells = [cell(logs, truth[subject], share, options.confidence) for share in SHARES]
-                print(f"{name.split('_')[0]:5} {label:22} {policy_name:27} {'   '.join(cells)}", flush=True)
+                print(f"{name.split('_')[0]:5} {label:22} {policy_name:21} {'   '.join(cells)}", flush=True)
         greedy = Session(bank_of(fitted), POLICIES["estimate"], seed=1, subjects=len(truth))
         while (proposal := greedy.ask()) is not None:
             greedy.tell(np.take_along_axis(responses, proposal.items, axis=1))

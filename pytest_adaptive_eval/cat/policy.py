@@ -35,6 +35,7 @@ class Policy:
             until the selector stops, see `selection.LevelSelector`.
         share: Least share of uniform draws by which an interview without a floor checks its projection, in [0, 1], see
             `Session`.
+        even_budget: Whether ``stop = "budget"`` draws uniformly, see `drawing`.
         assisted: Whether the bank's predictor estimates the accuracy, and its design, if the selector is not `Form`,
             says how items are drawn. A bank without a predictor, and an interview that stops at a standard error,
             ignore this.
@@ -49,6 +50,7 @@ class Policy:
     stop: Literal["budget", "decision", "level"] = "budget"
     assisted: bool = False
     share: float = SHARE
+    even_budget: bool = False
 
     def __post_init__(self) -> None:
         check_faults(self._faults())
@@ -82,6 +84,17 @@ class Policy:
                 f"expected at least {GATE_FLOOR}; raise it or use the policy 'decide'"
             )
         return ""
+
+    @property
+    def drawing(self) -> Policy:
+        """Policy by which the items are drawn, uniformly if a budget is spent by `even_budget`.
+
+        Draws by predictions make few draws vary more if the bank is wrong, and no less by much if it is right: the
+        predictions are control variates of uniform draws too, see `inference.tuning`.
+        """
+        if not (self.even_budget and self.stop == "budget"):
+            return self
+        return replace(self, selector=SELECTORS["random"], floor=0.0)
 
     def feeding_gates(self) -> Policy:
         """Return the policy with uniform draws mixed in, if its selector gives items no certain chance.
@@ -225,6 +238,6 @@ FORM = "form"  #: Name of the policy with the bank's own form.
 POLICIES: dict[str, Policy] = {
     "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"](), assisted=True),
     FORM: Policy(selector=Form(), floor=0.0, estimator=ESTIMATORS["map-wide"](), batch=8, assisted=True),
-    "decide": Policy(budget="20%", batch=8, stop="decision"),
+    "decide": Policy(budget="20%", batch=8, stop="decision", even_budget=True),
     FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
 }

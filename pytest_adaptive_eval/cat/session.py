@@ -65,6 +65,8 @@ class Session:
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
         take_all: Items that are asked first, whatever the draws, see `DesignLog`. A baseline whose draws are repeated
             has its own.
+        earlier: Budgets of earlier runs of this interview, with the same seed. It goes on with their bets, so a test
+            that is repeated with growing budgets keeps its error rate.
 
     Raises:
         ConfigError: The policy needs a calibrated bank, its budget does not fit the bank or is smaller than `take_all`,
@@ -91,8 +93,10 @@ class Session:
         decodings: int = 0,
         designed: bool = True,
         take_all: Sequence[int] = (),
+        earlier: Sequence[int] = (),
     ) -> None:
         self.decodings, self.designed = decodings, designed
+        policy = policy if baseline is not None else policy.drawing
         self.bank, self.policy, self.subjects = bank, policy, subjects
         self.budget = policy.budget_on(bank)
         self._repeated: Baseline | None = None
@@ -108,6 +112,8 @@ class Session:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
         #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
         self.horizon = self.budget
+        #: Horizons of earlier runs, ascending.
+        self.earlier = tuple(sorted({count for count in earlier if count < self.horizon}))
         #: Whether it is judged there alone, see `DesignLog`.
         self.fixed = not self.sequential
         self.awaited: int | None = None  #: See `DesignLog`.
@@ -657,8 +663,9 @@ class Session:
     def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
         first = min(len(self.take_all), items.shape[-1])
         columns: dict[str, Any] = {"items": items, "scores": scores, **design, "noise": noise}
-        plan: dict[str, Any] = {"horizon": self.horizon, "fixed": self.fixed, "awaited": self.awaited}
-        return DesignLog(**columns, size=len(self.bank), take_all=first, paths=self._paths, **plan)
+        plan: dict[str, Any] = {"horizon": self.horizon, "earlier": self.earlier, "fixed": self.fixed}
+        plan |= {"awaited": self.awaited, "take_all": first, "paths": self._paths}
+        return DesignLog(**columns, size=len(self.bank), **plan)
 
     def _noise(self, scores: Array) -> Array:
         """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""

@@ -97,7 +97,7 @@ def make_policy(
     if budget is not None:
         changes["budget"] = budget
     if {"selector", "floor"} & changes.keys():
-        changes["assisted"] = False  # the designs are for the policy as it is
+        changes |= {"assisted": False, "even_budget": False}  # designs and draws are for the policy as it is
     return replace(policy, **changes)
 
 

@@ -17,7 +17,6 @@ from pytest_adaptive_eval.inference.betting import ROUNDING, UNIT, Claim, decide
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin
-from pytest_adaptive_eval.inference.sampling import is_exact
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.text import counted, number
 
@@ -82,20 +81,12 @@ def decide_claims(
 ) -> tuple[list[Outcome], list[int]]:
     """Return the outcome of each of a condition's claims, corrected for all others.
 
-    Exact bounds decide where they hold, and bets elsewhere. The second list has the number of draws at each decision, 0
-    where it is undecided or was made at the end.
+    The second list has the number of draws at each decision, 0 where it is undecided or was made at the end.
     """
     others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
-    if all(_decided_exactly(result.log, claim) for claim in claims):
-        corrected = corrected_confidence(condition.confidence, family)
-        return [_decide_at_end(result.log, claim, corrected) for claim in claims], [0] * len(claims)
     decisions = decide(result.log, [*claims, *others], family)
     signs, at = decisions.outcome[: len(claims)], decisions.at[: len(claims)]
     return [_OUTCOMES[int(sign)] for sign in signs], [0] * len(claims) if result.log.fixed else at.tolist()
-
-
-def _decided_exactly(log: DesignLog, claim: Claim) -> bool:
-    return not claim.rare and is_exact(claim.view(log))
 
 
 def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:
@@ -106,16 +97,6 @@ def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:
 def claim_family(result: SessionResult, condition: Condition, claims: int = 1) -> int:
     """Return the number of claims that a FAIL of a condition with so many `claims` is corrected for."""
     return max(result.family, claims + len(_other_claims(result, condition)))
-
-
-def _decide_at_end(log: DesignLog, claim: Claim, corrected: float) -> Outcome:
-    """Return the outcome by the exact bounds of all draws; a FAIL has the corrected confidence."""
-    view = claim.view(log)
-    low, high = interval_of_draws(view, claim.confidence).low, interval_of_draws(view, corrected).high
-    if low >= (claim.required(1) - ROUNDING) / view.size:
-        return Outcome.PASS
-    denied = high < (claim.required(-1) - ROUNDING) / view.size
-    return Outcome.FAIL if denied else Outcome.INCONCLUSIVE
 
 
 def cut_to_outcome(interval: Interval, outcome: Outcome, required: float, limits: tuple[float, float]) -> Interval:

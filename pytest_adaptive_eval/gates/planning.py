@@ -42,7 +42,7 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Bas
     elif bank.calibrated:
         theta = np.zeros((1, bank.dimensions))
         theta[0, 0] = ability_at(bank, accuracy)
-        p = bank.probability(theta)
+        p, policy = bank.probability(theta), policy.drawing
     else:
         return max(accuracy * (1.0 - accuracy), 0.25 / n)
     return float((irt.weight(p) / first_chances(bank, policy, p)).sum()) / n**2

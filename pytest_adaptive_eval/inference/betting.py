@@ -15,14 +15,15 @@ The growth of the wealth depends on the stake, whose best value depends on the d
 Several bets each assume one distance. The test's wealth is their mean, which costs at most the logarithm of their
 number and keeps the guarantee.
 
-Where the number of draws is planned (`DesignLog.horizon`), half of the wealth aims at it, see `_aimed`.
+Where the number of draws is planned (`DesignLog.horizon`), half of the wealth aims at it, see `_aimed`. Uniform draws
+that end there whatever the answers have bets of their own, see `_at_budget`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,7 +31,8 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
-from pytest_adaptive_eval.inference.sampling import exact_bounds, is_exact, mean_of_draws
+from pytest_adaptive_eval.inference.sampling import is_exact, mean_of_draws, wealth_of_exact_test
+from pytest_adaptive_eval.inference.tuning import Tuned, is_tunable, tuned
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 UNIT = 0.05  #: Distance from the threshold, as a share of the bank, that the middle bets assume.
@@ -116,45 +118,60 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
         raise EstimationError("scores contain NaN; call DesignLog.with_missing_as first")
     if np.isnan(log.propensities).any():
         raise EstimationError("propensities contain NaN, expected items drawn at random; bets need a random selector")
-    size, before, totals = log.size, log.before, log.totals
+    tuning = tuned(log) if not claim.rare and is_tunable(log) else None
+    drawn = log if tuning is None else tuning.log
+    size, before, totals = log.size, log.before, drawn.totals
     expected, certain = before + log.rest, before + log.scores
     if side < 0:
         certain += size - np.arange(1, len(log) + 1)  # all remaining items may be right
 
     def wealth(total: float | Array) -> Array:
-        gain = side * (totals - total)
+        # sums of right answers are whole numbers, and this is the nearest one that the bets refute
+        refuted = np.ceil(total - ROUNDING) - (side > 0) if tuning is not None else total
+        gain = side * (totals - refuted)
         gain[..., : log.take_all] = 0.0
-        loss, best = total - expected + log.down, expected + log.up - total
+        loss, best = refuted - expected + drawn.down, expected + drawn.up - refuted
         loss, best = (np.maximum(end, ROUNDING) for end in ((loss, best) if side > 0 else (best, loss)))
         limit = LIMIT / loss
-        running = np.zeros(gain.shape)
-        if not log.fixed:
-            running = _assuming_distances(log, claim, gain, loss, best)
-        if log.take_all < min(len(log), log.horizon):
-            running = _aimed(log, claim, side, gain, limit, running)
+        if tuning is not None:
+            running = _at_budget(tuning, claim, side, refuted, gain, limit)
+        else:
+            running = np.zeros(gain.shape)
+            if not log.fixed:
+                running = _assuming_distances(log, claim, refuted, gain, loss, best)
+            if log.take_all < min(len(log), log.horizon):
+                running = _aimed(log, claim, side, gain, limit, running)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, running))
 
     return wealth
 
 
-def _assuming_distances(log: DesignLog, claim: Claim, gain: Array, loss: Array, best: Array) -> Array:
+def _unexplained(log: DesignLog) -> Array:
+    """Return the share of the variance of right and wrong answers that predictions leave, shape (..., t)."""
+    most = log.rest * (log.size - np.arange(len(log)) - log.rest)
+    return np.asarray(np.maximum(log.variance / np.maximum(most, ROUNDING), ROUNDING))
+
+
+def _assuming_distances(
+    log: DesignLog, claim: Claim, refuted: float | Array, gain: Array, loss: Array, best: Array
+) -> Array:
     """Return the logarithm of the mean wealth of bets that each assume one distance.
 
     Args:
+        refuted: Sum to refute.
         gain, loss, best: Shape (..., t). Gain of a draw per stake, and the largest possible loss and gain.
     """
     gaps = [distance * log.size for distance in claim.assumed]
-    limit = LIMIT / loss
+    limit, items_left = LIMIT / loss, log.size - np.arange(len(log))
+    claimed = np.clip(refuted / log.size, 0.0, 1.0)
+    variance = np.maximum(_unexplained(log) * claimed * (1.0 - claimed) * items_left**2, log.variance)
     logs = np.empty((len(gaps), *gain.shape))
     for gap, log_of_bet in zip(gaps, logs, strict=True):
         if claim.rare:  # Kelly's stake for two outcomes of mean `gap`, this variance and this largest loss
             stake = np.minimum(gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)), limit)
         else:  # the best one for many small outcomes, or Kelly's for the two largest if that is more
-            stake = np.maximum(
-                np.minimum(gap / (log.variance + gap * gap), limit),
-                np.minimum(gap / best, TWO_OUTCOMES) / loss,
-            )
+            stake = np.maximum(np.minimum(gap / variance, limit), np.minimum(gap / best, TWO_OUTCOMES) / loss)
         np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps)))
 
@@ -178,11 +195,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     Args:
         gain, limit, others: Shape (..., t). Gain of a draw per stake, largest stake, and the other bets' wealth.
     """
-    draws, end = np.arange(gain.shape[-1]), log.size - log.horizon
-    items_left = log.size - draws
-    inside = draws < log.horizon
-    # draws from an endless bank that inform as much as those left to the horizon
-    ahead = np.where(inside, items_left * (items_left - end) / max(end, ROUNDING), np.inf)
+    ahead = _draws_ahead(log)
     part, nearest = 1.0, 0.0
     if not log.fixed:
         part, nearest = AIMED, (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
@@ -192,25 +205,92 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
     if not near.any():
         return others
-    least = np.minimum(np.maximum(share * HALF, np.where(inside, (nearest / sd) ** 2, 0.0)), 1.0)
-    most, key = share * (lacking + HALF), (side, claim.total, claim.unit)
-    before, wealth = np.zeros(gain.shape), np.empty(gain.shape)
+    least = np.minimum(np.maximum(share * HALF, np.where(np.isfinite(ahead), (nearest / sd) ** 2, 0.0)), 1.0)
+    most = share * (lacking + HALF)
+
+    def stakes(before: Array) -> Any:
+        ratio = np.minimum(np.maximum(most - share * before, least), 1.0)  # squared
+        return np.minimum(np.sqrt(ratio) / ((1.0 + ratio) * sd), limit)
+
+    wealth = _growing(log, (side, claim.total, claim.unit), gain, stakes)
+    if log.fixed:
+        return wealth
+    both = np.logaddexp(np.log1p(-AIMED) + others, np.log(AIMED) + wealth)
+    return np.asarray(np.where(near, both, others))
+
+
+def _draws_ahead(log: DesignLog) -> Array:
+    """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
+    place, horizons = np.arange(len(log)), np.array(log.horizons)
+    aim = horizons[np.minimum(horizons.searchsorted(place, side="right"), len(horizons) - 1)]
+    items_left, end = log.size - place, np.maximum(log.size - aim, ROUNDING)
+    return np.asarray(np.where(place < aim, items_left * (aim - place) / end, np.inf))
+
+
+def _growing(
+    log: DesignLog, key: tuple[float, ...], gain: Array, stakes: Callable[[Array], Any], first: Array | float = 0.0
+) -> Array:
+    """Return the logarithm of the wealth of bets whose stakes depend on their wealth before each draw.
+
+    Args:
+        key: Of the bets in `DesignLog.paths`.
+        stakes: Takes the logarithm of the wealth before each draw.
+        first: Shape (..., 1). Logarithm of the wealth before all draws.
+    """
+    before, wealth = np.zeros(gain.shape) + first, np.empty(gain.shape)
     if (earlier := log.paths.get(key)) is not None and earlier.shape[:-1] == gain.shape[:-1]:
         shared = min(earlier.shape[-1], gain.shape[-1] - 1)
         before[..., 1 : shared + 1], before[..., shared + 1 :] = earlier[..., :shared], earlier[..., -1:]
     # iterated until nothing changes, which each pass makes true of one more draw at least
     for _ in range(gain.shape[-1] + 1):
-        ratio = np.minimum(np.maximum(most - share * before, least), 1.0)  # squared
-        np.log1p(np.minimum(np.sqrt(ratio) / ((1.0 + ratio) * sd), limit) * gain).cumsum(axis=-1, out=wealth)
+        np.log1p(stakes(before) * gain).cumsum(axis=-1, out=wealth)
+        wealth += first
         change = np.abs(wealth[..., :-1] - before[..., 1:]).max(initial=0.0)
         before[..., 1:] = wealth[..., :-1]
         if change < SAME:
             break
     log.paths[key] = wealth
-    if log.fixed:
-        return wealth
-    both = np.logaddexp(np.log1p(-AIMED) + others, np.log(AIMED) + wealth)
-    return np.asarray(np.where(near, both, others))
+    return wealth
+
+
+def _at_budget(
+    tuning: Tuned, claim: Claim, side: Literal[1, -1], refuted: float | Array, gain: Array, limit: Array
+) -> Array:
+    """Return the logarithm of the wealth of bets on a budget of uniform draws, 0 before they begin.
+
+    Up to `Tuned.start` the bets are those of the exact test of right and wrong answers, see
+    `sampling.wealth_of_exact_test`. From there on predictions reduce the variance. With m draws left, and x the nats of
+    wealth still lacking, the bet on a right answer of chance p assumes p' at the distance of Bernoulli draws, ``4 (asin
+    sqrt p' - asin sqrt p)^2 = HAZARD (x + HALF) / m``. With predictions, both outcomes are nearer to 0, by the root of
+    the variance's share that these leave.
+
+    Args:
+        refuted: Sum to refute.
+        gain, limit: Shape (..., t). Gain of a draw per stake, and largest stake.
+    """
+    log, start = tuning.log, tuning.start
+    place = np.arange(len(log))
+    if len(log) == log.horizon:
+        start = np.minimum(start, log.horizons[0])
+        first = wealth_of_exact_test(log, start, np.asarray(refuted), side, 1.0 - claim.confidence)[..., None]
+    else:
+        start, first = np.full(start.shape, log.take_all), np.zeros((*start.shape, 1))
+    begins = start[..., None]
+    items_left = log.size - place
+    chance = np.clip((refuted - log.before) / items_left, ROUNDING, 1.0 - ROUNDING)
+    if side < 0:
+        chance = 1.0 - chance
+    angle, share = np.arcsin(np.sqrt(chance)), HAZARD / _draws_ahead(log)
+    per_stake = chance * (1.0 - chance) * items_left * np.sqrt(_unexplained(log))
+
+    def stakes(before: Array) -> Any:
+        lacking = np.maximum(-claim.log_alpha - before, 0.0)
+        assumed = np.minimum(angle + np.sqrt(share * (lacking + HALF)) / 2.0, np.pi / 2.0)
+        return np.minimum((np.sin(assumed) ** 2 - chance) / per_stake, limit)
+
+    key = (side, claim.total, claim.confidence)
+    path = _growing(log, key, np.where(place >= begins, gain, 0.0), stakes, first)
+    return np.asarray(np.where(place >= begins - 1, path, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +332,8 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
         for claim, view in zip(claims, logs, strict=True):
             alpha = (1.0 - claim.confidence) / (number if side < 0 else 1)
             margin = np.asarray(noise_margin(view, 1.0 - alpha))[..., None]
-            evidence_by_claim.append(log_wealth(view.with_missing_as(missing), claim, side, margin) + claim.log_alpha)
+            aimed = replace(claim, confidence=1.0 - alpha) if log.fixed else claim
+            evidence_by_claim.append(log_wealth(view.with_missing_as(missing), aimed, side, margin) + claim.log_alpha)
         return np.stack(evidence_by_claim, axis=-2)
 
     grant, deny = evidence(1, 0.0), evidence(-1, 1.0)
@@ -304,8 +385,9 @@ def _first(reached: Bools) -> Ints:
 def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UNIT) -> Interval:
     """Return the interval of the accuracy by the draws, as gates have it.
 
-    It is exact after a planned number of uniform draws, see `sampling.is_exact`. Otherwise it holds the accuracies that
-    no bet has refuted: at every moment at once, or at the horizon alone if the log is `DesignLog.fixed`.
+    It is exact after a planned number of uniform draws that the bank's predictions do not help, see
+    `sampling.is_exact`. Otherwise it holds the accuracies that no bet has refuted: at every moment at once, or at the
+    horizon alone if the log is `DesignLog.fixed`.
 
     Args:
         log: Draws of one subject; missing scores, NaN, widen the interval.
@@ -318,30 +400,27 @@ def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UN
     if not len(log):
         raise EstimationError("no item was administered, expected at least one")
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
+    least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
+    ends = [
+        _edge(_refuted_by(wrong, 1, confidence, unit), least, most),
+        _edge(_refuted_by(right, -1, confidence, unit), most, least),
+    ]
+    if is_tunable(log):
+        ends = [float(round(end)) for end in ends]  # sums of right answers
+    low, high = min(ends) / log.size, max(ends) / log.size  # if both ends are refuted, the values between remain
+    method = "bets at the budget" if log.fixed else "anytime-valid"
     if is_exact(log):
-        low, high = exact_bounds(wrong, confidence)[0], exact_bounds(right, confidence)[1]
         method = "exact uniform"
-    else:
-        least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
-        ends = (
-            _edge(_refuted_by(wrong, 1, confidence, unit), least, most) / log.size,
-            _edge(_refuted_by(right, -1, confidence, unit), most, least) / log.size,
-        )
-        low, high = min(ends), max(ends)  # contradicting draws refute both ends; the values between remain
-        method = "bets at the budget" if log.fixed else "anytime-valid"
     middle = min(max(mean_of_draws(log), low), high)
     return widen_for_noise(Interval(middle, low, high, confidence, method), log)
 
 
 def excludes(log: DesignLog, accuracy: float, confidence: float = 0.95) -> bool:
     """Return whether an accuracy lies outside of `interval_of_draws`, which takes a tenth of its time."""
-    if is_exact(log):
-        interval = interval_of_draws(log, confidence)
-        return not interval.low <= accuracy <= interval.high
     total = accuracy * log.size
     below = _refuted_by(log.with_missing_as(0.0), 1, confidence, UNIT)
     above = _refuted_by(log.with_missing_as(1.0), -1, confidence, UNIT)
-    return below(total) or above(total)
+    return below(total + 2.0 * ROUNDING) or above(total)
 
 
 def _refuted_by(log: DesignLog, side: Literal[1, -1], confidence: float, unit: float) -> Callable[[float], bool]:

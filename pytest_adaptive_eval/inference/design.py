@@ -20,6 +20,7 @@ _SCALARS = (
     "high",
     "take_all",
     "horizon",
+    "earlier",
     "fixed",
     "awaited",
     "paths",
@@ -37,10 +38,11 @@ class DesignLog:
     is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum. Their
     scores are known parts of the bank's sum and say nothing about other items, so bets and intervals rest on the draws
     after them. `horizon` is the number of administrations planned before the first one, at which some bets aim; 0 for
-    none. `fixed` says that the interview ends there whatever the answers, and is judged there alone. `awaited`
-    is the number of draws before the first one whose answer was not awaited, None if all were: estimates rest on these,
-    since slow answers differ from quick ones. `paths` holds the wealth that `inference.betting` found on earlier draws
-    of the interview, where it starts from; no result depends on it.
+    none. `earlier` has the smaller horizons, ascending, of earlier runs of the same interview: until each, the bets aim
+    at it, as they did then. `fixed` says that the interview ends at its horizon whatever the answers, and is judged
+    there alone. `awaited` is the number of draws before the first one whose answer was not awaited, None if all were:
+    estimates rest on these, since slow answers differ from quick ones. `paths` holds the wealth that
+    `inference.betting` found on earlier draws of the interview, where it starts from; no result depends on it.
     """
 
     items: Ints
@@ -57,6 +59,7 @@ class DesignLog:
     high: float | Array = 1.0
     take_all: int = 0
     horizon: int = 0
+    earlier: tuple[int, ...] = ()
     fixed: bool = False
     awaited: int | None = None
     paths: dict[tuple[float, ...], Array] = field(default_factory=dict, compare=False, repr=False)
@@ -83,12 +86,17 @@ class DesignLog:
             return self
         arrays = [*self.columns(), *(name for name in ("low", "high") if isinstance(getattr(self, name), np.ndarray))]
         columns: dict[str, Any] = {name: getattr(self, name)[..., k:] for name in arrays}
-        return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
+        return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0), earlier=())
 
     @property
     def estimated(self) -> DesignLog:
         """The draws that give estimates, see `awaited`."""
         return replace(self[: self.awaited], awaited=None) if self.awaited else self
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """All horizons, ascending."""
+        return (*self.earlier, self.horizon)
 
     @property
     def uniform(self) -> bool:

@@ -8,42 +8,78 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
 from pytest_adaptive_eval.inference.design import DesignLog
-from pytest_adaptive_eval.types import Array
+from pytest_adaptive_eval.inference.tuning import is_tunable, tuned
+from pytest_adaptive_eval.types import Array, Ints
 
+TINY = 1e-300  #: Least chance, whose logarithm is finite.
 SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remaining item.
 
 
 def is_exact(log: DesignLog) -> bool:
-    """Return whether the bounds of `exact_bounds` hold, whatever the missing scores.
+    """Return whether bounds of the accuracy are exact, whatever the missing scores.
 
-    The number of draws was planned, and they were uniform with scores of 0 and 1, or the whole bank was asked.
+    Either the whole bank was asked, or the number of draws was planned, and they were uniform with scores of 0 and 1.
+    Their bounds are hypergeometric (Wright 1991) unless the draws rely on predictions.
     """
     if not log.fixed or len(log) != log.horizon:
         return False
-    limits = np.stack([log.with_missing_as(score).draws.scores for score in (0.0, 1.0)])
-    return len(log) == log.size or (log.uniform and bool(np.isin(limits, (0.0, 1.0)).all()))
+    if len(log) == log.size or log.earlier or not is_tunable(log):
+        return len(log) == log.size
+    limits = (log.with_missing_as(score) for score in (0.0, 1.0))
+    return all((tuned(limit).start == len(log)).all() for limit in limits)
 
 
-def exact_bounds(log: DesignLog, confidence: float) -> tuple[float, float]:
-    """Return the hypergeometric bounds of the mean score over the bank (Wright 1991), where `is_exact` holds.
+def wealth_of_exact_test(log: DesignLog, count: Ints, total: Array, side: Literal[1, -1], alpha: float) -> Array:
+    """Return the logarithm of the wealth of the exact test as a bet, after `count` administrations, shape (...,).
+
+    The bet pays 1 over the test's error rate if all draws refute the claim, and nothing otherwise. Before the last draw
+    its wealth is the expectation of that payment under the claim.
 
     Args:
-        log: Draws of one subject, without missing scores. The first `DesignLog.take_all` are known parts of the sum.
-        confidence: Confidence of each one-sided bound, in (0.5, 1).
+        log: All planned draws, uniform, with scores of 0 and 1. The test is that of the first planned number.
+        count: Shape (...,).
+        total: Shape () or (..., 1), whole numbers. Sum of scores to refute: it is at most that (side 1), or at least
+            that (side -1).
+        side: See `betting.log_wealth`.
+        alpha: Error rate of the test.
     """
-    scored = float(log.scores.sum())
-    if len(log) == log.size:
-        return scored / log.size, scored / log.size
-    draws = log.draws
-    t, right = len(draws), round(float(draws.scores.sum()))
-    least = _smallest_total(right, t, draws.size, 1.0 - confidence)
-    wrong = _smallest_total(t - right, t, draws.size, 1.0 - confidence)
-    scored_wrong = scored - right
-    return (scored_wrong + least) / log.size, (scored_wrong + draws.size - wrong) / log.size
+    known, size, planned = log.take_all, log.size - log.take_all, log.horizons[0] - log.take_all
+    sums = np.concatenate([np.zeros((*count.shape, 1)), log.scores.cumsum(axis=-1)], axis=-1)
+    right = np.take_along_axis(sums, count[..., None], axis=-1)[..., 0] - sums[..., known]
+    most, drawn = total.reshape(total.shape[:-1]) - sums[..., known], count - known
+    if side < 0:
+        right, most = drawn - right, size - most
+    states = zip(right.ravel().tolist(), drawn.ravel().tolist(), most.ravel().tolist(), strict=True)
+    wealth = [_wealth(int(right), drawn, int(most), size, planned, alpha) for right, drawn, most in states]
+    return np.array(wealth).reshape(count.shape)
+
+
+@lru_cache(maxsize=4096)
+def _wealth(right: int, drawn: int, most: int, size: int, planned: int, alpha: float) -> float:
+    """Return the logarithm of the wealth against a sum of at most `most`, after `right` of `drawn`."""
+    needed = _fewest_refuting(most, planned, size, alpha)
+    if needed > min(planned, most):  # the test cannot refute it
+        return 0.0
+    chance = 1.0 if right >= needed else _at_least(needed - right, planned - drawn, most - right, size - drawn)
+    return math.log(max(chance, TINY) / max(_at_least(needed, planned, most, size), TINY))
+
+
+@lru_cache(maxsize=4096)
+def _fewest_refuting(total: int, drawn: int, size: int, alpha: float) -> int:
+    """Return the smallest number of right items that refutes `total` or fewer right items in the bank."""
+    low, high = 0, drawn + 1
+    while low < high:
+        middle = (low + high) // 2
+        if middle == 0 or _at_least(middle, drawn, total, size) > alpha * (1 - 1e-9):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def _weights(log: DesignLog) -> Array:
@@ -74,7 +110,8 @@ def standard_error(log: DesignLog) -> float:
     """
     log = log.estimated
     draws = log.draws
-    spread = _spread(draws.with_missing_as(0.5)) if len(draws) else 0.5 * draws.size
+    middle = draws.with_missing_as(0.5)
+    spread = _spread(tuned(middle).log if is_tunable(draws) else middle) if len(draws) else 0.5 * draws.size
     return math.hypot(spread, log.decoding_sd) / log.size
 
 
@@ -92,23 +129,9 @@ def mean_of_draws(log: DesignLog) -> float:
     if is_exact(log) or (log.uniform and np.allclose(log.rest, remaining * log.predictions)):
         estimate = log.size * float(middle.scores.mean())
     else:
+        middle = tuned(middle).log if is_tunable(log) else middle
         estimate = float(_weights(middle) @ middle.totals)
     return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
-
-
-@lru_cache(maxsize=4096)  # replays ask for the bounds of a block of one length again and again
-def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
-    """Return the smallest number of right items in the bank with P(`right` or more of `drawn`) above `alpha`."""
-    if right == 0:
-        return 0
-    low, high = right, size - (drawn - right)
-    while low < high:
-        middle = (low + high) // 2
-        if _at_least(right, drawn, middle, size) > alpha * (1 - 1e-9):  # a tie does not exclude
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:

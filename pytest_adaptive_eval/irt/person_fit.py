@@ -20,7 +20,7 @@ LEVEL = 0.01  #: One-sided level of `PersonFit.flag`: one fitting subject in a h
 #: leaves 1e-25 if every item has the same predicted score.
 LEAST_VARIANCE = 1e-9
 
-SLOPES = (0.5, 0.0, -0.8)  #: Slopes of predictions that replace a model's for strange subjects.
+SLOPES = (0.5, 0.25, 0.0, -0.8)  #: Slopes of predictions that replace a model's for strange subjects.
 DOUBT = 2.0  #: Prior log-odds of the model's predictions against each of these.
 SUREST = 0.01  #: Least distance of such predictions from 0 and 1.
 

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS, MaximumInformation, Random
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
+from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.irt import model as irt
@@ -98,10 +99,32 @@ def test_named_policies_are_as_documented() -> None:
     }
 
 
+def test_smaller_budgets_of_earlier_runs_are_horizons_of_the_log() -> None:
+    session = Session(make_bank(40), replace(POLICIES["decide"], budget=20), earlier=(12, 8, 12, 20, 30))
+    assert session.ask() is not None
+    assert session.logs().horizons == (8, 12, 20)
+
+
 def test_only_a_stop_at_decisions_makes_an_interview_sequential() -> None:
     bank = replace(make_bank(40), predictor=Predictor(np.zeros((1, 40)), np.zeros(40), np.arange(40)))
     found = {name: Session(bank, policy).sequential for name, policy in POLICIES.items()}
     assert found == {"estimate": False, "form": False, "decide": True, "fixed-form": False}
+
+
+def test_a_budget_is_drawn_uniformly_and_predicted_by_the_bank() -> None:
+    bank, policy = make_bank(40), replace(POLICIES["decide"], budget=12, stop="budget")
+    session = Session(bank, policy, seed=3)
+    while (proposal := session.ask()) is not None:
+        assert session.reason(int(proposal.items[0, 0])) == "drawn uniformly"
+        session.tell(np.ones(proposal.items.shape))
+    log = session.log()
+    assert log.uniform
+    assert np.ptp(log.predictions) > 0.1
+    assert session.policy.to_json()["selector"] == "random"
+    # a baseline's flips are rare, and a selector that somebody chose is kept
+    paired = Session(bank, policy, baseline=Baseline("before", np.ones(40)))
+    chosen = Session(bank, replace(policy, even_budget=False))
+    assert {s.policy.selector.name for s in (paired, chosen)} == {"spread"}
 
 
 @pytest.mark.parametrize(

@@ -98,15 +98,22 @@ def test_rare_losses_by_hand():
 
 def test_stakes_are_by_the_variance_where_it_is_small():
     log = replace(uniform_log([1.0], 4), variance=np.array([1.0]))  # of draws between -2 and 2: 4 at most
-    factors = [1 + 2 * gap / (1.0 + gap * gap) for gap in (0.1, 0.2, 0.4, 0.6)]
+    factors = [1 + 2 * min(gap / 1.0, LIMIT / 2) for gap in (0.1, 0.2, 0.4, 0.6)]
+    assert np.exp(log_wealth(log, Claim(2.0), 1)[0]) == pytest.approx(np.mean(factors))
+
+
+def test_a_claim_whose_answers_vary_more_than_predicted_ones_has_smaller_stakes():
+    high = np.array([0.9])
+    log = replace(uniform_log([1.0], 4), predictions=high, rest=4 * high, down=4 * high, up=4 * (1 - high))
+    log = replace(log, variance=0.5 * 0.09 * 16 * np.ones(1))  # predictions explain half of it
+    factors = [1 + 2 * max(min(gap / (0.5 * 0.25 * 16), LIMIT / 2), gap / 2 / 2) for gap in (0.1, 0.2, 0.4, 0.6)]
     assert np.exp(log_wealth(log, Claim(2.0), 1)[0]) == pytest.approx(np.mean(factors))
 
 
 def test_a_stake_by_two_outcomes_is_limited():
     log = uniform_log([0.0], 4)
-    # of a sum of 3.9, no draw can gain more than .1, which is less than the assumed gaps but the first
-    factors = [1 - 3.9 * max(gap / (4 + gap * gap), min(gap / 0.1, TWO_OUTCOMES) / 3.9) for gap in (0.1, 0.2, 0.4, 0.6)]
-    assert np.exp(log_wealth(log, Claim(3.9), 1)[0]) == pytest.approx(np.mean(factors))
+    # of a sum of 3.9, no draw can gain more than .1, which is no more than the assumed gaps
+    assert np.exp(log_wealth(log, Claim(3.9), 1)[0]) == pytest.approx(1 - 3.9 * TWO_OUTCOMES / 3.9)
 
 
 @given(
@@ -172,7 +179,7 @@ def test_half_of_the_wealth_aims_at_the_horizon(side, seed, rare):
     np.testing.assert_allclose(log_wealth(log, claim, side)[:70], expected[:70], rtol=1e-9)
     # after the horizon it bets no more, and it has no part in what is far or not planned
     aimed = np.exp(log_wealth(log, claim, side)) - np.exp(others) / 2
-    np.testing.assert_allclose(aimed[69:], aimed[69], rtol=1e-9)
+    np.testing.assert_allclose(aimed[69:], aimed[69], rtol=1e-9, atol=1e-15)
     for far in (0, 250, 400):
         np.testing.assert_array_equal(log_wealth(replace(log, horizon=far), claim, side), others)
 
@@ -181,8 +188,21 @@ def test_half_of_the_wealth_aims_at_the_horizon(side, seed, rare):
 @pytest.mark.parametrize("horizon", [70, 250])
 def test_all_of_the_wealth_aims_at_a_budget_that_is_asked_in_full(side, horizon):
     scores = (np.random.default_rng(horizon).random(70) > 0.04).astype(float)
-    log, claim = replace(paired_log(scores, horizon), fixed=True), Claim(370.0)
+    log, claim = replace(paired_log(scores, horizon), fixed=True), Claim(370.0, rare=True)
     np.testing.assert_allclose(log_wealth(log, claim, side), by_loop(log, claim, side), rtol=1e-9)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("rare", [False, True])
+def test_a_run_with_a_larger_budget_goes_on_with_the_bets_of_the_runs_before(side, rare):
+    scores = (np.random.default_rng(9).random(90) > 0.03).astype(float)
+    log, claim = paired_log(scores, 90), Claim(370.0, unit=0.02, rare=rare)
+    path = log_wealth(replace(log, earlier=(30, 60)), claim, side)
+    anew = log_wealth(replace(log, paths={}), claim, side)
+    for horizon, earlier in ((30, ()), (60, (30,))):
+        then = log_wealth(replace(log[:horizon], horizon=horizon, earlier=earlier, paths={}), claim, side)
+        np.testing.assert_allclose(path[:horizon], then, rtol=1e-9)
+        assert not np.allclose(anew[:horizon], then)
 
 
 def test_bets_at_a_budget_are_narrower_than_bets_that_may_stop():
@@ -191,7 +211,7 @@ def test_bets_at_a_budget_are_narrower_than_bets_that_may_stop():
     planned, anytime = (
         [interval_of_draws(replace(logs[s], fixed=fixed, paths={})) for s in range(20)] for fixed in (True, False)
     )
-    assert sum(i.high - i.low for i in planned) < 0.95 * sum(i.high - i.low for i in anytime)
+    assert sum(i.high - i.low for i in planned) < 0.97 * sum(i.high - i.low for i in anytime)
 
 
 def test_a_threshold_in_a_range_is_granted_above_it_and_denied_below_it():

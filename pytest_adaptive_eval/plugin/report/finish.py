@@ -185,7 +185,7 @@ def _identity_at_the_end(loop: AskingLoop) -> SubjectIdentity:
 def _policy_record(loop: AskingLoop) -> PolicyRecord:
     evaluation, session = loop.evaluation, loop.session
     settings = {
-        **evaluation.policy.to_json(),
+        **session.policy.to_json(),
         **evaluation.policy.assisted_by(evaluation.bank),
         "seed": evaluation.seed,
         "stream": str(evaluation.stream),
