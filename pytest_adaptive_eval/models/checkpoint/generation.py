@@ -204,19 +204,19 @@ class Generator:
             if not answer.written:
                 answer.read = length
                 answer.cap = min(answer.prompt.cap, self.remaining_tokens(answer.prompt.name, length))
-        left = [answer.cap - len(answer.written) for answer in batch]
+        remaining = [answer.cap - len(answer.written) for answer in batch]
         chooser = Chooser([answer.random for answer in batch], self._temperature, self._top_p)
         # pictures are not read again
-        criteria = [] if self.loaded.processor is not None else [IdleRows(self._ends, lengths, left)]
+        criteria = [] if self.loaded.processor is not None else [IdleRows(self._ends, lengths, remaining)]
         with torch.inference_mode():
             output = self.loaded.model.generate(
                 **inputs,
-                generation_config=own_generation_config(self._ends, self._pad, max(left)),
+                generation_config=own_generation_config(self._ends, self._pad, max(remaining)),
                 logits_processor=transformers.LogitsProcessorList([chooser]),
                 stopping_criteria=transformers.StoppingCriteriaList(criteria),
             )
         rows = output[:, width:].tolist()
-        for answer, tokens, most, broken in zip(batch, rows, left, chooser.faults(), strict=True):
+        for answer, tokens, most, broken in zip(batch, rows, remaining, chooser.faults(), strict=True):
             self._add(answer, tokens[:most], broken)
 
     def _inputs(self, batch: Sequence[PendingAnswer]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class Generator:
             return inputs
         tokens, mask = inputs["input_ids"], inputs["attention_mask"].bool()
         rows = [[*row[kept].tolist(), *answer.written] for row, kept, answer in zip(tokens, mask, batch, strict=True)]
-        longer, longer_mask = padded(rows, max(map(len, rows)), self._pad, left=True)
+        longer, longer_mask = padded(rows, max(map(len, rows)), self._pad, on_left=True)
         return {**inputs, "input_ids": longer.to(tokens.device), "attention_mask": longer_mask.to(tokens.device)}
 
     def _add(self, answer: PendingAnswer, tokens: list[int], broken: int | None) -> None:
@@ -287,13 +287,13 @@ class Generator:
 
 
 def padded(
-    rows: Sequence[Sequence[int]], width: int, token: int = 0, *, left: bool = False
+    rows: Sequence[Sequence[int]], width: int, token: int = 0, *, on_left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return tokens and attention mask of rows padded to a width with a token, shape (B, width)."""
     tokens = torch.full((len(rows), width), token, dtype=torch.long)
     mask = torch.zeros(len(rows), width, dtype=torch.long)
     for index, row in enumerate(rows):
-        columns = slice(width - len(row), width) if left else slice(0, len(row))
+        columns = slice(width - len(row), width) if on_left else slice(0, len(row))
         tokens[index, columns] = torch.tensor(row, dtype=torch.long)
         mask[index, columns] = 1
     return tokens, mask
@@ -403,12 +403,12 @@ class IdleRows:
     Args:
         ends: Tokens that end an answer.
         lengths: Shape (B,). Tokens of each row at the beginning.
-        left: Tokens at most that each row still gets.
+        remaining: Tokens at most that each row still gets.
     """
 
-    def __init__(self, ends: Sequence[int], lengths: torch.Tensor, left: Sequence[int]) -> None:
+    def __init__(self, ends: Sequence[int], lengths: torch.Tensor, remaining: Sequence[int]) -> None:
         self._ends = torch.tensor(ends, device=lengths.device)
-        self._lengths, self._left = lengths, torch.tensor(left, device=lengths.device)
+        self._lengths, self._remaining = lengths, torch.tensor(remaining, device=lengths.device)
         self._ended = torch.zeros_like(lengths, dtype=torch.bool)
         self._idle = torch.zeros_like(lengths[0])
         self._steps = 0
@@ -417,7 +417,7 @@ class IdleRows:
         """Return whether to end each row, shape (B,): all or none."""
         self._steps += 1
         self._idle = self._idle + self._ended.sum()
-        self._ended = self._ended | torch.isin(tokens[:, -1], self._ends) | (self._left <= self._steps)
+        self._ended = self._ended | torch.isin(tokens[:, -1], self._ends) | (self._remaining <= self._steps)
         read_again = ((self._lengths + self._steps) * ~self._ended).sum()
         return (self._idle > read_again).expand(len(self._ended))
 

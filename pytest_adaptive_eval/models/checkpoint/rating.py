@@ -150,7 +150,7 @@ class Rater:
         rows = [group.head[shared:] for group in batch]
         self.read += sum(map(len, rows))
         width = max(map(len, rows))
-        tokens, mask = padded(rows, width, left=True)
+        tokens, mask = padded(rows, width, on_left=True)
         positions = (mask.cumsum(1) - 1).clamp(min=0) + shared
         mask = torch.cat([mask.new_ones(len(rows), shared), mask], dim=1)
         logits, cache = _forward(self._generator, self._inputs(tokens, mask, positions), past, 1)

@@ -166,10 +166,10 @@ def _matches(question: Asked, call: Call, expected: Call) -> bool:
         if free and not allowed:
             allowed = [described["default"]]
         if name in call.arguments:
-            given = call.arguments[name]
+            value = call.arguments[name]
             # a checker in Python, as the leaderboard's, takes no 2.0 for a whole number
-            is_whole = not (folded and isinstance(given, float) and described.get("type") == "integer")
-            right = is_whole and any(_equal(given, value, folded=folded) for value in allowed)
+            is_whole = not (folded and isinstance(value, float) and described.get("type") == "integer")
+            right = is_whole and any(_equal(value, entry, folded=folded) for entry in allowed)
         else:
             right = name in expected.optional or (free and described["default"] in allowed)
         if not right:
@@ -183,16 +183,16 @@ def _all_match(question: Asked, calls: Sequence[Call], expected: Sequence[Call])
         return False
     taken: dict[int, int] = {}  # the call of each expected one
 
-    def place(call: int, seen: set[int]) -> bool:
+    def assign(call: int, tried: set[int]) -> bool:
         for number, wanted in enumerate(expected):
-            if number not in seen and _matches(question, calls[call], wanted):
-                seen.add(number)
-                if number not in taken or place(taken[number], seen):
+            if number not in tried and _matches(question, calls[call], wanted):
+                tried.add(number)
+                if number not in taken or assign(taken[number], tried):
                     taken[number] = call
                     return True
         return False
 
-    return all(place(call, set()) for call in range(len(calls)))
+    return all(assign(call, set()) for call in range(len(calls)))
 
 
 def _grade(question: Asked, text: str) -> float:
