@@ -421,6 +421,7 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
             rng, budget = np.random.default_rng(3), min(tango_size(share, margin, n), n)
             good: list[Array] = []
             bad: list[Array] = []
+            spent: list[Ints] = []
             for s, base in enumerate(responses):
                 if not share * 1.2 < base.mean() < 1 - share * 1.2:
                     continue
@@ -435,10 +436,13 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
                         continue
                     log = interviews(bank, DECIDE, candidates, str(budget), s, patient, baseline=baseline)
                     cells.append(before_and_after(log, claim, 1, budget))
+                    if not loss:
+                        spent.append(decide(replace(log, fixed=True, paths={}), [claim]).outcome[:, 0])
             false = np.concatenate(bad, axis=2)[:, 0].mean(axis=1) if bad else (np.nan, np.nan)
             print(
                 f"{name:18} {share:4.0%} flips {'evenly' if even else '~ p(1-p)':8} margin {100 * margin:2.0f}, budget "
-                f"{budget:4} of {n}: {before_after_line(good)}; false PASS {false[0]:.3f} -> {false[1]:.3f}",
+                f"{budget:4} of {n}: {before_after_line(good)}; false PASS {false[0]:.3f} -> {false[1]:.3f}; "
+                f"with stop = 'budget' {np.mean(np.concatenate(spent) == 1):.3f}",
                 flush=True,
             )
         for margin, budgeted in product((0.10, 0.05), ("10%", "20%", "30%", "40%")):
