@@ -451,6 +451,8 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     tries_by_key: dict[Any, list[tuple[GateRecord, EvaluationRecord]]] = {}
     for earlier in recent:
         for key, gate, interview in _keyed(earlier):
+            if gate.verdict.notice:  # it had nothing to compare with, such as the run that became the baseline
+                continue
             tries_by_key.setdefault(key, []).append((gate, interview))
     sentences = []
     for key, gate, _ in _keyed(run):

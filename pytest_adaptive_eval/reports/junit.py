@@ -117,7 +117,8 @@ def _case_name(gate: GateRecord) -> str:
     """Return the gate's test and its claim without a number, so a new threshold continues the case's history."""
     verdict, condition = gate.verdict, gate.verdict.condition
     kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
-    claim = " ".join(filter(None, [verdict.metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
+    metric = str(condition.get("metric") or verdict.metric)
+    claim = " ".join(filter(None, [metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
     test, _, parameter = gate.name.partition("[")
     if not kind or not parameter.startswith(kind.replace("_", "-")):
         test = gate.name  # its parameters are the user's own

@@ -231,11 +231,11 @@ def beside_interval(verdict: Verdict) -> str:
     interval, kind = verdict.interval, verdict.condition.get("kind")
     if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
         return ""
-    value = verdict.condition.get("value", 0.0)
+    low, high, value = map(plottable, (interval.low, interval.high, verdict.condition.get("value", 0.0)))
+    if low is None or high is None or value is None:
+        return ""
     threshold = -value if kind == "not_worse_than" else value
-    shown = Outcome.INCONCLUSIVE
-    if interval.low >= threshold or interval.high < threshold:
-        shown = Outcome.PASS if interval.low >= threshold else Outcome.FAIL
+    shown = Outcome.PASS if low >= threshold else Outcome.FAIL if high < threshold else Outcome.INCONCLUSIVE
     if verdict.outcome in (shown, Outcome.ERROR):
         return ""
     if verdict.decided_after is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from made import made
+from made import changed, made
 
 from pytest_adaptive_eval.records.history import earlier_tries
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
@@ -43,6 +43,13 @@ def test_another_outcome_of_the_last_day_is_named(earlier: RunRecord, named: boo
             f"test_gate passed after 1 other run of it for this checkpoint within a day: {outcome} (seed 3, 20 of"
         )
         assert sentences[0].startswith(expected)
+
+
+def test_the_run_that_became_the_baseline_is_no_earlier_try() -> None:
+    first = run("INCONCLUSIVE", 2)
+    gate = first.gates[0]
+    gate.verdict = changed(gate.verdict, notice=True)
+    assert earlier_tries(run("PASS", 0), [first]) == []
 
 
 def test_a_gate_that_does_not_pass_names_none() -> None:
