@@ -20,6 +20,7 @@ from pytest_adaptive_eval.models.base import Message
 from pytest_adaptive_eval.models.checkpoint.placement import CheckpointSettings
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.models.kind import ModelKind
+from pytest_adaptive_eval.models.kinds.providers import LiteLLMSettings
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/plugins.md").read_text("utf-8")
 SECTION = PAGE.partition("\n## Add a kind of model\n")[2].partition("\n## ")[0]
@@ -67,7 +68,8 @@ def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
         assert {*kind.options} == read
         return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        by_name += (CheckpointSettings if "checkpoint" in module else EndpointSettings).__struct_fields__
+        tables = {"checkpoint": CheckpointSettings, "litellm": LiteLLMSettings}
+        by_name += tables.get(kind.name, EndpointSettings).__struct_fields__
     assert sorted(kind.options) == sorted(by_name)
 
 
