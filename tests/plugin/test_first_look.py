@@ -102,7 +102,7 @@ def test_each_model_of_a_panel_is_looked_at_once(lab: Any) -> None:
             "has no option max_token; expected serve, device, dtype, device_map, attention, compile, max_tokens",
         ),
         ("{ batch_size = 0 }", "batch_size is 0, expected a whole number of at least 1"),
-        ('{ dtype = "float31" }', "dtype 'float31' is not known; use auto, float32, float16, bfloat16"),
+        ('{ dtype = "float31" }', "dtype is 'float31', expected 'auto' or 'bfloat16' or 'float16' or 'float32'"),
         ("{ temperature = -1.0 }", "temperature is -1.0"),
     ],
 )
