@@ -50,6 +50,11 @@ def named(names: Iterable[str], *, closed: bool = True) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"enum" if closed else "examples": list(names)})
 
 
+def hinted(text: str) -> msgspec.Meta:
+    """Return the annotation of a key whose errors end with a text."""
+    return msgspec.Meta(extra={"hint": text})
+
+
 def find_named(kind: str, name: str, options: Mapping[str, V]) -> V:
     """Return the option of a name.
 

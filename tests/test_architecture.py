@@ -33,7 +33,7 @@ OUTSIDE = {
     "types": {"numpy"},
 }
 #: Packages that an engine room imports within functions, by module.
-WITHIN = {"items/graders/kinds/pattern": {"regex"}}
+WITHIN = {"items/graders/kinds/pattern": {"regex"}, "items/graders/kinds/schema": {"jsonschema", "referencing"}}
 #: Packages of modules that the worker process alone imports, by name.
 IN_WORKER = {"items/graders/equivalence": {"math_verify"}}
 #: Modules of the standard library that tell of the world around: files, clocks, the environment, other processes.

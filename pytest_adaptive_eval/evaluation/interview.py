@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
@@ -310,10 +308,9 @@ class Interview(Evaluation):
         assert isinstance(result, SessionResult)
         if result.fault:
             raise BaselineError(f"the baseline {name!r} gave no answers to compare with: {result.fault}")
-        scores = np.full(len(result.bank), np.nan)
-        scores[result.log.items] = result.log.scores
         subject = result.subject
-        baseline = Baseline(subject.get("name") or name, scores, result.log, climbed=result.climb is not None)
+        climbed = result.climb is not None
+        baseline = Baseline(subject.get("name") or name, result.scores_by_item, result.log, climbed=climbed)
         # without requests: two tests of one run may differ, and the reader sees both
         where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
         return BaselineFile(baseline, where, decoding, checkpoint=subject.get("checkpoint", ""))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import msgspec
-
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
@@ -17,7 +15,7 @@ from pytest_adaptive_eval.inputs import read_regular, reading
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
 from pytest_adaptive_eval.items.presentation import is_template
 from pytest_adaptive_eval.ladder.policy import LADDER
-from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, named, replaced
+from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, hinted, named, replaced
 
 GENERATE, LIKELIHOOD = "generate", "likelihood"  #: Values of ``ask``.
 #: Normalization of the choices' likelihoods by value of ``ask``; None where the model writes an answer.
@@ -247,7 +245,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     model: str | None = None
     models: list[str] = []
     model_options: dict[str, Any] = {}
-    budget: Annotated[int | str | None, msgspec.Meta(extra={"hint": ' (a share is written in quotes: "15%")'})] = None
+    budget: Annotated[int | str | None, hinted(' (a share is written in quotes: "15%")')] = None
     gate: list[GateTable] = []
 
     max_tokens: Count | None = None

@@ -39,6 +39,7 @@ from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, l
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.types import Array
 
 UNREADABLE_SHARE = 0.5  #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
 #: Stops after which an interview has no usable result; None is an interview that did not end.
@@ -459,6 +460,13 @@ class SessionResult(Result):
     gain = _metric_property("gain")
     auc = _metric_property("auc")
     last_level = _metric_property("last_level")
+
+    @property
+    def scores_by_item(self) -> Array:
+        """Score of each item of the bank, NaN where it was not asked, shape (n,)."""
+        scores = np.full(len(self.bank), np.nan)
+        scores[self.log.items] = self.log.scores
+        return scores
 
     def __post_init__(self) -> None:
         formats = bool(self.bank.report.get("formats"))
