@@ -13,7 +13,7 @@ from faulty_server import choice, completion
 
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.models.endpoint.chat import calls_tools, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
 
@@ -91,9 +91,13 @@ def test_likelihoods_of_a_request_that_failed_are_not_read() -> None:
         ({"content": "blue"}, "function_call"),
     ],
 )
-def test_a_call_of_a_tool_is_seen(message: dict[str, Any], finish: str) -> None:
-    assert calls_tools(Delivery(Status.OK, choice(message=message, finish_reason=finish), code=200))
-    assert not calls_tools(Delivery(Status.OK, choice(message={"content": "blue"}), code=200))
+def test_a_tool_call_is_no_answer_where_none_was_offered(message: dict[str, Any], finish: str) -> None:
+    payload = choice(message=message, finish_reason=finish)
+    reply = read(payload)
+    assert reply.status is Status.ERROR
+    assert reply.detail.endswith("the model called a tool, and none was offered")
+    offered = read_reply(Delivery(Status.OK, payload, code=200), tools=True)
+    assert (offered.status, offered.text.partition("\n")[0]) == (Status.OK, "blue")
 
 
 @pytest.mark.parametrize(

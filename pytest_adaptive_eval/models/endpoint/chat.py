@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -263,9 +264,9 @@ def checked_text(text: str | None) -> str:
     return text or ""
 
 
-def read_reply(delivery: Delivery) -> Completion:
-    """Return the answer to a chat in a delivery, or the reason why there is none."""
-    return _read_with(_of_chat, delivery)
+def read_reply(delivery: Delivery, *, tools: bool = False) -> Completion:
+    """Return the answer to a chat in a delivery, or the reason why there is none; without `tools` a call of one."""
+    return _read_with(partial(_of_chat, tools=tools), delivery)
 
 
 def read_completion(delivery: Delivery) -> Completion:
@@ -291,7 +292,7 @@ def _check_success(error: Any, failed: object = False) -> None:
         raise MalformedReply(f"an error came as a success: {excerpt(str(message or 'no message'))}")
 
 
-def _of_chat(delivery: Delivery) -> Completion:
+def _of_chat(delivery: Delivery, *, tools: bool) -> Completion:
     completion = msgspec.convert(delivery.data, _ChatCompletion)
     (choice,) = completion.choices
     message, finish = choice.message, choice.finish_reason
@@ -304,6 +305,8 @@ def _of_chat(delivery: Delivery) -> Completion:
     refusal = checked_text(message.refusal)
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     _check_success(choice.error, finish == "error")
+    if not tools and (message.tool_calls or message.function_call or finish in _CALLED):
+        raise MalformedReply("the model called a tool, and none was offered")
     text += _written_calls(message)
     reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
     if reasoning and reply.status is not Status.OK:
@@ -316,15 +319,6 @@ def _written_calls(message: _Message) -> str:
     """Return the calls of tools in a message as models without such fields write them."""
     calls = [*(message.tool_calls or ()), *([{"function": message.function_call}] if message.function_call else [])]
     return "".join(f"\n<tool_call>\n{json.dumps(call.get('function', call))}\n</tool_call>" for call in calls)
-
-
-def calls_tools(delivery: Delivery) -> bool:
-    """Return whether the reply to a chat calls a tool."""
-    try:
-        (choice,) = msgspec.convert(delivery.data, _ChatCompletion).choices
-    except msgspec.ValidationError:
-        return False
-    return bool(choice.message.tool_calls or choice.message.function_call) or choice.finish_reason in _CALLED
 
 
 def _of_prompt(delivery: Delivery) -> Completion:

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.endpoint.body import excerpt
-from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question, calls_tools
+from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question, read_reply
 from pytest_adaptive_eval.models.endpoint.identity import Answerer
 from pytest_adaptive_eval.models.endpoint.outcome import Body, Delivered, Delivery
 from pytest_adaptive_eval.models.endpoint.settings import (
@@ -93,11 +93,8 @@ class Endpoint:
 
     def read(self, delivery: Delivery, max_tokens: int, *, tools: bool = False) -> Completion:
         """Return the reply in a delivery, given the cap on its tokens, and whether tools were offered."""
-        reply = self.bounds.check(self.api.read(delivery), max_tokens)
-        if not tools and calls_tools(delivery):
-            detail = "the reply does not follow the protocol: the model called a tool, and none was offered"
-            return replace(reply, text="", status=Status.ERROR, detail=detail)
-        return reply
+        reply = read_reply(delivery, tools=True) if tools else self.api.read(delivery)  # only chats have tools
+        return self.bounds.check(reply, max_tokens)
 
 
 def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
