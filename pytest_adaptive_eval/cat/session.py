@@ -65,8 +65,6 @@ class Session:
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
         take_all: Items that are asked first, whatever the draws, see `DesignLog`. A baseline whose draws are repeated
             has its own.
-        earlier: Budgets of earlier runs of this interview, with the same seed. It goes on with their bets, so a test
-            that is repeated with growing budgets keeps its error rate.
 
     Raises:
         ConfigError: The policy needs a calibrated bank, its budget does not fit the bank or is smaller than `take_all`,
@@ -93,7 +91,6 @@ class Session:
         decodings: int = 0,
         designed: bool = True,
         take_all: Sequence[int] = (),
-        earlier: Sequence[int] = (),
     ) -> None:
         self.decodings, self.designed = decodings, designed
         policy = policy if baseline is not None else policy.drawing
@@ -112,8 +109,7 @@ class Session:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
         #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
         self.horizon = self.budget
-        #: Horizons of earlier runs, ascending.
-        self.earlier = tuple(sorted({count for count in earlier if count < self.horizon}))
+        self.earlier: tuple[int, ...] = ()  #: Horizons of earlier runs, ascending.
         #: Whether it is judged there alone, see `DesignLog`.
         self.fixed = not self.sequential
         self.awaited: int | None = None  #: See `DesignLog`.
@@ -183,6 +179,16 @@ class Session:
         if self._repeated is not None:
             return self.budget, self.budget
         return self.policy.uniform_block(self.budget, first)
+
+    def go_on_from(self, budgets: Sequence[int]) -> None:
+        """Go on with the bets of earlier runs that had some of these draws, with the same seed, before any score.
+
+        So a test that is repeated with growing budgets keeps its error rate.
+
+        Args:
+            budgets: Budgets of the earlier runs.
+        """
+        self.earlier = tuple(sorted({count for count in budgets if 0 < count < self.horizon}))
 
     def shortened(self, budget: int) -> Session:
         """Return a copy without claims that has a smaller budget, with as much of the open proposal as that allows.
@@ -272,7 +278,7 @@ class Session:
         return all(self.stop)
 
     def ask(self, k: int | None = None) -> Proposal | None:
-        """Return the next open items, drawn if there are none; None at the end.
+        """Return the next open items, a batch of which is drawn if there are none; None at the end.
 
         Args:
             k: Most items to return, at least 1 (default: the policy's batch).
@@ -280,8 +286,8 @@ class Session:
         k = self.policy.batch if k is None else k
         if self.finished:
             return None
-        if self.drawn == self.asked:
-            self._draw(k)
+        if self.drawn == self.asked:  # a whole batch, so that the draws do not depend on when scores are told
+            self._draw(max(k, self.policy.batch))
         if self._designed == self.asked:  # uniform draws ahead: their predictions are those of now
             new = slice(self.asked, min(self.asked + max(k, self.policy.batch), self.drawn))
             self._design[:, :, new], self._designed = self._uniform_design(new), new.stop

@@ -616,7 +616,7 @@ class SessionResult(Result):
         """Return JSON data for another process: all but the bank and the plan; see `restored`."""
         data = Result.to_json(self)
         del data["bank"]
-        columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "fixed", "awaited")
+        columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "earlier", "fixed", "awaited")
         return {
             **data,
             "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},
@@ -632,6 +632,7 @@ class SessionResult(Result):
         log: dict[str, Any] = dict(data["log"])
         for column in DesignLog.columns():
             log[column] = np.array(log[column], dtype=int if column == "items" else float)
+        log["earlier"] = tuple(log["earlier"])
         return cls.from_json(
             {
                 **data,

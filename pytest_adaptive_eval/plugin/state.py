@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.gates.suite import Suite
+    from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
@@ -126,6 +127,15 @@ class RunState:
             return None
         self.config.add_cleanup(store.close)
         return store
+
+    @functools.cached_property
+    def history(self) -> History | None:
+        """Runs that are in the run folder when first asked for, None if there is none."""
+        if not (self.folder / "runs").is_dir():
+            return None
+        from pytest_adaptive_eval.records.history import History
+
+        return History(self.folder)
 
     def journal_path(self, key: str) -> Path:
         """Return the file of the answers of an evaluation, from the hash of all that makes it the same evaluation."""

@@ -444,7 +444,8 @@ _SPAN = timedelta(days=1)  #: Span in which runs of one gate count as tries of i
 def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     """Return a sentence for each gate that passed after other outcomes for the same checkpoint within a day.
 
-    The error rate of a verdict holds for one run. Of several, with other seeds or budgets, the best is chosen.
+    The error rate of a verdict holds for one run. Of several, with other seeds, the best is chosen. A run that goes on
+    from others with smaller budgets is one test with these.
     """
     began = datetime.fromisoformat(run.started)
     recent = [r for r in history if r.run != run.run and began - _SPAN <= datetime.fromisoformat(r.started) < began]
@@ -455,8 +456,8 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
                 continue
             tries_by_key.setdefault(key, []).append((gate, interview))
     sentences = []
-    for key, gate, _ in _keyed(run):
-        tries = tries_by_key.get(key, [])
+    for key, gate, last in _keyed(run):
+        tries = [entry for entry in tries_by_key.get(key, []) if entry[1].planned not in last.policy.earlier]
         if gate.outcome is Outcome.PASS and any(other.outcome is not Outcome.PASS for other, _ in tries):
             outcomes = ", ".join(f"{other.outcome.value} ({_settings(interview)})" for other, interview in tries)
             sentences.append(

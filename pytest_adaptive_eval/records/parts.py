@@ -175,6 +175,7 @@ class PolicyRecord(Part):
         asked_first: Ids of the items that were asked whatever the draws.
         must_pass: Ids of the items where one wrong answer fails every gate.
         horizon: Number of items at which bets aimed, see `inference.design.DesignLog`.
+        earlier: The same of earlier runs that this one goes on from, ascending.
     """
 
     selector: str = ""
@@ -192,6 +193,15 @@ class PolicyRecord(Part):
     asked_first: list[str] = []
     must_pass: list[str] = []
     horizon: int | None = None
+    earlier: list[int] = []
+
+    def draws_alike(self, other: PolicyRecord) -> bool:
+        """Return whether the draws of an interview are the first ones of another, or the other way round.
+
+        It holds for selectors that do not use the budget.
+        """
+        own, others = (msgspec.structs.replace(p, budget=None, horizon=None, earlier=[]) for p in (self, other))
+        return own == others
 
 
 class LevelsRecord(Part):

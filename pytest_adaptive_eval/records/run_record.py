@@ -288,11 +288,20 @@ class EvaluationRecord(Record, kw_only=True):
         first = set(self.policy.asked_first)
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         columns.update(items=np.array(items, dtype=np.int64), size=self.size, noise=noise)
-        fixed = self.policy.stop == "budget" and self.policy.horizon is None and self.stop in _PLANNED
-        horizon = len(asked) if fixed else self.policy.horizon or 0
+        plan: dict[str, Any] = {"horizon": self.planned, "earlier": tuple(self.policy.earlier), "fixed": self.fixed}
         statuses = [entry.status for entry in asked]
         awaited = statuses.index(Status.NOT_AWAITED) if Status.NOT_AWAITED in statuses else None
-        return DesignLog(**columns, take_all=take_all, horizon=horizon, fixed=fixed, awaited=awaited)
+        return DesignLog(**columns, **plan, take_all=take_all, awaited=awaited)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it ended at a planned number of items and was judged there alone."""
+        return self.policy.stop == "budget" and self.policy.horizon is None and self.stop in _PLANNED
+
+    @property
+    def planned(self) -> int:
+        """Number of items at which the bets of its gates aimed, 0 if at none."""
+        return self.asked if self.fixed else self.policy.horizon or 0
 
     def _columns(self, asked: Sequence[Administration]) -> dict[str, Any]:
         columns: dict[str, Any] = {}

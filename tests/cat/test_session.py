@@ -100,7 +100,8 @@ def test_named_policies_are_as_documented() -> None:
 
 
 def test_smaller_budgets_of_earlier_runs_are_horizons_of_the_log() -> None:
-    session = Session(make_bank(40), replace(POLICIES["decide"], budget=20), earlier=(12, 8, 12, 20, 30))
+    session = Session(make_bank(40), replace(POLICIES["decide"], budget=20))
+    session.go_on_from((12, 8, 12, 20, 30))
     assert session.ask() is not None
     assert session.logs().horizons == (8, 12, 20)
 
@@ -230,14 +231,29 @@ def test_ask_for_another_number_and_ask_again() -> None:
     first = session.ask(5)
     assert first is not None
     assert first.items.shape == (1, 5)
-    again = session.ask()
-    assert again is not None
-    np.testing.assert_array_equal(again.items, first.items)
-    np.testing.assert_array_equal(again.design, first.design)
+    whole = session.ask()
+    assert whole is not None
+    assert whole.items.shape == (1, 7), "the batch was drawn, whatever was asked for"
+    np.testing.assert_array_equal(whole.items[:, :5], first.items)
+    np.testing.assert_array_equal(whole.design[:, :, :5], first.design)
     session.tell(np.ones((1, 5)))
     second = session.ask(5)
     assert second is not None
     assert second.items.shape == (1, 2)
+
+
+@pytest.mark.parametrize("together", [1, 3, 8])
+def test_draws_of_a_smaller_budget_are_the_first_of_a_larger_one(together: int) -> None:
+    bank, claims = make_bank(60), [Claim(30.0)]
+    scores = (np.random.default_rng(3).random(60) < 0.5).astype(float)
+    drawn = []
+    for budget, k in ((20, 8), (60, together)):
+        session = Session(bank, replace(POLICIES["decide"], budget=budget), seed=2, claims=claims)
+        while (proposal := session.ask(k)) is not None and session.asked < 20:
+            session.tell(scores[proposal.items])
+        drawn.append(session.log()[:20])
+    np.testing.assert_array_equal(drawn[0].items, drawn[1].items)
+    np.testing.assert_allclose(drawn[0].propensities, drawn[1].propensities, rtol=1e-12)
 
 
 def test_log_holds_what_was_proposed_and_told() -> None:

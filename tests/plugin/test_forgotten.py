@@ -153,7 +153,7 @@ def test_a_model_that_says_nothing_fails(lab: Any) -> None:
     lab.toy(fault="return ''")
     lab.tests(QUESTION.format(body=f"assert {GRADE}", more=""))
     assert lab.run().ret == 1
-    assert lab.record["interviews"][0]["statuses"] == {"empty": 12}
+    assert lab.record["interviews"][0]["statuses"] == {"empty": 13}
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 

@@ -199,7 +199,7 @@ def test_what_stays_open_fails_warns_or_passes(lab: Any, how: str) -> None:
     text = result.stdout.str()
     assert "INCONCLUSIVE" in text
     # it lets through nothing else
-    lab.toy(1)
+    lab.toy(1, identity='"toy", "worse"')
     assert lab.run("-Wdefault").ret == 1
     assert lab.outcomes() == [("test_gate", "FAIL")]
     lab.toy(fault="raise OSError('down')")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,21 +35,24 @@ from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
-from pytest_adaptive_eval.records.parts import plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
+from pytest_adaptive_eval.records.parts import PolicyRecord, plain
+from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.text import counted
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.history import History
 
 
 class DecodingCheck:
     """Evidence that another run would give other answers."""
 
-    def __init__(self, folder: Path, evaluation: Interview, identity: SubjectIdentity) -> None:
+    def __init__(self, history: History | None, evaluation: Interview, identity: SubjectIdentity) -> None:
         self._by_default = evaluation.repeat is None
         self._samples = identity.samples
         self.reason = "decoding samples" if self._samples else ""
         self._earlier: EvaluationRecord | None = None
         if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
-            self._earlier = _latest(folder, evaluation, identity)
+            self._earlier = _latest(history, evaluation, identity)
             noise = self._earlier.decoding_noise if self._earlier is not None else None
             if noise is not None and noise.variance:
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
@@ -92,25 +94,26 @@ class DecodingCheck:
         return []
 
 
-def _latest(folder: Path, evaluation: Interview, identity: SubjectIdentity) -> EvaluationRecord | None:
-    """Read the latest interview, not void, of the same checkpoint, decoding and bank, with its answers."""
-    if not (folder / "runs").is_dir():
-        return None
-    from pytest_adaptive_eval.records.history import History
-
-    history = History(folder)
+def _earlier_interviews(
+    history: History | None, evaluation: Interview, identity: SubjectIdentity
+) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
+    """Yield the interviews, not void, of the same checkpoint, decoding and bank with their runs, latest first."""
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
-    for run, record in reversed(list(history.evaluations())):
-        if not (record.error or run.copied_from) and same == (
-            record.subject.checkpoint,
-            record.subject.decoding_hash,
-            record.bank.content_hash,
-        ):
-            try:
-                whole = history.whole(run.run)
-            except JournalError:  # removed or damaged meanwhile
-                return None
-            return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
+    for run, record in reversed(list(history.evaluations())) if history is not None else ():
+        of_record = (record.subject.checkpoint, record.subject.decoding_hash, record.bank.content_hash)
+        if of_record == same and not (record.error or run.copied_from):
+            yield run, record
+
+
+def _latest(history: History | None, evaluation: Interview, identity: SubjectIdentity) -> EvaluationRecord | None:
+    """Return the latest of the earlier interviews with its answers, None without any."""
+    for run, record in _earlier_interviews(history, evaluation, identity):
+        assert history is not None
+        try:
+            whole = history.whole(run.run)
+        except JournalError:  # removed or damaged meanwhile
+            return None
+        return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
     return None
 
 
@@ -535,11 +538,12 @@ class AskingLoop:
         for file in self.gate_plan.baselines(self.evaluation).values():
             file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
-            respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity)
+            respondent.noise_check = DecodingCheck(self.state.history, self.evaluation, identity)
         self.evaluation = self.evaluation.for_subject(
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
         self.session.decodings = self.evaluation.decodings
+        self.session.go_on_from(self._earlier_budgets(identity))
         judge, items = self.evaluation.judge, self.evaluation.bank.items
         if judge is not None:
             judge.check(items)
@@ -559,15 +563,53 @@ class AskingLoop:
                 "answer to it: remove samples and repeat, or ask a model"
             )
 
+    def _earlier_budgets(self, identity: SubjectIdentity) -> list[int]:
+        """Return the budgets at which earlier runs judged the first of these draws, whose scores were the same.
+
+        Bets that are judged at their budget alone end there, and nothing is left to go on with.
+        """
+        session, varies = self.session, getattr(self.respondent.subject, "varies", True)
+        same_answers = identity.samples is False or not varies
+        if not (
+            identity.checkpoint
+            and same_answers
+            and self.gate_plan.judged
+            and session.sequential
+            and session.policy.draws_ahead
+        ):
+            return []
+        policy = self.policy_record()
+        budgets: list[int] = []
+        for _, record in _earlier_interviews(self.state.history, self.evaluation, identity):
+            if record.nodeid == self.nodeid and record.policy.draws_alike(policy):
+                budgets += [*record.policy.earlier, record.planned]
+        return budgets
+
+    def policy_record(self) -> PolicyRecord:
+        """Return the settings that determine the draws and at what the bets aim."""
+        evaluation, session = self.evaluation, self.session
+        settings = {
+            **session.policy.to_json(),
+            **evaluation.policy.assisted_by(evaluation.bank),
+            "seed": evaluation.seed,
+            "stream": str(evaluation.stream),
+            "asked_first": [str(evaluation.bank.ids[n]) for n in session.take_all.tolist()],
+            "must_pass": evaluation.must_pass_ids,
+            "horizon": None if session.fixed else session.horizon,
+            "earlier": session.earlier,
+        }
+        return PolicyRecord.from_json(plain(settings))
+
     def _open_journal(self, respondent: Respondent) -> None:
         subject, identity = respondent.subject, respondent.identity
         if not (isinstance(subject, Model) or self.recorder.watch(subject, identity)):
             return
         evaluation = self.evaluation
+        policy = {**evaluation.policy.identity(), "budget": None}  # an interview may go on with a larger one
         key = request_key(
             *(self.nodeid, evaluation.name, evaluation.bank.content_hash, evaluation.bank.scale),
-            *(evaluation.policy.identity(), evaluation.policy.assisted_by(evaluation.bank)),
-            *(evaluation.budget, evaluation.samples, str(evaluation.repeat), evaluation.must_pass_ids),
+            *(policy, evaluation.policy.assisted_by(evaluation.bank)),
+            *(evaluation.samples, str(evaluation.repeat), evaluation.must_pass_ids),
             *(evaluation.stream, identity_key(subject, identity)),
         )
         path = self.state.journal_path(key)

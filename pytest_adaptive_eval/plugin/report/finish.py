@@ -19,8 +19,6 @@ from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
     InterviewerRecord,
-    PolicyRecord,
-    plain,
 )
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -146,7 +144,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
             path=relative(evaluation.path, loop.node.config.rootpath) if evaluation.path else "",
             calibration_subject=identity.name in bank.subjects,
         ),
-        policy=_policy_record(loop),
+        policy=loop.policy_record(),
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
         samples=evaluation.samples,
@@ -165,7 +163,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     record.asked = len(items)  # also those of a batch that was cut off
     if judge is not None:
         record.notes = list(judge.notes())
-    record.notes += filter(None, [must_pass_sentence(result.must_pass)])
+    record.notes += filter(None, [must_pass_sentence(result.must_pass), _continued(loop.session.earlier)])
     spent = Usage()
     subject = loop.respondent.subject
     if isinstance(subject, Model):
@@ -176,24 +174,21 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     return record
 
 
+def _continued(budgets: Sequence[int]) -> str:
+    """Return a note on the budgets of earlier runs that the bets go on from; empty if there are none."""
+    if not budgets:
+        return ""
+    listed = ", ".join(map(str, budgets))
+    return (
+        f"the bets go on from earlier runs of these draws with a budget of {listed}: all these runs together are one "
+        "test, with its error rate"
+    )
+
+
 def _identity_at_the_end(loop: AskingLoop) -> SubjectIdentity:
     """Return the subject's identity with its present environment: batches may have become smaller."""
     identity, subject = loop.respondent.identity, loop.respondent.subject
     return replace(identity, environment=subject.identity.environment) if isinstance(subject, Model) else identity
-
-
-def _policy_record(loop: AskingLoop) -> PolicyRecord:
-    evaluation, session = loop.evaluation, loop.session
-    settings = {
-        **session.policy.to_json(),
-        **evaluation.policy.assisted_by(evaluation.bank),
-        "seed": evaluation.seed,
-        "stream": str(evaluation.stream),
-        "asked_first": [str(evaluation.bank.ids[n]) for n in session.take_all.tolist()],
-        "must_pass": evaluation.must_pass_ids,
-        "horizon": None if session.fixed else session.horizon,
-    }
-    return PolicyRecord.from_json(plain(settings))
 
 
 def _interviewer_usage(record: EvaluationRecord) -> Usage:
