@@ -74,14 +74,14 @@ class Row:
 
 def one_form(train: Array, points: Array, seed: int) -> Policy:  # noqa: ARG001
     """Uniform draws, one for all models, as the paper's random sampling is."""
-    return Policy(FixedForm(tuple(np.random.default_rng(seed).permutation(train.shape[1]).tolist())), 0.0, share=0.0)
+    return Policy(FixedForm(tuple(np.random.default_rng(seed).permutation(train.shape[1]).tolist())), 0.0)
 
 
 def judger(model: str = "1pl", score: str = "ability", embedded: str = "residual", **settings: Any) -> Row:
     """A row of AutoJudger's."""
 
     def make(train: Array, points: Array, seed: int) -> Policy:
-        return Policy(AutoJudger(points, responses=train, seed=seed, **settings), 0.0, share=0.0)
+        return Policy(AutoJudger(points, responses=train, seed=seed, **settings), 0.0)
 
     return Row(model, make, score, embedded)
 
@@ -97,7 +97,7 @@ def classical(name: str, model: str | None = None) -> Row:
 ROWS: Mapping[str, Row] = {
     "random": classical("random"),
     "random, one form": Row("none", one_form, "mean"),
-    "cluster": Row("none", lambda *_: Policy(FixedForm(()), 0.0, share=0.0), "mean"),
+    "cluster": Row("none", lambda *_: Policy(FixedForm(()), 0.0), "mean"),
     "IRT": classical("nearest-difficulty"),
     "IRT, released difficulties": classical("nearest-difficulty", "released"),
     "estimate": classical("estimate"),

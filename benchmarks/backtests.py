@@ -181,9 +181,7 @@ def paper(options: argparse.Namespace) -> None:
         nearest: Contender = CONTENDERS["nearest-difficulty"]
         assert isinstance(nearest.policy, Policy)
         for label, fitted in (("released", released), ("converged Rasch", Recipe("1pl")(train, weights=weights))):
-            session = replay(
-                fitted.bank("b", responses.items), replace(nearest.policy, budget="5%", share=0.0), scores, seed=0
-            )
+            session = replay(fitted.bank("b", responses.items), replace(nearest.policy, budget="5%"), scores, seed=0)
             theta = session.estimate.theta[:, 0]
             theirs = ranking_accuracy(theta, truth, ties="autojudger")
             print(

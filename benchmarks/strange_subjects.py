@@ -1,9 +1,9 @@
-"""Subjects unlike a bank's population: error of the shown estimate, how often they are named, and what the check costs.
+"""Subjects unlike a bank's population: error of the shown estimate, and how often they are named.
 
 ``python benchmarks/strange_subjects.py --splits 10`` splits the families of each matrix as `prediction.py` does, makes
-six kinds of strange subjects of the tested ones, and interviews all by two selectors, without a uniform share and with
-one of .1 and .2. It prints the root mean square error of the shown accuracy and the share of subjects that the check
-names, and for the ordinary subjects the ranking accuracy, with standard errors over splits.
+six kinds of strange subjects of the tested ones, and interviews all by two selectors. It prints the share of subjects
+that are named as unlike the bank, and the root mean square error of the accuracy by the bank's model and of the shown
+one, with standard errors over splits.
 
 ``--gates`` prints instead the questions of gates 10 points from the truth, over those of uniform draws without a bank,
 and the share of them that the default budget decides.
@@ -32,16 +32,17 @@ from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay_each
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.misfit import misfit_reason, refitted_projection
 from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, default_budget
 from pytest_adaptive_eval.inference.betting import Claim
-from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]
 MATRICES = ("swebench_verified", "alpacaeval2_binary", "MMMU")
 BUDGETS = (0.05, 0.15)
-SHARES = (0.0, 0.1, 0.2)
 PLAIN = replace(POLICIES["estimate"], assisted=False)
 SELECTORS = {"estimate": PLAIN, "maximum-information": replace(PLAIN, selector=MaximumInformation())}
 
@@ -68,6 +69,17 @@ def strange(scores: Array, train: Array, rng: np.random.Generator) -> dict[str, 
         "contaminated": np.where(rng.random(filled.shape) < 0.4, 1.0, filled),
         "guessing": (rng.random(filled.shape) < 0.25).astype(float),
     }
+
+
+def findings(bank: ItemBank, session: Session) -> tuple[Array, Array, Array]:
+    """Return which subjects are named, and their accuracies by the bank's model and as shown, shape (S,) each."""
+    model, _ = session.projection()
+    named, shown = np.zeros(len(model)), model.copy()
+    for s, theta in enumerate(session.estimate.theta.tolist()):
+        log = session.log(s)
+        if misfit_reason(bank, log, theta, float(model[s]), drawn=False):
+            named[s], (shown[s], _) = 1.0, refitted_projection(bank, log, theta)
+    return named, model, shown
 
 
 def gates(matrix: str, responses: Responses, splits: int, each: int, seeds: int) -> None:
@@ -117,38 +129,37 @@ def main() -> None:
         if options.gates:
             gates(matrix, responses, options.splits, options.each, options.seeds)
             continue
-        found: dict[tuple[int, str, str, float], list[tuple[float, float, float]]] = {}
+        found: dict[tuple[int, str, str], list[list[float]]] = {}
         for seed in range(options.splits):
             train, test = split(matrix, responses, seed)
-            recipe = Recipe()
-            bank = recipe.fit_completely(train.scores, train.weights).bank("bank", train.items)
+            bank = Recipe().fit_completely(train.scores, train.weights).bank("bank", train.items)
             kinds = strange(test.scores, train.scores, np.random.default_rng(seed))
-            scores = np.concatenate(list(kinds.values()))
-            truth, size = np.nanmean(scores, axis=1), len(test.scores)
-            for selector, plain in SELECTORS.items():
-                policies = [
-                    replace(plain, share=share, budget=round(budget * len(bank)))
-                    for budget in BUDGETS
-                    for share in SHARES
-                ]
+            scores, size = np.concatenate(list(kinds.values())), len(test.scores)
+            truth = np.nanmean(scores, axis=1)
+            for name, plain in SELECTORS.items():
+                policies = [replace(plain, budget=round(budget * len(bank))) for budget in BUDGETS]
                 seeds = [seed + s for s in range(len(scores))]
                 sessions = replay_each(bank, policies, scores, seed=seeds, designed=False)
                 for policy, session in zip(policies, sessions, strict=True):
-                    accuracy, _ = session.projection()
-                    named = np.array([block is not None for block in session.own_blocks()])
+                    named, model, shown = findings(bank, session)
                     for k, kind in enumerate(kinds):
                         rows = slice(k * size, (k + 1) * size)
-                        error = np.mean((accuracy[rows] - truth[rows]) ** 2)
-                        rank = 0.0 if kind != "ordinary" else ranking_accuracy(accuracy[rows], truth[rows])
-                        key = (policy.budget_on(bank), selector, kind, policy.share)
-                        found.setdefault(key, []).append((float(error), float(named[rows].mean()), rank))
+                        squares = [float(np.mean((accuracy - truth)[rows] ** 2)) for accuracy in (model, shown)]
+                        key = (policy.budget_on(bank), name, kind)
+                        found.setdefault(key, []).append([float(named[rows].mean()), *squares])
         print(f"{matrix}: {len(bank)} items, {options.splits} splits")
-        for (budget, selector, kind, share), each in found.items():
-            squared, named, rank = np.array(each).mean(axis=0)
+        for (budget, name, kind), each in found.items():
+            named_share, *squared = np.array(each).mean(axis=0)
             spread = np.array(each).std(axis=0, ddof=1) / len(each) ** 0.5
-            line = f"  {budget:4} {selector:20} {kind:18} share {share}: "
-            line += f"error {squared**0.5:.3f} +- {spread[0] / 2 / max(squared**0.5, 1e-9):.3f}, named {named:.3f}"
-            print(line + (f", ranking {rank:.2f} +- {spread[2]:.2f}" if kind == "ordinary" else ""), flush=True)
+            errors = [
+                f"{square**0.5:.3f} +- {error / 2 / max(square**0.5, 1e-9):.3f}"
+                for square, error in zip(squared, spread[1:], strict=True)
+            ]
+            print(
+                f"  {budget:4} {name:20} {kind:18} named {named_share:.3f} +- {spread[0]:.3f}, error by the model "
+                f"{errors[0]}, shown {errors[1]}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.calibration.recipe import PartFits
 from pytest_adaptive_eval.calibration.replay import folds, replay_items
 from pytest_adaptive_eval.cat.assisted import curves, parts
-from pytest_adaptive_eval.cat.policy import POLICIES, SHARE
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -151,7 +151,7 @@ def _interviewed(
     The designs have the same draws: items of `ordered` (S, t) first, then the rest in the order of `tails`.
     """
     count, estimator = designs[0].count, POLICIES["estimate"].estimator
-    chosen = designs[0].chosen(count) - (0 if designs[0].uniform else max(1, round(SHARE * count)))
+    chosen = designs[0].chosen(count)
     items = np.empty((len(scores), count), dtype=np.int64)
     items[:, :chosen] = ordered[:, :chosen]
     free = np.ones((len(scores), len(bank)), dtype=bool)
@@ -190,7 +190,7 @@ def choose_designs(
     parts_of = [responses.of(np.flatnonzero(fold != f)) for f in range(fold.max() + 1)]
     calibrations = [fits_of_parts(learn) for learn in parts_of]
     banks = [fit.bank("bank", responses.items) for fit in calibrations]
-    adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1], share=0.0)
+    adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1])
     chosen_items = replay_items(banks, fold, adaptive, scores, seeds=[seed + s for s in range(S)])
     for f, (learn, fit, bank) in enumerate(zip(parts_of, calibrations, banks, strict=True)):
         progress(f"choosing the draws of estimate and form, fold {f + 1} of {len(banks)}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.lockstep import interview_in_step, servable, uniform_draws
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import Form, Random
@@ -126,9 +127,9 @@ def _interviews_in_step(
     }
     longest = max(sessions.values(), key=lambda session: session.budget)
     numbers = random_numbers(seed, subjects, longest.budget)
-    if longest.policy.checks or longest.assistance is not None:
+    if longest.assistance is not None:
         for session in sessions.values():
-            _record_checked(session, scores, numbers)
+            _record_assisted(session, longest.assistance, scores, numbers)
     elif not bank.calibrated:
         for session in sessions.values():
             items = uniform_draws(numbers[:, : session.budget], np.empty((subjects, 0), dtype=np.int64), len(bank))
@@ -145,29 +146,19 @@ def _interviews_in_step(
     return sessions
 
 
-def _record_checked(session: Session, scores: Array, numbers: Array) -> None:
-    """Record the interviews of a session whose uniform draws check the projection, from random numbers (S, t)."""
-    bank, policy, (start, stop), count = session.bank, session.policy, session.block, session.budget
-    if session.assistance is not None:
-        policy = replace(policy, selector=session.assistance.first)
-    by_form, theta = isinstance(policy.selector, Form), None
-    if by_form:
+def _record_assisted(session: Session, assistance: Assistance, scores: Array, numbers: Array) -> None:
+    """Record the interviews of a session that the bank's predictor assists, from random numbers (S, t)."""
+    bank, start, count = session.bank, session.uniform_from, session.budget
+    if isinstance(assistance.first, Form):
         assert bank.predictor is not None
         items = np.tile(bank.predictor.order[:count], (len(scores), 1))
-        items[:, start:stop] = uniform_draws(numbers[:, : stop - start], items[:, :start], len(bank))
-        for row in items if stop < count else ():
-            rest = bank.predictor.order[~np.isin(bank.predictor.order, row[:stop])]
-            row[stop:] = rest[: count - stop]
-    else:
-        of = np.zeros(len(scores), dtype=np.int64)
-        items, theta, _ = interview_in_step([bank], of, policy, scores, numbers[:, :count], block=session.block)
-    used = stop - start if by_form else stop  # draws that took a random number
-    unlike = session.refuted_by_block(items[:, :stop], np.take_along_axis(scores, items[:, :stop], axis=1))
-    for rows in np.flatnonzero(unlike)[:, None]:
-        items[rows, stop:] = uniform_draws(numbers[rows, used : used + count - stop], items[rows, :stop], len(bank))
+        items[:, start:] = uniform_draws(numbers[:, : count - start], items[:, :start], len(bank))
+        record_all(session, items, np.take_along_axis(scores, items, axis=1))
+        return
+    policy, of = replace(session.policy, selector=assistance.first), np.zeros(len(scores), dtype=np.int64)
+    items, theta, _ = interview_in_step([bank], of, policy, scores, numbers[:, :count], uniform_from=start)
     record_all(session, items, np.take_along_axis(scores, items, axis=1))
-    if theta is not None:
-        session.trace[~unlike, :, 0] = theta[~unlike]
+    session.trace[:, :, 0] = theta
 
 
 def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:

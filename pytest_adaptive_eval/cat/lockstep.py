@@ -44,7 +44,7 @@ def interview_in_step(
     scores: Array,
     numbers: Array,
     counts: Collection[int] = (),
-    block: tuple[int, int] = (0, 0),
+    uniform_from: int | None = None,
 ) -> Interviews:
     """Interview subjects in step; each has the items that `Session` draws.
 
@@ -55,7 +55,7 @@ def interview_in_step(
         scores: Shape (S, n). NaN marks a missing score.
         numbers: Shape (S, t). Uniform random numbers in [0, 1), one for each item of each subject.
         counts: Numbers of items after which there is an estimate.
-        block: Places, from and before which, of uniform draws.
+        uniform_from: Place from which draws are uniform; None for no such draws.
     """
     selector = policy.selector
     assert isinstance(selector, SmoothSelector)
@@ -66,8 +66,9 @@ def interview_in_step(
     items, theta = np.empty((subjects, count), dtype=np.int64), np.empty((subjects, count))
     answers, a, d = np.empty((3, subjects, count))
     estimate, estimates = policy.estimator.prior(subjects, 1), {}
+    chosen = count if uniform_from is None else uniform_from
     for t in range(1, count + 1):
-        if block[0] < t <= block[1]:
+        if t > chosen:
             items[:, t - 1] = uniform_draws(numbers[:, t - 1 : t], items[:, : t - 1], len(banks[0]))[:, 0]
             draws.take(items[:, t - 1])
         else:
@@ -75,7 +76,7 @@ def interview_in_step(
         new = items[:, t - 1, None]
         answers[:, t - 1, None] = scores[rows, new]
         a[:, t - 1, None], d[:, t - 1, None] = slopes[of[:, None], new], intercepts[of[:, None], new]
-        ends = t - first == policy.batch or t == count or t in block
+        ends = t - first == policy.batch or t in (chosen, count)
         if not ends and t not in counts:
             continue
         estimated = policy.estimator.estimate(answers[:, :t], a[:, :t, None], d[:, :t], None, estimate)

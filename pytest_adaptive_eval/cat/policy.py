@@ -17,8 +17,7 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
 from pytest_adaptive_eval.items.bank import ItemBank
 
-SHARE = 0.2  #: Share of uniform draws in interviews that choose their items.
-MIXED = 0.5  #: The same where a gate is decided by the draws.
+MIXED = 0.5  #: Share of uniform draws in interviews that choose their items, where a gate is decided by the draws.
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,6 @@ class Policy:
         stop: ``decision`` ends the interview when every gate is decided, by anytime-valid tests; ``budget`` spends it
             all, for an interval that is narrower because it is computed once; ``level`` administers a bank of levels
             until the selector stops, see `selection.LevelSelector`.
-        share: Least share of uniform draws by which an interview without a floor checks its projection, in [0, 1], see
-            `Session`.
         even_budget: Whether ``stop = "budget"`` draws uniformly, see `drawing`.
         assisted: Whether the bank's predictor estimates the accuracy, and its design, if the selector is not `Form`,
             says how items are drawn. A bank without a predictor, and an interview that stops at a standard error,
@@ -49,7 +46,6 @@ class Policy:
     estimator: Estimator = field(default_factory=MAP)
     stop: Literal["budget", "decision", "level"] = "budget"
     assisted: bool = False
-    share: float = SHARE
     even_budget: bool = False
 
     def __post_init__(self) -> None:
@@ -106,33 +102,10 @@ class Policy:
         return replace(self, floor=MIXED, assisted=False)
 
     @property
-    def checks(self) -> bool:
-        """Whether a share of the draws is uniform and checks the projection; others are drawn by known chances."""
-        bounded = isinstance(self.selector, Random) or self.floor >= GATE_FLOOR or self.stop == "level"
-        return self.share > 0.0 and not bounded
-
-    def uniform_block(self, count: int, first: int = 0) -> tuple[int, int]:
-        """Return the places, from and before which, of the uniform draws that check the projection.
-
-        They are in the middle, since the other half can then be drawn uniformly too. If the interview may end early,
-        they are at the beginning.
-
-        Args:
-            count: Number of administrations.
-            first: Items asked first, whatever the draws.
-        """
-        if not self.checks or count <= first:
-            return count, count
-        uniform = max(1, round(self.share * (count - first)))
-        half = first + -(-(count - first) // 2)
-        start = first if self.standard_error is not None else max(first, half - uniform)
-        return start, start + uniform
-
-    @property
     def draws_ahead(self) -> bool:
         """Whether the first draws of a batch, and those before a budget, are the same for longer ones."""
         bound = isinstance(self.selector, StatefulSelector) or getattr(self.selector, "uses_budget", False)
-        return not (bound or self.checks) and (self.batch == 1 or self.selector.mode == "proportional")
+        return not bound and (self.batch == 1 or self.selector.mode == "proportional")
 
     @property
     def levelled(self) -> LevelSelector | None:
@@ -216,7 +189,6 @@ class Policy:
             "batch": self.batch,
             "estimator": self.estimator.name,
             "stop": self.stop,
-            **({"share": self.share} if self.checks else {}),
             **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, StatefulSelector) else {}),
         }
 

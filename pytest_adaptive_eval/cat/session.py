@@ -24,32 +24,24 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, decide, excludes, interval_of_draws
-from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal, uniform_draws
-from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.irt.person_fit import refitted
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 CELLS = 1 << 15  #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 #: Open items at most while draws do not need their scores, and otherwise at first and at most: the chances of a draw
 #: rest on the scores told before it, and lose little by the latest ones.
 AHEAD, FIRST_AHEAD, SCORED_AHEAD = 512, 16, 128
-UNIFORM = Random()  #: Selector of the draws that check the projection.
-#: Confidence of each bound outside which the projection is refuted, at each of two looks: together 2 in 100.
-CHECK_CONFIDENCE = 0.995
-ONE_STANDARD_ERROR = 0.8413  #: Confidence of bounds one standard error to either side.
+CORRECTS = "to correct the bank's predictions"  #: Reason for these draws.
+UNIFORM = Random()  #: Selector of the draws that correct a predictor.
 
 
 class Session:
     """Adaptive interview of `subjects` subjects over one bank.
-
-    An interview that chooses its items keeps a share of uniform draws, see `Policy.uniform_block`. A subject whose
-    projected accuracy lies outside the exact interval of these draws is unlike the bank's population: all later items
-    are drawn uniformly, and its estimate is that of the uniform draws.
 
     Args:
         seed: Seed of the draws; with a sequence, one per subject.
@@ -117,12 +109,8 @@ class Session:
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
             self.assistance.take_all = len(self.take_all)
-        #: Places, from and before which, of the uniform draws that check the projection.
-        self.block = self._planned_block()
-        #: Which subjects the draws of the block showed to be unlike the bank's population, shape (S,).
-        self.unlike = np.zeros(subjects, dtype=bool)
-        self._looked = False
-        self._projected_then = np.full(subjects, np.nan)  #: Projected accuracies at that look, shape (S,).
+        #: Place from which the design of the bank's predictor draws uniformly; the budget without such draws.
+        self.uniform_from = self._planned_draws()
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self._rules = self.rule.rules if isinstance(self.rule, AnyOf) else (self.rule,)
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
@@ -170,15 +158,10 @@ class Session:
             )
         return first
 
-    def _planned_block(self) -> tuple[int, int]:
-        """Return the places of the uniform draws: a design's last items if it plans some, else the policy's block."""
-        first, design = len(self.take_all), None if self.assistance is None else self.assistance.design
-        if design is not None and design.uniform:
-            assert self.assistance is not None
-            return self.assistance.chosen, self.budget
-        if self._repeated is not None:
-            return self.budget, self.budget
-        return self.policy.uniform_block(self.budget, first)
+    def _planned_draws(self) -> int:
+        """Return the place from which draws are uniform by design."""
+        plans = self.assistance is not None and self.assistance.design.uniform
+        return self.assistance.chosen if self.assistance is not None and plans else self.budget
 
     def go_on_from(self, budgets: Sequence[int]) -> None:
         """Go on with the bets of earlier runs that had some of these draws, with the same seed, before any score.
@@ -317,15 +300,17 @@ class Session:
     def _draw(self, k: int) -> None:
         """Draw up to `k` items."""
         k = min(1 if getattr(self.policy.selector, "one_by_one", False) else k, self.budget - self.drawn)
-        k = min([k, *(place - self.drawn for place in self.block if place > self.drawn)])
+        if self.drawn < self.uniform_from:
+            k = min(k, self.uniform_from - self.drawn)
         if self._unopened is not None:
             self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
         if self.drawn < len(self.take_all):
             proposal = self._first_items(min(k, len(self.take_all) - self.drawn))
         elif self._selector_session is not None:
-            proposal = self._propose_by_session(k)
+            proposal = self._propose(slice(0, self.subjects), k)
         else:
-            parts = [part for subjects in self._alike() for part in self._propose_alike(subjects, k)]
+            edges = [*range(0, self.subjects, self._work.shape[1]), self.subjects]  # passes of that many rows
+            parts = [self._propose(slice(low, high), k) for low, high in pairwise(edges)]
             proposal = parts[0] if len(parts) == 1 else Proposal.join(parts)
         self._open(proposal, designed=not self._is_ahead)
 
@@ -359,12 +344,12 @@ class Session:
 
     @property
     def _needs_scores(self) -> bool:
-        """Whether the next draw needs the scores of all items before: by its selector, or by a check of the block."""
+        """Whether the next draw needs the scores of all items before: by its selector."""
         if self._repeated is not None or self.drawn < len(self.take_all):
             return False
-        if self._selector_session is not None or (not self._looked and self.block[0] < self.block[1] == self.drawn):
+        selector = self._selector(self.drawn)
+        if selector is self._selector_session:
             return True
-        selector = self._selector(0)
         return not isinstance(selector, Random | Form) and selector.mode == "top"
 
     def _open(self, proposal: Proposal, *, designed: bool = True) -> None:
@@ -386,35 +371,16 @@ class Session:
             design[[0, 2, 3, 4, 5]] = np.nan
         return Proposal(items, design)
 
-    def _alike(self) -> list[slice]:
-        """Return slices of the subjects, each of one selector."""
-        edges = [0, *(np.flatnonzero(np.diff(self.unlike)) + 1).tolist(), self.subjects]
-        return [slice(low, high) for low, high in pairwise(edges)]
-
-    def _propose_by_session(self, k: int) -> Proposal:
-        """Draw the next `k` items by a stateful selector, which rates the items of all subjects at once."""
-        drawn = self._propose(slice(0, self.subjects), k, self._selector(int(self.unlike.argmin())))
-        for s in np.flatnonzero(self.unlike).tolist() if not self.unlike.all() else ():
-            proposal_of_subject = self._propose(slice(s, s + 1), k, UNIFORM)
-            drawn.items[s], drawn.design[:, s] = proposal_of_subject.items[0], proposal_of_subject.design[:, 0]
-        return drawn
-
-    def _propose_alike(self, subjects: slice, k: int) -> list[Proposal]:
-        """Draw the next `k` items of a slice of the subjects that have one selector."""
-        edges = [*range(subjects.start, subjects.stop, self._work.shape[1]), subjects.stop]  # passes of that many rows
-        return [self._propose(slice(low, high), k, self._selector(low)) for low, high in pairwise(edges)]
-
-    def _selector(self, subject: int, place: int | None = None) -> Selector:
-        """Return the selector of a subject's item at a place, by default the next one."""
-        place = self.drawn if place is None else place
-        if self.block[0] <= place < self.block[1] or self.unlike[subject]:
+    def _selector(self, place: int) -> Selector:
+        """Return the selector of the item at a place."""
+        if place >= self.uniform_from:
             return UNIFORM
         if self.assistance is not None:
             return self.assistance.first
         return self._selector_session or self.policy.selector
 
-    def _propose(self, subjects: slice, k: int, selector: Selector) -> Proposal:
-        """Draw the next `k` items of a slice of the subjects by a selector."""
+    def _propose(self, subjects: slice, k: int) -> Proposal:
+        """Draw the next `k` items of a slice of the subjects."""
         if self._repeated is not None:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         # the view computes the bank's predictions on access
@@ -427,7 +393,7 @@ class Session:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
         designed = self.designed and not self._is_ahead
-        return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=designed)
+        return propose(self._selector(self.drawn), view, k, self.policy.floor, self._rngs[subjects], designed=designed)
 
     @property
     def _draws_for_claims(self) -> bool:
@@ -441,9 +407,9 @@ class Session:
         if item in self.take_all:
             return "asked first, whatever the draws"
         drawn = self._items[subject, self.asked : self.drawn].tolist()
-        policy, selector = self.policy, self._selector(subject, self.asked + drawn.index(item))
+        policy, selector = self.policy, self._selector(self.asked + drawn.index(item))
         if selector is UNIFORM:
-            return "drawn uniformly, to check the estimate"
+            return f"drawn uniformly, {CORRECTS}"
         evenly = "for the verdict in sight" if self._draws_for_claims else "uniformly"
         if self._selector_session is not None:
             reason = self._selector_session.reason(subject, item)
@@ -458,7 +424,8 @@ class Session:
             return f"highest {selector.name.removeprefix('maximum-')}"
         if isinstance(selector, Random):
             return "drawn uniformly"
-        return f"drawn by {selector.name}, {policy.floor:.0%} {evenly}"
+        share = f", {policy.floor:.0%} {evenly}" if policy.floor else ""
+        return f"drawn by {selector.name}{share}"
 
     def close(self) -> None:
         """Release the resources of the selector; the answers stay."""
@@ -515,7 +482,6 @@ class Session:
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()
-        self._check_block()
         self.trace[:, new] = self.estimate.theta[:, None, :]
         if self.asked < len(self.take_all):
             return
@@ -558,88 +524,12 @@ class Session:
     def projection(self) -> tuple[Array, Array]:
         """Return every subject's projected accuracy and its standard error, both of shape (S,).
 
-        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise. The estimate of a subject
-        that is unlike the bank's population is that of the uniform draws.
+        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise.
         """
-        accuracy, error = self._model_projection()
-        for s, block in enumerate(self._own_blocks(accuracy)):
-            if block is not None:
-                block_interval = self._interval_of_block(s, block, ONE_STANDARD_ERROR)
-                accuracy[s], error[s] = block_interval.estimate, (block_interval.high - block_interval.low) / 2
-        return accuracy, error
-
-    def _model_projection(self) -> tuple[Array, Array]:
-        """Return every subject's accuracy by the bank's model and its standard error, both of shape (S,)."""
         counts = np.where(self.stopped, self.stopped_at, self.asked)
         if self.assistance is not None:
             return self.assistance.estimate(*self.answers, counts)
         return project(self.bank, self.estimate, *self.answers, counts)
-
-    def own_blocks(self) -> list[tuple[int, int] | None]:
-        """Return the places of the uniform draws that give each subject's estimate; None for one like the others."""
-        if not self.bank.calibrated or not self.asked:
-            return [None] * self.subjects
-        return self._own_blocks(self._model_projection()[0])
-
-    def refutation(self, subject: int = 0) -> str:
-        """Return by which draws a subject is unlike the bank's population, as a sentence; empty if it is not."""
-        if (block := self.own_blocks()[subject]) is None:
-            return ""
-        projected = (self._projected_then if self.unlike[subject] else self._model_projection()[0])[subject]
-        interval = self._interval_of_block(subject, self.block, CHECK_CONFIDENCE)
-        return (
-            f"the bank's model projected an accuracy of {number(float(projected))}, and the "
-            f"{self.block[1] - self.block[0]} questions drawn uniformly to check it show [{number(interval.low)}, "
-            f"{number(interval.high)}] (at most 2 in 100 subjects that it describes are so far off): the estimate "
-            f"rests on the subject's own answers, {block[1] - block[0]} of them drawn uniformly"
-        )
-
-    def _check_block(self) -> None:
-        """Find the subjects that are unlike the bank's population, once the block is asked and more may follow."""
-        stop = self.block[1]
-        if self._looked or self.asked < stop:
-            return
-        self._looked = True
-        self.unlike = self.refuted_by_block(self._items[:, :stop], self._scores[:, :stop])
-
-    def refuted_by_block(self, items: Ints, scores: Array) -> Bools:
-        """Return which subjects are unlike the bank's population, shape (S,), by the items up to the block's end.
-
-        Without later items, or a block, nobody is: `projection` looks at the end.
-        """
-        (start, stop), bank, estimator = self.block, self.bank, self.policy.estimator
-        if not start < stop < self.budget or not bank.calibrated:
-            return np.zeros(self.subjects, dtype=bool)
-        counts = np.full(self.subjects, stop)
-        if self.assistance is not None:
-            accuracy, _ = self.assistance.estimate(items, scores, counts)
-        else:
-            c = None if bank.asymptote is None else bank.guess[items]
-            prior = estimator.prior(len(items), bank.dimensions)
-            estimate = estimator.estimate(scores, bank.discrimination[items], bank.intercept[items], c, prior)
-            accuracy, _ = project(bank, estimate, items, scores, counts)
-        self._projected_then = accuracy
-        pairs = zip(scores, accuracy.tolist(), strict=True)
-        return np.array([_is_refuted(row, start, len(bank), projected) for row, projected in pairs])
-
-    def _own_blocks(self, accuracy: Array) -> list[tuple[int, int] | None]:
-        """Return the blocks of `own_blocks` at the accuracies (S,) that the bank projects."""
-        start, stop = self.block
-        counts = np.where(self.stopped, self.stopped_at, self.asked).tolist()
-        blocks: list[tuple[int, int] | None] = []
-        for s, (count, projected) in enumerate(zip(counts, accuracy.tolist(), strict=True)):
-            if self.unlike[s]:  # the later draws are uniform too; those of a block at the beginning are not adjacent
-                blocks.append((start, count if self.policy.standard_error is None else stop))
-            elif start < stop <= count and _is_refuted(self._scores[s, :stop], start, len(self.bank), projected):
-                blocks.append((start, stop))
-            else:
-                blocks.append(None)
-        return blocks
-
-    def _interval_of_block(self, subject: int, block: tuple[int, int], confidence: float) -> Interval:
-        """Return the interval of a subject's accuracy by the uniform draws of a block."""
-        log = uniform_draws(self._scores[subject, : block[1]], len(self.bank), chosen=block[0])
-        return interval_of_draws(log, confidence)
 
     @property
     def stopped(self) -> Bools:
@@ -683,11 +573,6 @@ class Session:
             each = scores * (1.0 - scores) * n / (n - 1)
             most = np.minimum(most, [allowed_variance(row[~np.isnan(row)]) for row in each])
         return np.asarray(most / n)
-
-
-def _is_refuted(scores: Array, start: int, size: int, accuracy: float) -> bool:
-    """Return whether a projected accuracy lies outside the interval of a subject's uniform draws from `start` on."""
-    return excludes(uniform_draws(scores, size, chosen=start), accuracy, CHECK_CONFIDENCE)
 
 
 def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Array:

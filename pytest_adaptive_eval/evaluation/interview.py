@@ -86,6 +86,7 @@ def make_policy(
         changes["stop" if isinstance(table.stop, str) else "standard_error"] = table.stop
     if table.selector is not None:
         changes["selector"] = _selector(table.selector, find_selector)
+        changes.setdefault("floor", 0.0)  # gates that draws decide raise it
     elif not bank.calibrated and name != FORM:
         changes["selector"] = SELECTORS["random"]
     elif bank.parts and name not in (FIXED_FORM, FORM):
@@ -251,7 +252,8 @@ class Interview(Evaluation):
 
     def for_gates(self, gates: GatePlan) -> Interview:
         """Return the interview with the uniform draws and the budget that its gates need, where neither is written."""
-        if any(condition.by_draws for condition in gates.conditions) and self._for_gates != self.policy:
+        by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
+        if by_draws and self._for_gates != self.policy:
             note = (
                 f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
                 "draws; floor sets this share"

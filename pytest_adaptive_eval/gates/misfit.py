@@ -1,49 +1,74 @@
-"""Whether a bank's model describes the answers of an interview."""
+"""Whether a bank's model describes the answers of an interview, and what is predicted of a subject that it does not."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
 import numpy as np
 
-from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.betting import interval_of_draws
+from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt import model as irt
-from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star
-from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star, refitted
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.text import counted, number
 
 CONFIDENCE = 0.995  #: Confidence of the draws' bounds outside which the bank's projection is refuted.
+#: Level at which the answers are too unlikely. At .01, ordinary models of public matrices are flagged 1 in 10 times.
+LEVEL = 1e-4
+#: Largest distance of an ability from the mean of the bank's population, in its standard deviations. An interview that
+#: chooses items by the ability of a reversed subject ends with items that are all right, or all wrong, and fit it.
+FURTHEST = 3.0
 
 
-def misfit_reason(result: SessionResult) -> str:
-    """Return why the bank's model does not describe this subject; empty if nothing contradicts it."""
-    if result.projected is None or not result.asked:
-        return ""
-    interval = None if result.invalid else interval_of_draws(result.log, CONFIDENCE)
-    if interval is not None and not interval.low <= result.projected[0] <= interval.high:
+def misfit_reason(bank: ItemBank, log: DesignLog, theta: list[float], projected: float, *, drawn: bool) -> str:
+    """Return why the bank's model does not describe a subject; empty if nothing contradicts it.
+
+    Args:
+        log: All answers, at least one.
+        theta: Ability, length D.
+        projected: Accuracy by the bank's model.
+        drawn: Whether the items were drawn with known chances.
+    """
+    interval = interval_of_draws(log, CONFIDENCE) if drawn else None
+    if interval is not None and not interval.low <= projected <= interval.high:
         low, high = number(interval.low), number(interval.high)
-        return f"the bank projects an accuracy of {number(result.projected[0])}, and the draws show [{low}, {high}]"
-    fit = person_fit(result)
-    if fit is not None and bool(fit.flag()[0]):
-        return (
-            "the answers are unlike the bank's population (person fit lz*  "
-            f"{fit.statistic[0]:.1f}, one in {1 / max(float(fit.p_value[0]), 1e-6):.0f} is so low)"
-        )
+        return f"the bank projects an accuracy of {number(projected)}, and the draws show [{low}, {high}]"
+    unlike = "the answers are unlike the bank's population"
+    fit = person_fit(bank, log, theta)
+    if bool(fit.flag(LEVEL)[0]):
+        rarity = 1 / max(float(fit.p_value[0]), 1e-6)
+        return f"{unlike} (person fit lz*  {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
+    if (furthest := max(theta, key=abs)) and abs(furthest) > FURTHEST:
+        return f"{unlike} (ability {number(furthest, 1)}, and its standard deviation there is 1)"
     return ""
 
 
-def with_misfit_note(result: SessionResult) -> SessionResult:
-    """Return the result with a note on the reason of `misfit_reason`."""
-    if not (reason := misfit_reason(result)):
-        return result
-    return replace(result, notes=(*result.notes, f"{reason}; verdicts by draws hold all the same"))
+def misfit_note(reason: str, answers: int, *, drawn: bool) -> str:
+    """Return the note on a subject that the bank's model does not describe, by the reason."""
+    basis = f"its accuracy and ability rest on {counted(answers, 'answer')}, by a model that does not describe them"
+    return f"{reason}; {'verdicts by draws hold all the same' if drawn else basis}"
 
 
-def person_fit(result: SessionResult) -> PersonFit | None:
-    """Return the person fit at the final ability; None on an uncalibrated bank."""
-    if result.theta is None:
-        return None
-    bank, items = result.bank, result.log.items
+def person_fit(bank: ItemBank, log: DesignLog, theta: list[float]) -> PersonFit:
+    """Return the person fit at the final ability on a calibrated bank."""
+    items = log.items
     A, d = bank.discrimination[items][None], bank.intercept[items][None]
     c = None if bank.asymptote is None else bank.asymptote[items][None]
-    return lz_star(result.log.scores[None], irt.probability(np.array([result.theta]), A, d, c), A, c)
+    return lz_star(log.scores[None], irt.probability(np.array([theta]), A, d, c), A, c)
+
+
+def refitted_projection(bank: ItemBank, log: DesignLog, theta: list[float]) -> tuple[float, float]:
+    """Return the accuracy of a subject that the bank's model does not describe, and its standard error.
+
+    All answers count with their scores, and predictions that fit them better than the bank's, see `refitted`, are those
+    of the other items. The error is that of as many uniform draws, with the variance of the answers about the
+    predictions.
+    """
+    items, scores = log.items[None], log.scores[None]
+    predicted = refitted(bank.probability(np.array([theta])), items, scores)
+    wrong = (scores - np.take_along_axis(predicted, items, axis=1))[~np.isnan(scores)]
+    total = float(predicted.sum()) + float(wrong.sum())
+    rest = 1.0 - len(wrong) / len(bank)
+    spread = (float(wrong @ wrong) + 0.25) / (len(wrong) + 1)  # one surprise more than there was
+    return min(max(total / len(bank), 0.0), 1.0), math.sqrt(spread / max(len(wrong), 1) * rest)

@@ -26,12 +26,13 @@ from pytest_adaptive_eval.gates.condition import (
     with_note,
 )
 from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.gates.misfit import misfit_note, misfit_reason, refitted_projection
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, must_pass_sentence, with_must_pass
 from pytest_adaptive_eval.gates.quantities import Bounded, Measured
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
-from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
+from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
@@ -432,8 +433,7 @@ class SessionResult(Result):
         invalid: Reason why the draws decide nothing; empty if they do.
         projected: The bank's projection of the accuracy and its standard error, see `claims.projection.project`; shown,
             never decided on.
-        own: Places, from and before which, of the uniform draws that give the estimate of a subject that is unlike the
-            bank's population; None for any other.
+        misfit: Why the bank's model does not describe the subject; empty if nothing contradicts it.
         policy: `Policy.key` if the length did not depend on the answers, and the bank's table of replayed interviews
             applies; else empty.
         subject: ``name`` of the subject, and the hash ``decoding`` that a comparison must share; empty if unknown.
@@ -450,7 +450,7 @@ class SessionResult(Result):
     climb: Climb | AdaptiveClimb | None = None
     invalid: str = ""
     projected: tuple[float, float] | None = None
-    own: tuple[int, int] | None = None
+    misfit: str = ""
     policy: str = ""
     subject: Mapping[str, str] = field(default_factory=dict)
     chance: float | None = None
@@ -497,11 +497,15 @@ class SessionResult(Result):
         if session.bank.parts and len(log.draws) > 1 and not session.policy.design_based:
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             theta, standard_error = weighted.theta, weighted.standard_error
-        strays, blocks = session.refutation(), session.own_blocks()[0]
-        projected = None
+        invalid, projected, misfit = session.policy.design_based, None, ""
+        notes = more.pop("notes", ())
         if calibrated and len(log):
             accuracy, error = session.projection()
-            projected = float(accuracy[0]), float(error[0])
+            projected, ability = (float(accuracy[0]), float(error[0])), estimate.theta[0].tolist()
+            misfit = misfit_reason(session.bank, log, ability, projected[0], drawn=not invalid)
+        if misfit:
+            projected = refitted_projection(session.bank, log, ability)
+            notes = (*notes, misfit_note(misfit, int((~np.isnan(log.scores)).sum()), drawn=not invalid))
         return cls(
             name=name,
             bank=session.bank,
@@ -511,11 +515,12 @@ class SessionResult(Result):
             stop=session.stop[0],
             statuses=dict(statuses),
             climb=ladder_policy if isinstance(ladder_policy, Climb | AdaptiveClimb) else None,
-            invalid=session.policy.design_based,
+            invalid=invalid,
             projected=projected,
-            own=blocks,
-            policy="" if session.adapts_length or len(session.take_all) or blocks else session.policy.key(session.bank),
-            **{**more, "notes": (*more.get("notes", ()), *([strays] if strays else []))},
+            misfit=misfit,
+            policy="" if session.adapts_length or len(session.take_all) or misfit else session.policy.key(session.bank),
+            notes=notes,
+            **more,
         )
 
     def _facts(self) -> dict[str, str]:
@@ -585,16 +590,8 @@ class SessionResult(Result):
         return float(conformal_scale([accuracy], [error], self.asked, len(self.bank))[0])
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
-        """Return the accuracy interval that gates use, or None if there is none; missing scores widen it.
-
-        The draws of a subject that is unlike the bank's population give one that no gate uses.
-        """
-        if self.fault or not self.asked:
-            return None
-        if self.own is not None:
-            start, stop = self.own
-            return interval_of_draws(uniform_draws(self.log.scores[:stop], len(self.bank), chosen=start), confidence)
-        if self.invalid:
+        """Return the accuracy interval that gates use, or None if there is none; missing scores widen it."""
+        if self.fault or not self.asked or self.invalid:
             return None
         return interval_of_draws(self.log, confidence)
 
@@ -641,6 +638,5 @@ class SessionResult(Result):
                 "climb": levelled(*data["climb"]) if data["climb"] else None,
                 "stop": StopReason[data["stop"]] if data["stop"] else None,
                 "projected": tuple(data["projected"]) if data["projected"] else None,
-                "own": tuple(data["own"]) if data["own"] else None,
             }
         )

@@ -31,7 +31,7 @@ class Design:
         policy: Policy that the design is for.
         count: Items of an interview.
         selector: Selector of the first items.
-        uniform: Share of the items, the last ones, that are drawn uniformly; with 0 the policy's own share is.
+        uniform: Share of the items, the last ones, that are drawn uniformly.
         residual: Weight of the calibration subjects' residuals; with 0 the item response model predicts alone.
         shift, slope: Standard deviations of the subject's own shift, and of the slope in units of it.
         noise: Variance of an item's own part, in units of p(1-p).

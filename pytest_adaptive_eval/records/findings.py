@@ -43,6 +43,7 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
             row if row.scored else replace(row, accuracy=None, standard_error=None)
             for row in by_category(bank, log, abilities, drawn=drawn)
         ],
+        "misfit": result.misfit,
         "error": result.error,
     }
 

@@ -185,7 +185,6 @@ class PolicyRecord(Part):
     batch: int | None = None
     estimator: str = ""
     stop: str = ""
-    share: float | None = None
     settings: Data = {}
     predictor: str = ""
     seed: int | None = None

@@ -180,6 +180,7 @@ class EvaluationRecord(Record, kw_only=True):
         statuses: Administrations by status.
         stop: Name of the `StopReason`; empty if the interview was cut off.
         conditions: Conditions of the gates that were known before the first question.
+        misfit: Why the bank's model does not describe the subject; empty if nothing contradicts it.
         accuracy: Accuracy by the draws; gates decide on it.
         accuracy_conformal: The bank's projection with an interval from replayed interviews; shown only.
         accuracy_error: Standard error of the accuracy by the draws, for comparing runs; gates never use it.
@@ -223,6 +224,7 @@ class EvaluationRecord(Record, kw_only=True):
     stop_sentence: str = ""
     theta: list[float] | None = None
     standard_error: list[float | None] | None = None
+    misfit: str = ""
     accuracy: Interval | None = None
     accuracy_model: Interval | None = None
     accuracy_conformal: Interval | None = None

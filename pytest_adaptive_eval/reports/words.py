@@ -55,7 +55,10 @@ def interval_note(interviews: Sequence[EvaluationRecord], gap: str) -> str:
 
 
 def ability(interview: EvaluationRecord) -> str:
-    """Return ``1.23 ± .31``: the estimate and half of its two-sided interval; ``-`` without an ability."""
+    """Return ``1.23 ± .31``: the estimate and half of its two-sided interval; ``-`` without an ability.
+
+    A ``~`` comes before that of a subject that the bank's model does not describe.
+    """
     if not interview.theta:
         return "-"
     z = NormalDist().inv_cdf(confidence(interview))
@@ -67,7 +70,7 @@ def ability(interview: EvaluationRecord) -> str:
         (f"{name} " if has_parts else "") + number(theta, 2) + ("" if error is None else f" ± {number(z * error, 2)}")
         for name, theta, error in rows[:most]
     ]
-    return ", ".join(texts) + (", ..." if len(rows) > most else "")
+    return ("~" if interview.misfit else "") + ", ".join(texts) + (", ..." if len(rows) > most else "")
 
 
 def in_parts(interview: EvaluationRecord) -> list[str]:

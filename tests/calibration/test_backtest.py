@@ -293,7 +293,7 @@ def test_recipe_of_another_model_has_an_engine_that_fits_it():
 def test_the_published_baseline_is_reproduced(published):
     """AutoJudger's row of nearest difficulties, from its released difficulties, to the digit."""
     name, responses, _, test, path = published
-    policy = replace(cast("Any", CONTENDERS["nearest-difficulty"].policy), budget="5%", share=0.0)
+    policy = replace(cast("Any", CONTENDERS["nearest-difficulty"].policy), budget="5%")
     bank = read_parameters(path, responses.items).bank(name, responses.items)
     session = replay(bank, policy, responses.scores[test], seed=0)
     truth = responses.scores[test].mean(axis=1)

@@ -1,4 +1,4 @@
-"""Interviews that a bank's predictor assists: their draws, their estimate, and subjects unlike all others."""
+"""Interviews that a bank's predictor assists: their draws and their estimate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
@@ -45,7 +45,7 @@ def test_the_last_items_are_uniform_draws_of_known_chance(batch):
     bank = make_bank(HALF)
     scores = answers(bank, [0.0, 1.0])
     session = finish(bank, scores, batch=batch)
-    plain = finish(replace(bank, predictor=None), scores, batch=batch, share=0.0)
+    plain = finish(replace(bank, predictor=None), scores, batch=batch)
     log, before = session.log(), plain.log()
     chances = 1.0 / (N - np.arange(20))
     np.testing.assert_allclose(log.propensities[10:], chances[10:])
@@ -71,15 +71,10 @@ def test_the_form_is_the_same_for_every_subject_and_seed():
     bank = make_bank(FORM)
     scores = answers(bank, [-1.0, 1.0])
     one, other = finish(bank, scores, "form", seed=1), finish(bank, scores, "form", seed=2)
-    assert one.block == (6, 10)
     for session in (one, other):
         for s in range(2):
-            log, chosen = session.log(s), np.r_[:6, 10:20]
-            form = bank.predictor.order[~np.isin(bank.predictor.order, log.items[6:10])]
-            np.testing.assert_array_equal(log.items[:6], bank.predictor.order[:6])
-            np.testing.assert_array_equal(log.items[chosen], form[:16])
-            assert np.isnan(log.propensities[chosen]).all()
-            np.testing.assert_allclose(log.propensities[6:10], 1.0 / (N - np.arange(6, 10)))
+            np.testing.assert_array_equal(session.log(s).items, bank.predictor.order[:20])
+            assert np.isnan(session.log(s).propensities).all()
     assert one.stop == [StopReason.BUDGET] * 2
     session = Session(bank, POLICIES["form"])
     assert session.reason(int(session.ask().items[0, 0])) == "next of the bank's form"
@@ -129,77 +124,17 @@ def test_missing_scores_are_left_out():
     assert (error > 0).all()
 
 
-def strange(bank):
-    """Scores of a subject that is right on the hard items alone."""
-    return (bank.difficulty > np.median(bank.difficulty)).astype(float)[None]
-
-
-@pytest.mark.parametrize(("standard_error", "block", "own"), [(None, (30, 50), (30, 100)), (0.01, (0, 20), (0, 20))])
-def test_the_own_block_of_a_refuted_subject_ends_with_its_adjacent_uniform_draws(standard_error, block, own):
-    n = 300  # hard items that hardly depend on the ability: by the model, nobody is right on one in five of them
-    bank = ItemBank("b", [f"i{i}" for i in range(n)], (), np.full(n, 0.1), np.full(n, -3.0))
-    scores = np.array([[0.0], [1.0]]).repeat(n, axis=1)
-    session = finish(bank, scores, budget=100, standard_error=standard_error)
-    assert session.block == block
-    items, answered = session.answers
-    assert session.refuted_by_block(items[:, : block[1]], answered[:, : block[1]]).tolist() == [False, True]
-    assert session.own_blocks() == [None, own]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("predicted", [False, True])
-def test_a_subject_unlike_the_others_is_named_and_rests_on_its_own_uniform_draws(predicted):
-    bank = make_bank(*[Design("estimate", 100, residual=0.5)] * predicted, n=300)
-    bank = replace(bank, predictor=bank.predictor if predicted else None, discrimination=2.0 * bank.discrimination)
-    fitting = answers(bank, [0.0])
-    session = finish(bank, np.concatenate([fitting, strange(bank), fitting]), budget=100)
-    assert session.block == (30, 50)
-    assert session.unlike.tolist() == [False, True, False]
-    assert session.refutation(0) == ""
-    assert "questions drawn uniformly to check it show [" in session.refutation(1)
-    assert session.refutation(1).endswith("the estimate rests on the subject's own answers, 70 of them drawn uniformly")
-    assert session.own_blocks() == [None, (30, 100), None]
-    np.testing.assert_allclose(session.log(1).propensities[30:], 1.0 / (300 - np.arange(30, 100)))
-    assert session.log(0).propensities[55] != pytest.approx(1.0 / (300 - 55))
-    found = [finish(bank, strange(bank), budget=100, seed=s) for s in range(40)]
-    estimates = [session.projection()[0][0] for session in found if session.unlike[0]]
-    assert len(estimates) > 30
-    assert abs(np.mean(estimates) - 0.5) < 0.03
-
-
 @pytest.mark.parametrize("selector", [*SELECTORS.values()], ids=lambda selector: selector.name)
 @pytest.mark.parametrize("batch", [1, 8])
-def test_every_selector_without_a_floor_keeps_a_uniform_share(selector, batch):
+def test_no_selector_without_a_floor_draws_by_another(selector, batch):
     bank = make_bank(n=120)
-    scores = answers(bank, [0.0, 1.0])
-    session = finish(bank, scores, budget=50, selector=selector, batch=batch, floor=0.0, assisted=False)
-    if selector.name == "random":
-        assert session.block == (50, 50)
-        return
-    assert session.block == (15, 25)
-    for s in range(2):
-        np.testing.assert_allclose(session.log(s).propensities[15:25], 1.0 / (120 - np.arange(15, 25)))
-        assert len(np.unique(session.log(s).items)) == 50
-
-
-def test_the_share_begins_an_interview_that_may_end_early_and_a_floor_or_no_share_needs_none():
-    bank = make_bank(n=120)
-    policy = replace(POLICIES["estimate"], budget=50)
-    assert Session(bank, policy).block == (15, 25)
-    assert Session(bank, policy, take_all=range(10)).block == (22, 30)
-    assert Session(bank, replace(policy, standard_error=0.5)).block == (0, 10)
-    for plain in (replace(policy, floor=0.1), replace(policy, share=0.0), POLICIES["decide"], POLICIES["fixed-form"]):
-        session = Session(bank, plain)
-        assert session.block == (session.budget, session.budget)
-        assert "share" not in plain.key(bank)
-
-
-@pytest.mark.slow
-def test_an_ordinary_subject_is_seldom_named():
-    bank = make_bank(n=400)
-    scores = answers(bank, np.random.default_rng(8).normal(size=400))
-    session = finish(bank, scores, budget=100, assisted=False)
-    assert sum(block is not None for block in session.own_blocks()) <= 12  # at most 2 in 100, and the binomial's tail
+    session = Session(bank, Policy(selector, floor=0.0, budget=50, batch=batch), subjects=2)
+    reasons = set()
+    while (proposal := session.ask()) is not None:
+        reasons |= {session.reason(item) for item in proposal.items[0].tolist()}
+        session.tell(np.take_along_axis(answers(bank, [0.0, 1.0]), proposal.items, axis=1))
+    assert session.uniform_from == 50
+    assert (selector.name == "random") == any("uniformly" in reason for reason in reasons)
 
 
 def test_the_predictor_is_a_setting_of_what_it_assists():

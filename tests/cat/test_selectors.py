@@ -51,9 +51,7 @@ def make_view(bank, *, subjects=3, asked=0, seed=1):
 
 
 def interview(bank, selector, scores, *, batch=1, floor=0.0, budget="100%", seed=1):
-    session = Session(
-        bank, Policy(selector, floor=floor, budget=budget, batch=batch, share=0.0), seed=seed, subjects=len(scores)
-    )
+    session = Session(bank, Policy(selector, floor=floor, budget=budget, batch=batch), seed=seed, subjects=len(scores))
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(scores, proposal.items, axis=1))
     return session
@@ -208,7 +206,7 @@ def test_batches_do_not_upset_the_counts_of_categories(batch):
     names = np.repeat(list("abcde"), 12)
     session = Session(
         make_bank(60, categories=names.tolist()),
-        Policy(Stratified(), 0.0, budget=33, batch=batch, share=0.0),
+        Policy(Stratified(), 0.0, budget=33, batch=batch),
         subjects=3,
     )
     asked = np.empty((3, 0), dtype=np.int64)
@@ -354,9 +352,7 @@ def test_all_items_are_rated_where_all_may_be_best_and_where_predictions_are_not
 def test_an_interview_by_maximum_information_asks_what_full_ratings_ask(floor):
     bank = big_bank(3000)
     scores = answers(2, len(bank))
-    session = Session(
-        bank, Policy(MaximumInformation(), floor=floor, budget=40, batch=3, share=0.0), seed=4, subjects=2
-    )
+    session = Session(bank, Policy(MaximumInformation(), floor=floor, budget=40, batch=3), seed=4, subjects=2)
     rngs = [np.random.Generator(np.random.PCG64(s)) for s in np.random.SeedSequence(4).spawn(2)]
     while (proposal := session.ask()) is not None:
         estimate, asked = session.estimate, session.answers[0]

@@ -297,7 +297,7 @@ def test_estimate_follows_the_scored_answers_only() -> None:
 def test_an_ended_interview_stands_still() -> None:
     bank = make_bank(60)
     scores = np.stack([np.arange(60) % 2, np.ones(60), np.zeros(60)]).astype(float)
-    policy = Policy(MaximumInformation(), floor=0.0, budget=40, standard_error=0.45, share=0.0)
+    policy = Policy(MaximumInformation(), floor=0.0, budget=40, standard_error=0.45)
     together = finish(Session(bank, policy, subjects=3), scores)
     assert len(set(together.stopped_at.tolist())) > 1
     for s in range(3):
@@ -459,7 +459,7 @@ def test_draws_ahead_rest_on_the_scores_told_before_them() -> None:
 
 
 def test_a_session_whose_next_item_needs_the_last_score_draws_nothing_ahead() -> None:
-    policy = Policy(selector=MaximumInformation(), floor=0.0, batch=4, budget=20, share=0.0)
+    policy = Policy(selector=MaximumInformation(), floor=0.0, batch=4, budget=20)
     session = Session(make_bank(50), policy)
     session.draw_ahead()
     assert session.drawn == 4

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.misfit import misfit_reason
+from pytest_adaptive_eval.gates.misfit import misfit_note, misfit_reason, refitted_projection
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
@@ -236,35 +236,55 @@ def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
     shuffled = rng.permutation(answers(good, 1.0, 3))  # as many right answers, on the wrong items
     condition = Condition("ability", "at_least", 0.0, method="likelihood-ratio")
     result = interview(good, shuffled, policy=replace(POLICIES["decide"], budget="60%"))
-    assert "are unlike the bank's population" in misfit_reason(result)
+    assert "are unlike the bank's population" in result.misfit
     verdict = result.judge(condition)
     assert "so the draws decide" in verdict.sentence
     assert verdict.interval.method == "anytime-valid"
-    assert misfit_reason(interview(good, answers(good, 1.0, 3))) == ""
+    assert interview(good, answers(good, 1.0, 3)).misfit == ""
 
 
-def test_a_subject_unlike_the_bank_is_estimated_by_its_own_answers():
+def reversed_scores(plain, share):
+    """Scores of a subject that is right on the hardest items alone."""
+    return (plain.difficulty > np.quantile(plain.difficulty, 1.0 - share)).astype(float)
+
+
+@pytest.mark.parametrize("selector", ["variance", "maximum-information"])
+def test_a_reversed_subject_is_named_and_an_ordinary_one_is_not(selector):
     plain = bank()
-    policy = replace(POLICIES["estimate"], budget=120)
-    scores = (plain.difficulty > np.quantile(plain.difficulty, 0.6)).astype(float)
-    result = interview(plain, scores, policy=policy)
-    assert result.own is not None
-    assert any("the estimate rests on the subject's own answers" in note for note in result.notes)
-    interval = result.interval()
-    assert interval.low < scores.mean() < interval.high
-    assert result.projected[0] == pytest.approx(interval.estimate)
-    with pytest.raises(ConfigError, match="cannot feed a gate"):
-        result.judge(Condition("accuracy", "at_least", 0.5))
+    policy = replace(POLICIES["estimate"], budget=60, selector=SELECTORS[selector])
+    rng = np.random.default_rng(4)
+    strange, ordinary = (
+        [interview(plain, scores, policy=policy, seed=s) for s, scores in enumerate(sheets)]
+        for sheets in (
+            [reversed_scores(plain, share) for share in rng.uniform(0.3, 0.7, 20)],
+            [answers(plain, theta, s) for s, theta in enumerate(rng.normal(size=20))],
+        )
+    )
+    assert sum(bool(result.misfit) for result in strange) >= 18
+    assert sum(bool(result.misfit) for result in ordinary) <= 1
+    for result in strange:
+        if result.misfit:
+            assert result.notes[-1] == misfit_note(result.misfit, 60, drawn=False)
+            assert "rest on 60 answers" in result.notes[-1]
+
+
+def test_a_subject_unlike_the_bank_has_the_refitted_projection_and_no_table():
+    plain = bank()
+    scores = (np.random.default_rng(1).random(N) < 0.25).astype(float)  # it guesses
+    result = interview(plain, scores, policy=replace(POLICIES["decide"], budget="60%", stop="budget"))
+    assert result.misfit
+    assert result.policy == ""
+    assert result.projected == refitted_projection(plain, result.log, result.theta)
+    assert abs(result.projected[0] - scores.mean()) < 3 * result.projected[1]
     again = SessionResult.restored(result.to_json(), result.bank)
-    assert again.interval() == interval
+    assert (again.misfit, again.projected) == (result.misfit, result.projected)
 
 
 def test_a_projection_far_from_the_draws_is_told():
     good = bank()
     result = interview(good, answers(good, 0.0, 3), policy=replace(POLICIES["decide"], budget="100%"))
-    assert misfit_reason(replace(result, projected=(0.99, 0.01))).startswith(
-        "the bank projects an accuracy of .990, and the draws"
-    )
+    told = misfit_reason(good, result.log, result.theta, 0.99, drawn=True)
+    assert told.startswith("the bank projects an accuracy of .990, and the draws")
 
 
 # -- ranks ----------------------------------------------------------------------------------------
@@ -333,8 +353,8 @@ def test_ranks_by_the_model_are_a_figure_that_decides_nothing():
     table = Conformal(result.policy or result.bank.name, tuple(np.linspace(-2, 2, 41)))
     by_replays = replace(result, bank=replace(good, conformal={result.policy: table}))
     assert "with probability" in by_replays.accuracy.rank_within(11).sentence
-    beside = replace(result, projected=(0.99, 0.001))
-    assert "which decides nothing" not in beside.accuracy.rank_within(11).sentence, "the draws refute it"
+    beside = replace(result, misfit="the draws refute the projection")
+    assert "which decides nothing" not in beside.accuracy.rank_within(11).sentence
 
 
 def test_a_rank_needs_random_draws():

@@ -91,7 +91,7 @@ def judge(**settings):
 def interview(selector, scores=None, bank=BANK, floor=0.0, budget=30, seed=1, **more):
     return replay(
         bank,
-        Policy(selector, floor, budget=budget, share=0.0, **more),
+        Policy(selector, floor, budget=budget, **more),
         answers() if scores is None else scores,
         seed=seed,
     )
@@ -224,7 +224,7 @@ def test_a_floor_makes_it_fit_for_gates():
 
 def test_a_batch_takes_the_choice_the_other_candidates_and_then_what_is_farthest():
     spy = Spy(index=2)
-    session = Session(BANK, Policy(judge(interviewer=spy, count=0), 0.0, budget=9, batch=1, share=0.0), seed=0)
+    session = Session(BANK, Policy(judge(interviewer=spy, count=0), 0.0, budget=9, batch=1), seed=0)
     session.tell([[1.0]] if session.ask() else None)
     proposal = session.ask(8)
     offered = [one.position for one in spy.seen[-1][0]]
@@ -257,7 +257,7 @@ def test_outside_the_window_comes_last_by_difficulty():
 
 
 def test_a_batch_across_the_first_items():
-    session = Session(BANK, Policy(judge(count=5), 0.0, budget=8, batch=8, share=0.0), seed=0)
+    session = Session(BANK, Policy(judge(count=5), 0.0, budget=8, batch=8), seed=0)
     items = session.ask().items[0].tolist()
     assert len(set(items)) == 8
     assert all("one of the first 5 questions" in session.reason(i) for i in items[:5])
@@ -271,7 +271,7 @@ def test_without_an_agent_questions_are_drawn_by_proximity():
     spy = Spy()
     selector = judge(agent=False, interviewer=spy, count=0)
     assert selector.mode == "proportional"
-    session = Session(BANK, Policy(selector, 0.0, budget=5, share=0.0), seed=2)
+    session = Session(BANK, Policy(selector, 0.0, budget=5), seed=2)
     proposal = session.ask()
     inside = np.abs(B) <= np.log(4)
     weight = np.where(inside, 1 / (1 + np.abs(B)), 0)
@@ -286,7 +286,7 @@ def test_without_an_agent_questions_are_drawn_by_proximity():
 
 
 def test_without_an_agent_first_items_still_come_first():
-    session = Session(BANK, Policy(judge(agent=False, count=5), 0.0, budget=8, batch=8, share=0.0), seed=2)
+    session = Session(BANK, Policy(judge(agent=False, count=5), 0.0, budget=8, batch=8), seed=2)
     items = session.ask().items[0].tolist()
     assert set(items[:5]) == set(judge(count=5).open(BANK, [np.random.SeedSequence(0)])._first[0].tolist())
 
@@ -360,7 +360,7 @@ def test_the_windows_state_is_told():
         assert session.account["window"] == text
         assert len(set(session.answers[0][0].tolist())) == 30
         json.dumps(session.account, allow_nan=False)
-    session = Session(uncalibrated, Policy(judge(agent=False, count=0), 0.0, budget=3, share=0.0), seed=0)
+    session = Session(uncalibrated, Policy(judge(agent=False, count=0), 0.0, budget=3), seed=0)
     assert "since the bank is not calibrated" in session.reason(int(session.ask().items[0, 0]))
 
 
@@ -585,15 +585,3 @@ def test_the_published_matrices():
     )
     cell = backtest(found, split, [CONTENDERS["autojudger"]], ["5%"], recipe=Recipe()).cells["autojudger", "5%"]
     assert cell.ranking[0] > 75
-
-
-def test_an_interview_by_an_interviewer_keeps_a_uniform_share_for_each_subject() -> None:
-    scores = answers()
-    session = Session(BANK, Policy(judge(count=5), 0.0, budget=40), seed=6, subjects=len(scores))
-    while (proposal := session.ask()) is not None:
-        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
-    assert session.block == (12, 20)
-    for s in range(len(scores)):
-        left = len(BANK) - np.arange(12, 20)
-        np.testing.assert_allclose(session.log(s).propensities[12:20], 1.0 / left)
-        assert len(np.unique(session.log(s).items)) == 40

@@ -14,7 +14,6 @@ from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
-from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -77,9 +76,9 @@ class Ability(Metric[SessionResult]):
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the draws, or by a likelihood ratio if the bank's model describes the subject."""
         if condition.method == _MODEL_METHOD:
-            if not (reason := misfit_reason(result)):
+            if not result.misfit:
                 return self._judge_likelihood(result, condition, verdict)
-            verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so the draws decide"))
+            verdict = replace(verdict, notes=(*verdict.notes, f"{result.misfit}, so the draws decide"))
         return judge_claim(
             result, condition, verdict, lambda accuracy: ability_at(result.bank, accuracy), guessing=result.chance
         )

@@ -19,7 +19,6 @@ from pytest_adaptive_eval.gates.condition import (
     with_note,
 )
 from pytest_adaptive_eval.gates.finished import interval_on_like_questions
-from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import paired_outlooks, threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -132,7 +131,7 @@ def _rank_requirement(threshold: ReferenceThreshold, condition: Condition, bank:
 
 def _rank_notes(result: SessionResult, condition: Condition) -> list[str]:
     """Return the rank by the bank's model, which decides nothing; empty where the model does not hold."""
-    if result.projected is None or misfit_reason(result):
+    if result.projected is None or result.misfit:
         return []
     if result.table is not None and not result.log.noise:
         predictive = Predictive.replayed(result.table, result.projected[0], result.scale)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
@@ -71,7 +71,6 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         },
         **arguments,
     )
-    result = with_misfit_note(result)
     record = _record(loop, result, noise, seconds)
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.note()])]
     if loop.unneeded:
@@ -93,6 +92,9 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
+    session = loop.session
+    if (uniform := session.budget - session.uniform_from) > 0:
+        yield f"the last {uniform} of {counted(session.budget, 'question')} are drawn uniformly, {CORRECTS}"
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so the run's record can serve as a baseline"
     if loop.reruns:
