@@ -14,7 +14,7 @@ from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import GATE_FLOOR
-from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator, PseudoItems
 from pytest_adaptive_eval.items.bank import ItemBank
 
 MIXED = 0.5  #: Share of uniform draws in interviews that choose their items, where a gate is decided by the draws.
@@ -139,6 +139,12 @@ class Policy:
                 f"the policy 'form' needs a form, and the bank {bank.name!r} has none: calibrate it from responses of "
                 "five families of subjects or more; parts of a bank and banks in formats have none either"
             )
+        by_bisection = isinstance(self.estimator, PseudoItems)
+        if by_bisection and bank.calibrated and (bank.dimensions > 1 or bank.asymptote is not None):
+            yield (
+                f"the estimator {self.estimator.name!r} is for one ability without guessing, and the bank "
+                f"{bank.name!r} has more parameters: use the policy 'estimate'"
+            )
         if self.standard_error is not None and not bank.calibrated:
             yield f"a standard error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
 
@@ -212,4 +218,15 @@ POLICIES: dict[str, Policy] = {
     FORM: Policy(selector=Form(), floor=0.0, estimator=ESTIMATORS["map-wide"](), batch=8, assisted=True),
     "decide": Policy(budget="20%", batch=8, stop="decision", even_budget=True),
     FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
+}
+
+AUTOJUDGER_PAPER = "autojudger-paper"  #: Name of the policy whose selector is an interviewer.
+#: Policies of papers, with the papers' estimators. AutoJudger (arXiv 2505.21389): likelihood by bisection on [-30, 30]
+#: (appendix C); its selector is made with the interviewer. Its IRT baseline: nearest difficulty, with a prior of five
+#: answers at difficulty 0, of which 2.5 are right (appendix D.1). M3-IRT (equations 10 and 11): the determinant of the
+#: cumulative information, and the maximum of the likelihood.
+PAPERS: dict[str, Policy] = {
+    AUTOJUDGER_PAPER: Policy(floor=0.0, budget="5%", estimator=ESTIMATORS["bisection"]()),
+    "irt-paper": Policy(SELECTORS["nearest-difficulty"], 0.0, "5%", estimator=ESTIMATORS["pseudo-items"]()),
+    "m3irt-paper": Policy(SELECTORS["maximum-information"], 0.0, "5%", estimator=ESTIMATORS["mle"]()),
 }

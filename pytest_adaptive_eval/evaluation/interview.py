@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
@@ -79,19 +79,19 @@ def make_policy(
     name = policy_name(table)
     if name == LADDER:
         return _ladder(table, data, bank)
-    policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
+    policy = find_named("policy", name, {**POLICIES, **PAPERS, LADDER: LADDER_POLICY})
     _refuse_foreign_settings(name, table, data)
     changes = {key: data[key] for key in ("floor", "batch", "budget") if key in data}
     if table.stop is not None:
         changes["stop" if isinstance(table.stop, str) else "standard_error"] = table.stop
-    if table.selector is not None:
-        changes["selector"] = _selector(table.selector, find_selector)
+    if table.selector_name is not None:
+        changes["selector"] = _selector(table.selector_name, find_selector)
         changes.setdefault("floor", 0.0)  # gates that draws decide raise it
     elif not bank.calibrated and name != FORM:
         changes["selector"] = SELECTORS["random"]
-    elif bank.parts and name not in (FIXED_FORM, FORM):
+    elif bank.parts and name not in (FIXED_FORM, FORM, *PAPERS):
         changes["selector"] = SELECTORS["information"]  # informs about every ability component
-    if table.selector == AUTOJUDGER:
+    if table.selector_name == AUTOJUDGER:
         changes.setdefault("batch", 1)  # each choice needs all earlier answers
     if budget is not None:
         changes["budget"] = budget
@@ -108,7 +108,9 @@ def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
     if name == FORM:
         refuse_keys(data, ("selector", "floor", "stop"), "does not go with a form: remove it")
-    if table.selector != AUTOJUDGER:
+    if name in PAPERS:
+        refuse_keys(data, ("selector", "stop"), "does not go with the policy of a paper: remove it")
+    if table.selector_name != AUTOJUDGER:
         refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
 
 
@@ -583,7 +585,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     lead, interviewer = "", None
     bank, path = assembly.bank(seed)
     find_selector = context.selector
-    if table.selector == AUTOJUDGER:
+    if table.selector_name == AUTOJUDGER:
         judger, interviewer, lead = assembly.interviewer(bank, seed)
         find_selector = {AUTOJUDGER: judger}.get
     judge = assembly.judge()

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interviewer.first import responses_to
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
+from pytest_adaptive_eval.interviewer.interviewer import UNKNOWN, Candidate, Choice, Difficulties
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.recorded import RecordedModel
 from pytest_adaptive_eval.models.store import CompletionStore
@@ -157,8 +157,10 @@ class _InterviewingModel:
                 self._open()
         return self._name
 
-    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
-        return self._open().categorise(items, existing)
+    def categorise(
+        self, items: Sequence[Item], existing: Sequence[str], difficulties: Difficulties = UNKNOWN
+    ) -> list[tuple[str, ...]]:
+        return self._open().categorise(items, existing, difficulties)
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
         return self._open().choose(candidates, memory, ability)

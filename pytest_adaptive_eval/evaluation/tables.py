@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.policy import AUTOJUDGER_PAPER, PAPERS, POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
@@ -267,7 +267,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     stop_at: Number = 0.0
     size: int | Literal["small"] | None = None
 
-    policy: Annotated[str | None, named([*POLICIES, LADDER])] = None
+    policy: Annotated[str | None, named([*POLICIES, *PAPERS, LADDER])] = None
     stop: Number | str | None = None
     selector: Annotated[str | None, named([*SELECTORS, AUTOJUDGER], closed=False)] = None
     floor: Number | None = None
@@ -301,6 +301,11 @@ class EvalTable(Table, frozen=True, kw_only=True):
         for suffix in _SUFFIXES:
             stem = stem.removesuffix(suffix)
         return stem
+
+    @property
+    def selector_name(self) -> str | None:
+        """Name of the selector that the settings say; None for that of the policy."""
+        return AUTOJUDGER if self.policy == AUTOJUDGER_PAPER else self.selector
 
     @property
     def source(self) -> tuple[str, str | None]:

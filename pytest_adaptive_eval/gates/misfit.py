@@ -21,7 +21,9 @@ LEVEL = 1e-4
 FURTHEST = 3.0
 
 
-def misfit_reason(bank: ItemBank, log: DesignLog, theta: list[float], projected: float, *, drawn: bool) -> str:
+def misfit_reason(
+    bank: ItemBank, log: DesignLog, theta: list[float], projected: float, *, drawn: bool, level: float = LEVEL
+) -> str:
     """Return why the bank's model does not describe a subject; empty if nothing contradicts it.
 
     Args:
@@ -29,6 +31,7 @@ def misfit_reason(bank: ItemBank, log: DesignLog, theta: list[float], projected:
         theta: Ability, length D.
         projected: Accuracy by the bank's model.
         drawn: Whether the items were drawn with known chances.
+        level: Level of the person fit.
     """
     interval = interval_of_draws(log, CONFIDENCE) if drawn else None
     if interval is not None and not interval.low <= projected <= interval.high:
@@ -36,7 +39,7 @@ def misfit_reason(bank: ItemBank, log: DesignLog, theta: list[float], projected:
         return f"the bank projects an accuracy of {number(projected)}, and the draws show [{low}, {high}]"
     unlike = "the answers are unlike the bank's population"
     fit = person_fit(bank, log, theta)
-    if bool(fit.flag(LEVEL)[0]):
+    if bool(fit.flag(level)[0]):
         rarity = 1 / max(float(fit.p_value[0]), 1e-6)
         return f"{unlike} (person fit lz*  {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
     if (furthest := max(theta, key=abs)) and abs(furthest) > FURTHEST:

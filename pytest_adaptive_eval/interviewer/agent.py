@@ -11,7 +11,14 @@ from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer import prompts
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Categories, Choice, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import (
+    UNKNOWN,
+    Candidate,
+    Categories,
+    Choice,
+    Difficulties,
+    MemoryTable,
+)
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
@@ -82,15 +89,19 @@ class AgentInterviewer:
         identity = self.agent.identity
         return f"{identity.name} ({', '.join(filter(None, (self.mode, identity.checkpoint[:12])))})"
 
-    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:
+    def categorise(
+        self, items: Sequence[Item], existing: Sequence[str], difficulties: Difficulties = UNKNOWN
+    ) -> Categories:
         """Return the categories of each item.  The first items share prompts; each later one has its own."""
         new = list({item.content_hash: item for item in items if item.content_hash not in self._categories}.values())
         if len(new) > 1 and not existing:
-            self._categories.update(zip((item.content_hash for item in new), self._sort_first(new), strict=True))
+            self._categories.update(
+                zip((item.content_hash for item in new), self._sort_first(new, difficulties), strict=True)
+            )
         names = dict.fromkeys(existing)
         sorted_items = []
         for item in items:
-            categories = self._categories.get(item.content_hash) or self._sort_one(item, list(names))
+            categories = self._categories.get(item.content_hash) or self._sort_one(item, list(names), difficulties)
             self._categories[item.content_hash] = categories
             names.update(dict.fromkeys(categories))
             sorted_items.append(categories)
@@ -102,7 +113,8 @@ class AgentInterviewer:
         offered = [candidates[i] for i in order]
         items = [candidate.item for candidate in offered]
         if self.form.counts:
-            categories = self.categorise(items, [row.name for row in memory.rows])
+            difficulties = {candidate.item.id: candidate.difficulty for candidate in offered}
+            categories = self.categorise(items, [row.name for row in memory.rows], difficulties)
             offered = [replace(candidate, categories=c) for candidate, c in zip(offered, categories, strict=True)]
         choose, shown_items = (self._rate, []) if self.mode == "rate" else (self._reply, items)
         try:
@@ -186,16 +198,16 @@ class AgentInterviewer:
         grounds = f": {think}" if think else " and did not say why"
         return index, f"chosen because {self.agent.identity.name} picked it{grounds}"
 
-    def _sort_first(self, items: Sequence[Item]) -> Categories:
+    def _sort_first(self, items: Sequence[Item], difficulties: Difficulties) -> Categories:
         categories: Categories = []
         for start in range(0, len(items), SORTED_AT_ONCE):
             names = list(dict.fromkeys(name for names in categories for name in names))
-            categories += self._sort_batch(items[start : start + SORTED_AT_ONCE], names)
+            categories += self._sort_batch(items[start : start + SORTED_AT_ONCE], names, difficulties)
         return categories
 
-    def _sort_batch(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:
+    def _sort_batch(self, items: Sequence[Item], existing: Sequence[str], difficulties: Difficulties) -> Categories:
         ids = [item.id for item in items]
-        messages = prompts.sort_first(items, existing, self.form)
+        messages = prompts.sort_first(items, existing, self.form, difficulties)
         schema = prompts.assignment_schema(len(items))
         try:
             with self._attempt("sort", items):
@@ -207,8 +219,8 @@ class AgentInterviewer:
         self._unsorted += Counter()  # drops a zero
         return [names or (OTHER,) for names in categories]
 
-    def _sort_one(self, item: Item, existing: Sequence[str]) -> tuple[str, ...]:
-        messages = prompts.sort_one(item, existing, self.form)
+    def _sort_one(self, item: Item, existing: Sequence[str], difficulties: Difficulties) -> tuple[str, ...]:
+        messages = prompts.sort_one(item, existing, self.form, difficulties)
         try:
             with self._attempt("sort", [item]):
                 return self._ask(messages, prompts.CATEGORY_SCHEMA, lambda text: read_categories(text, existing))

@@ -312,7 +312,9 @@ class AutoJudgerInterview:
         unsorted = dict.fromkeys(item for _, item, _ in self._unsorted)
         new = [item for item in unsorted if item not in self._categories]
         if new and ask:
-            categories = self._interviewer.categorise([self._item(i) for i in new], list(self._category_names))
+            items = [self._item(position) for position in new]
+            difficulties = {item.id: self._difficulty(position) for item, position in zip(items, new, strict=True)}
+            categories = self._interviewer.categorise(items, list(self._category_names), difficulties)
             self._categories.update(zip(new, categories, strict=True))
         remaining = []
         for subject, item, score in self._unsorted:

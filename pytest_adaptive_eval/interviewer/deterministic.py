@@ -12,7 +12,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.clusters import clusters
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Categories, Choice, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import (
+    UNKNOWN,
+    Candidate,
+    Categories,
+    Choice,
+    Difficulties,
+    MemoryTable,
+)
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ties import TIE, first_largest
 
@@ -74,7 +81,12 @@ class DeterministicInterviewer:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     name: str = "deterministic"
 
-    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:  # noqa: ARG002
+    def categorise(
+        self,
+        items: Sequence[Item],
+        existing: Sequence[str],  # noqa: ARG002
+        difficulties: Difficulties = UNKNOWN,  # noqa: ARG002
+    ) -> Categories:
         """Return the configured or the finest category of each item."""
         return [self.categories.get(item.id) or item.category[-1:] or ("other",) for item in items]
 

@@ -94,7 +94,7 @@ class CategoryEmbedder:
 def load_embedder(
     spec: str,
     *,
-    part: str = "mean",
+    part: str = "text",
     device: str = "auto",
     batch_size: int = 32,
     responses: Responses | None = None,
@@ -120,8 +120,11 @@ def load_embedder(
     if spec == "categories":
         return CategoryEmbedder()
     is_clip = _is_clip(spec)
-    if not is_clip and part != "mean":
-        raise ConfigError(f"encoder {spec!r} is none of open_clip, and cannot choose its input {part!r}; leave it out")
+    if not is_clip and part != "text":
+        raise ConfigError(
+            f"encoder {spec!r} reads texts, and part is {part!r}: leave it out, or name an open_clip model, which "
+            "reads pictures too"
+        )
     settings: dict[str, Any] = {"device": device, "batch_size": batch_size, "cache": cache}
     encoder: Encoder
     try:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import fsum
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.items.item import Item
 
 #: Category of each item, outermost first.
 Categories = list[tuple[str, ...]]
+Difficulties = Mapping[str, float | None]
+UNKNOWN: Difficulties = MappingProxyType({})  #: Difficulties where the bank has none.
 #: Limit of difficulties in the table and in prompts, in logits: of items that nobody got right or wrong, estimates run
 #: far off, and a mean would be theirs alone.
 LIMIT = 9.9
@@ -133,8 +136,14 @@ class Interviewer(Protocol):
     def name(self) -> str:
         """Name for reports and records."""
 
-    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> Categories:
-        """Return at least one category per item, new ones or exact names of `existing` ones."""
+    def categorise(
+        self, items: Sequence[Item], existing: Sequence[str], difficulties: Difficulties = UNKNOWN
+    ) -> Categories:
+        """Return at least one category per item, new ones or exact names of `existing` ones.
+
+        Args:
+            difficulties: In logits, by the item's id.
+        """
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
         """Choose among at least one candidate; `ability` is in logits, None if hidden or unknown."""

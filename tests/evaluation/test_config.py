@@ -123,6 +123,24 @@ def test_a_broken_bank_names_itself(banks: Path) -> None:
         EvalSpec({"bank": "bad.jsonl"}, "t.py:1", banks).build(settings(banks))
 
 
+@pytest.mark.parametrize(
+    ("policy", "selector", "estimator"),
+    [
+        ("autojudger-paper", "autojudger", "bisection"),
+        ("irt-paper", "nearest-difficulty", "pseudo-items"),
+        ("m3irt-paper", "maximum-information", "mle"),
+    ],
+)
+def test_the_policy_of_a_paper_has_its_estimator_and_draws_nothing_uniformly(
+    banks: Path, policy: str, selector: str, estimator: str
+) -> None:
+    built = EvalSpec({"bank": "good.bank", "policy": policy}, "t.py:1", banks).build(settings(banks)).policy
+    assert (built.selector.name, built.estimator.name, built.floor, built.budget) == (selector, estimator, 0.0, "5%")
+    for name, value in (("selector", "spread"), ("stop", "decision")):
+        with pytest.raises(ConfigError, match=f"{name} does not go with the policy of a paper"):
+            EvalSpec({"bank": "good.bank", "policy": policy, name: value}, "t.py:1", banks).build(settings(banks))
+
+
 def test_a_custom_selector_is_taken_from_whoever_provides_it(banks: Path) -> None:
     from dataclasses import replace
 

@@ -67,7 +67,7 @@ class Spy:
         self.index, self.fallback = index, fallback
         self.seen, self.sorted = [], []
 
-    def categorise(self, items, existing):
+    def categorise(self, items, existing, difficulties):
         self.sorted.append(([item.id for item in items], list(existing)))
         return [(f"kind {int(item.id[1:]) % 3}", "every") for item in items]
 

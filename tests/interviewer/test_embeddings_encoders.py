@@ -365,7 +365,7 @@ def test_a_folder_tells_which_encoder_it_holds(tmp_path: Path, vision: ItemBank)
     assert isinstance(made, CachedEmbedder)
     assert why == f"embeddings: {made.name}, as configured"
     np.testing.assert_array_equal(made.embed(vision), clip(part="image").embed(vision))
-    with pytest.raises(ConfigError, match="cannot choose its input"):
-        load_embedder(str(checkpoints / "text-late"), part="text")
+    with pytest.raises(ConfigError, match="reads texts, and part is"):
+        load_embedder(str(checkpoints / "text-late"), part="image")
     with pytest.raises(CheckpointError, match="is a model of images too"):
         load_embedder(str(checkpoints / "vision-late"), device="cpu")

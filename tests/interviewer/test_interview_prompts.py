@@ -98,6 +98,18 @@ def test_sorting() -> None:
     assert "Categories so far: none yet.\n" in prompts.sort_one(items[1], [], PromptForm())[0].text
 
 
+def test_questions_to_sort_have_their_difficulties_where_these_are_known_and_shown() -> None:
+    first, second = items = [candidate.item for candidate in CANDIDATES][:2]
+    difficulties = {first.id: 1.25, second.id: None}
+    (message,) = prompts.sort_first(items, [], PromptForm(), difficulties)
+    assert message.text.splitlines()[2:4] == ["1. What is 2 + 3? (difficulty 1.2)", "2. Which shape? [2 images]"]
+    assert (
+        "Question: What is 2 + 3? (difficulty 1.2)\n" in prompts.sort_one(first, [], PromptForm(), difficulties)[0].text
+    )
+    hidden = prompts.sort_one(first, [], PromptForm(difficulty="none"), difficulties)
+    assert "difficulty" not in hidden[0].text
+
+
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_no_foreign_text_breaks_out_of_its_line(question: str, category: str) -> None:
     memory = MemoryTable((CategoryRow(category, 1, 0.0, 0.0, 0.0, 1.0),), 1)

@@ -60,6 +60,22 @@ def test_an_interviewer_by_code_leads_and_says_why(lab: Any) -> None:
     assert "window of chances" in page.read_text()
 
 
+@pytest.mark.parametrize("setting", ['selector="autojudger"', 'policy="autojudger-paper"'])
+def test_without_a_gate_no_question_is_drawn_uniformly(lab: Any, setting: str) -> None:
+    lab.calibrated(n=120)
+    lab.toy()
+    question = TEST.partition("@pytest.mark.adaptive_gate")[0].replace('selector="autojudger"', setting)
+    lab.tests(question.format(more=", budget=31"))
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    reasons = [a["reason"] for a in interview["administrations"]]
+    first = [reason for reason in reasons if "one of the first 10 questions" in reason]
+    assert (len(first), len(reasons)) == (10, 31)
+    assert not any("uniformly" in reason for reason in reasons)
+    assert interview["policy"]["floor"] == 0.0
+    assert interview["policy"]["estimator"] == ("bisection" if "paper" in setting else "map")
+
+
 def test_the_same_seed_leads_the_same_interview_and_another_another(lab: Any) -> None:
     project(lab, ", budget=40")
 

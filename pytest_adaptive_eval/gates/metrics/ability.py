@@ -14,6 +14,7 @@ from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
+from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -25,6 +26,7 @@ from pytest_adaptive_eval.text import counted
 
 FEWEST_ANSWERS = 10  #: Fewest answers per dimension that decide a component.
 UNKNOWN_ABOVE = 0.9  #: Warn above this standard error of a component, in standard deviations of the bank's subjects.
+DOUBT = 0.01  #: Level of the person fit below which draws decide in place of a likelihood ratio.
 _MODEL_METHOD = "likelihood-ratio"  #: The setting `method` that trusts the bank's model.
 
 
@@ -76,9 +78,9 @@ class Ability(Metric[SessionResult]):
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the draws, or by a likelihood ratio if the bank's model describes the subject."""
         if condition.method == _MODEL_METHOD:
-            if not result.misfit:
+            if not (reason := _doubt(result)):
                 return self._judge_likelihood(result, condition, verdict)
-            verdict = replace(verdict, notes=(*verdict.notes, f"{result.misfit}, so the draws decide"))
+            verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so the draws decide"))
         return judge_claim(
             result, condition, verdict, lambda accuracy: ability_at(result.bank, accuracy), guessing=result.chance
         )
@@ -99,6 +101,15 @@ class Ability(Metric[SessionResult]):
     ) -> list[Outlook]:
         """Return the outlooks of the accuracy at the ability."""
         return threshold_outlooks(condition, bank, policy, accuracy_at(bank, condition.value), baseline, margin)
+
+
+def _doubt(result: SessionResult) -> str:
+    """Return why the bank's model does not decide here, for which less is enough than to call a subject unlike it."""
+    if result.misfit or result.theta is None or result.projected is None or not result.asked:
+        return result.misfit
+    return misfit_reason(
+        result.bank, result.log, result.theta, result.projected[0], drawn=not result.invalid, level=DOUBT
+    )
 
 
 class AbilityComponent(Metric[SessionResult]):

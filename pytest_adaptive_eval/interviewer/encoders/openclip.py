@@ -62,7 +62,7 @@ class OpenClipEmbedder:
 
     @classmethod
     def load(
-        cls, spec: str, *, part: str = "mean", device: str = "auto", batch_size: int = 64, cache: Path | None = None
+        cls, spec: str, *, part: str = "text", device: str = "auto", batch_size: int = 64, cache: Path | None = None
     ) -> OpenClipEmbedder:
         """Load a local model.
 
