@@ -25,8 +25,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from gate_decisions import DECIDE, MATRICES, NAMES, classical, decided, sides
-from interval_coverage import bank_of
+from gate_decisions import DECIDE, classical, decided
+from interval_coverage import MATRICES, NAMES, bank_of, sides
 from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import beta, hypergeom

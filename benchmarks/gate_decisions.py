@@ -16,8 +16,6 @@ matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +25,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from interval_coverage import DATA, bank_of, read
+from interval_coverage import MATRICES, NAMES, bank_of, halves, read, sides
 from numpy.typing import NDArray
 from scipy.stats import binom
 
@@ -45,17 +43,6 @@ from pytest_adaptive_eval.items.bank import ItemBank
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-NAMES = {"AI2D": "AI2D_TEST.csv.gz", "MMMU": "MMMU_DEV_VAL.csv.gz"}
-#: Matrices of other kinds of subjects, and the most of their subjects that are interviewed.
-MATRICES = (
-    "swebench_verified",
-    "alpacaeval2_binary",
-    "digits_checkpoints",
-    "swebench_pro",
-    "gso",
-    "terminalbench2_mean",
-)
-MOST_SUBJECTS = 40
 DECIDE = POLICIES["decide"]
 UNIFORM = replace(DECIDE, selector=SELECTORS["random"], floor=0.0)
 
@@ -462,30 +449,6 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
 
 
 # --- defaults ---------------------------------------------------------------------------------------------------------
-
-
-def matrix_of(name: str) -> tuple[Array, list[str]]:
-    """Scores (subjects, items) of a matrix without missing ones, and the family of each subject."""
-    with gzip.open(DATA / "matrices" / name / "matrix.csv.gz", "rt", encoding="utf-8-sig") as file:
-        head, *rows = csv.reader(file)
-    first = next(n for n, column in enumerate(head) if n and column not in ("run", "step"))
-    run = head.index("run") if "run" in head else 0
-    scores = np.array([[float(value or 0) for value in row[first:]] for row in rows])
-    return scores, [row[run] for row in rows]
-
-
-def halves(name: str) -> tuple[Array, Array]:
-    """Scores of half of a matrix's families, and of at most `MOST_SUBJECTS` subjects of the others."""
-    responses, families = matrix_of(name)
-    known = np.random.default_rng(0).permutation(sorted(set(families)))[::2]
-    calibrating = np.isin(families, known)
-    held = responses[~calibrating]
-    return responses[calibrating], held[:: max(1, len(held) // MOST_SUBJECTS)]
-
-
-def sides(name: str, pool: str) -> tuple[Array, Array]:
-    """Scores of the subjects that calibrate, and of those that are interviewed."""
-    return halves(name) if name in MATRICES else (read(NAMES[name], pool), read(NAMES[name], "test"))
 
 
 def defaults(seeds: int) -> None:
