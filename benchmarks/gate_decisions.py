@@ -395,43 +395,68 @@ def before_after_line(cells: Sequence[Array]) -> str:
     )
 
 
-def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequence[float]) -> None:
-    """Paired gates whose budget is that of a fixed test, and thresholds with small and large budgets."""
+SPENDING = replace(DECIDE, stop="budget")  #: Like `DECIDE`, and asks its whole budget.
+POWERED = (0.03, 0.10, 0.20)  #: Shares of items on which a candidate differs from its baseline.
+
+
+def rate(values: Array) -> str:
+    """A share with its standard error."""
+    if not len(values):
+        return "-"
+    return f"{values.mean():.3f} +- {(values.mean() * (1 - values.mean()) / len(values)) ** 0.5:.3f}"
+
+
+def power(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequence[float]) -> None:
+    """Paired gates whose budget is that of a fixed test: PASS of equal candidates, and of ones beyond the margin."""
     for name in names:
         calibrating, responses = sides(name, pool)
         bank, n = bank_of(fit_map(calibrating, model=model)), responses.shape[1]
         responses = responses[:: max(1, len(responses) // 10)]
         p = bank.probability(abilities(bank, responses))
-        for share, margin, even in product((0.03, 0.10), margins, (False, True)):
+        for share, margin, even in product(POWERED, margins, (False, True)):
             if margin > share:
                 continue  # who differs on fewer items cannot lose so much
             rng, budget = np.random.default_rng(3), min(tango_size(share, margin, n), n)
+            passed: dict[tuple[str, bool], list[Array]] = {}
             good: list[Array] = []
-            bad: list[Array] = []
-            spent: list[Ints] = []
             for s, base in enumerate(responses):
                 if not share * 1.2 < base.mean() < 1 - share * 1.2:
                     continue
                 baseline = Baseline("base", base)
                 claim = PairedClaim.of(baseline, margin, 0.95)
                 patient = replace(claim, confidence=1 - 1e-13)  # the draws are those of the claim, and none stops early
-                for loss, cells in ((0, good), (round(margin * n) + 1, bad)):
+                for loss in (0, round(margin * n) + 1):
                     if loss // 2 > round(share * n / 2):
                         continue
                     candidates = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
                     if loss and not (candidates.sum(axis=1) < claim.total).all():
                         continue
                     log = interviews(bank, DECIDE, candidates, str(budget), s, patient, baseline=baseline)
-                    cells.append(before_and_after(log, claim, 1, budget))
+                    spent = interviews(bank, SPENDING, candidates, str(budget), s, baseline=baseline)
+                    both = before_and_after(log, claim, 1, budget)
+                    passed.setdefault(("decision", loss > 0), []).append(both[1, 0])
+                    verdicts = decide(spent, [claim]).outcome[:, 0]
+                    passed.setdefault(("budget", loss > 0), []).append((verdicts == 1).astype(float))
                     if not loss:
-                        spent.append(decide(replace(log, fixed=True, paths={}), [claim]).outcome[:, 0])
-            false = np.concatenate(bad, axis=2)[:, 0].mean(axis=1) if bad else (np.nan, np.nan)
+                        good.append(both)
+            rates = [
+                f"{stop} {rate(np.concatenate(passed[stop, False]))}, false "
+                f"{rate(np.concatenate(passed.get((stop, True), [np.empty(0)])))}"
+                for stop in ("decision", "budget")
+            ]
             print(
                 f"{name:18} {share:4.0%} flips {'evenly' if even else '~ p(1-p)':8} margin {100 * margin:2.0f}, budget "
-                f"{budget:4} of {n}: {before_after_line(good)}; false PASS {false[0]:.3f} -> {false[1]:.3f}; "
-                f"with stop = 'budget' {np.mean(np.concatenate(spent) == 1):.3f}",
+                f"{budget:4} of {n}: {'; '.join(rates)}; without the aimed bet {before_after_line(good)}",
                 flush=True,
             )
+
+
+def aimed(names: Sequence[str], seeds: int, model: str, pool: str) -> None:
+    """Thresholds with small and large budgets, without and with the bet that aims at the budget."""
+    for name in names:
+        calibrating, responses = sides(name, pool)
+        bank, n = bank_of(fit_map(calibrating, model=model)), responses.shape[1]
+        responses = responses[:: max(1, len(responses) // 10)]
         for margin, budgeted in product((0.10, 0.05), ("10%", "20%", "30%", "40%")):
             found = []
             for s, row in enumerate(responses):
@@ -516,7 +541,7 @@ def planning(seeds: int, model: str, pool: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    choices = ("errors", "items", "batches", "paired", "aimed", "planning", "defaults")
+    choices = ("errors", "items", "batches", "paired", "power", "aimed", "planning", "defaults")
     parser.add_argument("what", choices=choices)
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
@@ -545,7 +570,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.what == "paired":
         paired(options.seeds, options.model, options.pool, not options.no_hindsight)
     elif options.what == "aimed":
-        aimed(options.data, options.seeds, options.model, options.pool, margins)
+        aimed(options.data, options.seeds, options.model, options.pool)
+    elif options.what == "power":
+        power(options.data, options.seeds, options.model, options.pool, margins)
     elif options.what == "defaults":
         defaults(options.seeds)
     else:
