@@ -10,8 +10,12 @@ a look after each answer of half the bank. The rules:
 in Waudby-Smith, Stark and Ramdas 2021). ``wald`` is the sequential probability ratio of the threshold and a truth at
 the margin, which it has to know. ``fixed`` is the exact test of one look at its fixed size, where it always ends.
 ``posterior`` stops when 95 % of the posterior of a uniform prior are on one side, and ``wilson`` when Wilson's 95 %
-bound does, both from the tenth answer on. The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
-``../shared/data``).
+bound does, both from the tenth answer on. ``precision`` ends, from the twentieth answer on, where half of Wilson's
+two-sided 95 % interval is at most the margin, as TensorZero's adaptive stopping does, and has a verdict if the
+threshold is outside. Two rules ask the items of maximum information on the bank, once for each subject: ``atlas``
+ends at a standard error of .3 logits, as ATLAS does (arXiv 2511.04689), and has a verdict if the threshold's ability
+is 1.645 standard errors away; ``confident`` ends as soon as it is, from the tenth answer on, like rankings of
+arXiv 2601.13885. The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
 from __future__ import annotations
@@ -25,20 +29,29 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from gate_decisions import DECIDE, MATRICES, NAMES, classical, decided, sides
-from interval_coverage import bank_of
+from gate_decisions import DECIDE, classical, decided
+from interval_coverage import MATRICES, NAMES, bank_of, sides
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 from scipy.stats import beta, hypergeom
 
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.claims.projection import ability_at
 from pytest_adaptive_eval.inference.betting import Claim, log_wealth
 from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
+from pytest_adaptive_eval.irt.prediction import ABILITY_SD
+from pytest_adaptive_eval.items.bank import ItemBank
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 ALPHA, QUANTILE = 0.05, 1.6449
 FIRST = 10  #: Answers before rules without a guarantee look.
+LEAST, BOTH = 20, 1.96  #: Answers before ``precision`` looks, and its quantile.
+ATLAS_ERROR = 0.3  #: Standard error of the ability, in logits, at which ``atlas`` ends.
 REACH, TOTALS = 0.3, 40  #: Totals of the hypergeometric mixture: how far they go, and how many they are.
 
 
@@ -131,12 +144,47 @@ def fixed(right: Array, gate: Gate) -> Flags:
     return out
 
 
-RULES: dict[str, Rule] = {rule.__name__: rule for rule in (bets, hypergeometric, wald, fixed, posterior, wilson)}
+def precision(right: Array, gate: Gate) -> Flags:
+    t = np.arange(1, right.shape[1] + 1)
+    share, z = right / t, BOTH**2 / t
+    half = BOTH * np.sqrt(share * (1 - share) / t + z / (4 * t)) / (1 + z)
+    away = gate.side * ((share + z / 2) / (1 + z) - gate.total / gate.n)
+    ended = ((half <= gate.margin / gate.n) & (t >= LEAST)).cumsum(axis=1) == 1
+    return settled(right, gate) | (np.maximum.accumulate(ended & (away > half), axis=1))
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule for rule in (bets, hypergeometric, wald, fixed, posterior, wilson, precision)
+}
 
 
 def draws(row: Array, seeds: int, rng: np.random.Generator) -> Array:
     """Right answers so far of `seeds` uniform orders, shape (seeds, n)."""
     return np.asarray(rng.permuted(np.tile(row, (seeds, 1)), axis=1).cumsum(axis=1))
+
+
+def ability_path(bank: ItemBank, responses: Array) -> tuple[Array, Array]:
+    """Abilities and their standard errors after each answer to half of the bank, shape (S, t), maximum information."""
+    policy = Policy(SELECTORS["maximum-information"], 0.0, "50%", estimator=ESTIMATORS["map-wide"](), share=0.0)
+    session = Session(bank, policy, subjects=len(responses))
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(responses, proposal.items, axis=1))
+    items, theta = session.answers[0], session.trace[:, :, 0]
+    slope, intercept = bank.discrimination[items, 0], bank.intercept[items]
+    error = np.empty(theta.shape)
+    for t in range(theta.shape[1]):
+        asked = np.s_[:, : t + 1]
+        p = expit(theta[:, [t]] * slope[asked] + intercept[asked])
+        error[:, t] = (1 / ABILITY_SD**2 + (slope[asked] ** 2 * p * (1 - p)).sum(axis=1)) ** -0.5
+    return theta, error
+
+
+def by_ability(theta: Array, error: Array, cut: float, side: int) -> dict[str, Flags]:
+    """Whether ``confident`` and ``atlas`` have a verdict by each answer of one subject, shape (1, t) each."""
+    far = (side * (theta - cut) >= QUANTILE * error)[None]
+    looked = np.arange(1, far.shape[1] + 1) >= FIRST
+    ended = (error <= ATLAS_ERROR).cumsum() == 1
+    return {"confident": far & looked, "atlas": np.maximum.accumulate(far & ended, axis=1)}
 
 
 def main() -> None:
@@ -149,9 +197,10 @@ def main() -> None:
     for name in options.data:
         calibrating, responses = sides(name, "train")
         bank, n, rng = bank_of(fit_map(calibrating)), responses.shape[1], np.random.default_rng(0)
+        theta, error = ability_path(bank, responses)
         for points in options.margins:
             margin = points / 100 * n
-            asked: dict[str, list[Array]] = {rule: [] for rule in ("bank", *RULES)}
+            asked: dict[str, list[Array]] = {rule: [] for rule in ("bank", *RULES, "confident", "atlas")}
             within: dict[str, list[float]] = {rule: [] for rule in asked}
             false: dict[str, list[float]] = {rule: [] for rule in asked}
             for s, row in enumerate(responses):
@@ -171,6 +220,13 @@ def main() -> None:
                         asked[rule].append(np.full(len(at), size) if rule == "fixed" else at)
                         wrong = decides(right[:, : n // 2], replace(gate, total=edge))
                         false[rule].append(float(wrong.any(axis=1).mean()))
+                    here = by_ability(theta[s], error[s], ability_at(bank, total / n), side)
+                    there = by_ability(theta[s], error[s], ability_at(bank, edge / n), side)
+                    for rule, found in here.items():
+                        at = np.where(found.any(axis=1), found.argmax(axis=1) + 1, n)
+                        asked[rule].append(at)
+                        within[rule].append(float((at <= size).mean()))
+                        false[rule].append(float(there[rule].any()))
                     verdicts = decided(bank, DECIDE, rows, "100%", 2 * s + (side > 0), Claim(total))
                     at = np.where(verdicts.outcome[:, 0] == side, verdicts.at[:, 0], n)
                     asked["bank"].append(at)
@@ -178,7 +234,8 @@ def main() -> None:
                     at_edge = decided(bank, DECIDE, rows, "50%", 2 * s + (side > 0), Claim(edge))
                     false["bank"].append(float((at_edge.outcome[:, 0] == side).mean()))
             for rule, parts in asked.items():
-                each, runs = np.concatenate(parts), len(parts) * options.seeds
+                each = np.concatenate(parts)
+                runs = len(each)
                 rate = float(np.mean(false[rule]))
                 print(
                     f"{name:18} {points:3.0f} points {rule:14} {each.mean():7.1f} +- {each.std() / runs**0.5:4.1f} "

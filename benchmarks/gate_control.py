@@ -24,7 +24,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from gate_decisions import DECIDE, MATRICES, NAMES, interviews, needed, sides
+from gate_decisions import DECIDE, interviews, needed
+from interval_coverage import MATRICES, NAMES, sides
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration

@@ -16,8 +16,6 @@ matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +25,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from interval_coverage import DATA, bank_of, read
+from interval_coverage import MATRICES, NAMES, bank_of, halves, read, sides
 from numpy.typing import NDArray
 from scipy.stats import binom
 
@@ -45,17 +43,6 @@ from pytest_adaptive_eval.items.bank import ItemBank
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-NAMES = {"AI2D": "AI2D_TEST.csv.gz", "MMMU": "MMMU_DEV_VAL.csv.gz"}
-#: Matrices of other kinds of subjects, and the most of their subjects that are interviewed.
-MATRICES = (
-    "swebench_verified",
-    "alpacaeval2_binary",
-    "digits_checkpoints",
-    "swebench_pro",
-    "gso",
-    "terminalbench2_mean",
-)
-MOST_SUBJECTS = 40
 DECIDE = POLICIES["decide"]
 UNIFORM = replace(DECIDE, selector=SELECTORS["random"], floor=0.0)
 
@@ -408,43 +395,68 @@ def before_after_line(cells: Sequence[Array]) -> str:
     )
 
 
-def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequence[float]) -> None:
-    """Paired gates whose budget is that of a fixed test, and thresholds with small and large budgets."""
+SPENDING = replace(DECIDE, stop="budget")  #: Like `DECIDE`, and asks its whole budget.
+POWERED = (0.03, 0.10, 0.20)  #: Shares of items on which a candidate differs from its baseline.
+
+
+def rate(values: Array) -> str:
+    """A share with its standard error."""
+    if not len(values):
+        return "-"
+    return f"{values.mean():.3f} +- {(values.mean() * (1 - values.mean()) / len(values)) ** 0.5:.3f}"
+
+
+def power(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequence[float]) -> None:
+    """Paired gates whose budget is that of a fixed test: PASS of equal candidates, and of ones beyond the margin."""
     for name in names:
         calibrating, responses = sides(name, pool)
         bank, n = bank_of(fit_map(calibrating, model=model)), responses.shape[1]
         responses = responses[:: max(1, len(responses) // 10)]
         p = bank.probability(abilities(bank, responses))
-        for share, margin, even in product((0.03, 0.10), margins, (False, True)):
+        for share, margin, even in product(POWERED, margins, (False, True)):
             if margin > share:
                 continue  # who differs on fewer items cannot lose so much
             rng, budget = np.random.default_rng(3), min(tango_size(share, margin, n), n)
+            passed: dict[tuple[str, bool], list[Array]] = {}
             good: list[Array] = []
-            bad: list[Array] = []
-            spent: list[Ints] = []
             for s, base in enumerate(responses):
                 if not share * 1.2 < base.mean() < 1 - share * 1.2:
                     continue
                 baseline = Baseline("base", base)
                 claim = PairedClaim.of(baseline, margin, 0.95)
                 patient = replace(claim, confidence=1 - 1e-13)  # the draws are those of the claim, and none stops early
-                for loss, cells in ((0, good), (round(margin * n) + 1, bad)):
+                for loss in (0, round(margin * n) + 1):
                     if loss // 2 > round(share * n / 2):
                         continue
                     candidates = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
                     if loss and not (candidates.sum(axis=1) < claim.total).all():
                         continue
                     log = interviews(bank, DECIDE, candidates, str(budget), s, patient, baseline=baseline)
-                    cells.append(before_and_after(log, claim, 1, budget))
+                    spent = interviews(bank, SPENDING, candidates, str(budget), s, baseline=baseline)
+                    both = before_and_after(log, claim, 1, budget)
+                    passed.setdefault(("decision", loss > 0), []).append(both[1, 0])
+                    verdicts = decide(spent, [claim]).outcome[:, 0]
+                    passed.setdefault(("budget", loss > 0), []).append((verdicts == 1).astype(float))
                     if not loss:
-                        spent.append(decide(replace(log, fixed=True, paths={}), [claim]).outcome[:, 0])
-            false = np.concatenate(bad, axis=2)[:, 0].mean(axis=1) if bad else (np.nan, np.nan)
+                        good.append(both)
+            rates = [
+                f"{stop} {rate(np.concatenate(passed[stop, False]))}, false "
+                f"{rate(np.concatenate(passed.get((stop, True), [np.empty(0)])))}"
+                for stop in ("decision", "budget")
+            ]
             print(
                 f"{name:18} {share:4.0%} flips {'evenly' if even else '~ p(1-p)':8} margin {100 * margin:2.0f}, budget "
-                f"{budget:4} of {n}: {before_after_line(good)}; false PASS {false[0]:.3f} -> {false[1]:.3f}; "
-                f"with stop = 'budget' {np.mean(np.concatenate(spent) == 1):.3f}",
+                f"{budget:4} of {n}: {'; '.join(rates)}; without the aimed bet {before_after_line(good)}",
                 flush=True,
             )
+
+
+def aimed(names: Sequence[str], seeds: int, model: str, pool: str) -> None:
+    """Thresholds with small and large budgets, without and with the bet that aims at the budget."""
+    for name in names:
+        calibrating, responses = sides(name, pool)
+        bank, n = bank_of(fit_map(calibrating, model=model)), responses.shape[1]
+        responses = responses[:: max(1, len(responses) // 10)]
         for margin, budgeted in product((0.10, 0.05), ("10%", "20%", "30%", "40%")):
             found = []
             for s, row in enumerate(responses):
@@ -462,30 +474,6 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
 
 
 # --- defaults ---------------------------------------------------------------------------------------------------------
-
-
-def matrix_of(name: str) -> tuple[Array, list[str]]:
-    """Scores (subjects, items) of a matrix without missing ones, and the family of each subject."""
-    with gzip.open(DATA / "matrices" / name / "matrix.csv.gz", "rt", encoding="utf-8-sig") as file:
-        head, *rows = csv.reader(file)
-    first = next(n for n, column in enumerate(head) if n and column not in ("run", "step"))
-    run = head.index("run") if "run" in head else 0
-    scores = np.array([[float(value or 0) for value in row[first:]] for row in rows])
-    return scores, [row[run] for row in rows]
-
-
-def halves(name: str) -> tuple[Array, Array]:
-    """Scores of half of a matrix's families, and of at most `MOST_SUBJECTS` subjects of the others."""
-    responses, families = matrix_of(name)
-    known = np.random.default_rng(0).permutation(sorted(set(families)))[::2]
-    calibrating = np.isin(families, known)
-    held = responses[~calibrating]
-    return responses[calibrating], held[:: max(1, len(held) // MOST_SUBJECTS)]
-
-
-def sides(name: str, pool: str) -> tuple[Array, Array]:
-    """Scores of the subjects that calibrate, and of those that are interviewed."""
-    return halves(name) if name in MATRICES else (read(NAMES[name], pool), read(NAMES[name], "test"))
 
 
 def defaults(seeds: int) -> None:
@@ -553,7 +541,7 @@ def planning(seeds: int, model: str, pool: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    choices = ("errors", "items", "batches", "paired", "aimed", "planning", "defaults")
+    choices = ("errors", "items", "batches", "paired", "power", "aimed", "planning", "defaults")
     parser.add_argument("what", choices=choices)
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
@@ -582,7 +570,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.what == "paired":
         paired(options.seeds, options.model, options.pool, not options.no_hindsight)
     elif options.what == "aimed":
-        aimed(options.data, options.seeds, options.model, options.pool, margins)
+        aimed(options.data, options.seeds, options.model, options.pool)
+    elif options.what == "power":
+        power(options.data, options.seeds, options.model, options.pool, margins)
     elif options.what == "defaults":
         defaults(options.seeds)
     else:

@@ -22,7 +22,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from gate_decisions import MATRICES, NAMES, bank_of, fit_map, sides
+from interval_coverage import MATRICES, NAMES, bank_of, fit_map, sides
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy

@@ -399,7 +399,8 @@ class Session:
     def _draws_for_claims(self) -> bool:
         """Whether the floor's draws depend on the claims, see `selection`; the first ones cannot."""
         policy, selector = self.policy, self.policy.selector
-        decides = policy.stop == "decision" and bool(self._claimed_sums) and self.asked > 0
+        leans = policy.stop == "decision" or self._paired is not None
+        decides = leans and bool(self._claimed_sums) and self.asked > 0
         return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
 
     def reason(self, item: int, subject: int = 0) -> str:

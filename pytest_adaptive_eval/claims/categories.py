@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import UNIT, Claim, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import mean_of_draws, standard_error
+from pytest_adaptive_eval.inference.sampling import approximate_interval, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Bools
 
@@ -112,7 +111,7 @@ def by_category(
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
     """Return the result with its interval, from a log of the category's scores over `log.size` items."""
     share = log.size / result.size
-    mean = interval_of_draws(log, confidence) if log.uniform else _normal_interval(log, confidence)
+    mean = interval_of_draws(log, confidence) if log.uniform else approximate_interval(log, confidence)
     total = float(np.nansum(log.scores))
     least, most = total / result.size, (total + result.size - result.scored) / result.size
     if log.noise:  # with decoding noise, the observed scores do not limit the accuracy
@@ -123,13 +122,6 @@ def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) ->
 
     interval = Interval(within(mean.estimate), within(mean.low), within(mean.high), confidence, mean.method)
     return replace(result, accuracy=interval, standard_error=share * standard_error(log))
-
-
-def _normal_interval(log: DesignLog, confidence: float) -> Interval:
-    """Return the mean of the draws with normal bounds, which no gate uses; missing scores widen it."""
-    half = NormalDist().inv_cdf(confidence) * standard_error(log)
-    low, high = (mean_of_draws(log.with_missing_as(score)) for score in (0.0, 1.0))
-    return Interval(mean_of_draws(log), low - half, high + half, confidence, "normal")
 
 
 class _Expected:

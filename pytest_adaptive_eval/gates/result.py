@@ -34,6 +34,7 @@ from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import approximate_interval, is_exact
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
@@ -590,10 +591,19 @@ class SessionResult(Result):
         return float(conformal_scale([accuracy], [error], self.asked, len(self.bank))[0])
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
-        """Return the accuracy interval that gates use, or None if there is none; missing scores widen it."""
+        """Return the accuracy interval by the draws, or None if there is none; missing scores widen it.
+
+        It is the one that gates use if a gate was planned or the number of draws was not. Otherwise it is approximate,
+        unless exact bounds hold.
+        """
         if self.fault or not self.asked or self.invalid:
             return None
-        return interval_of_draws(self.log, confidence)
+        log = self.log
+        if not self.planned and len(log) == log.horizon:
+            log = replace(log, fixed=True)
+            if not is_exact(log):
+                return approximate_interval(log, confidence)
+        return interval_of_draws(log, confidence)
 
     def _quantity(self, condition: Condition) -> str:
         return condition.measure.quantity(condition)

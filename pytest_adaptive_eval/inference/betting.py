@@ -45,7 +45,7 @@ AIMED = 0.5  #: Share of the wealth of the bet that aims at the horizon.
 HAZARD, HALF = 1.7, 0.5
 #: Least distance, in units, that a bet aims for, in general and for rare flips: a horizon that allows a smaller one
 #: leaves time enough.
-NEAREST, NEAREST_RARE = 1.3, 0.7
+NEAREST, NEAREST_RARE = 1.3, 0.5
 SAME = 1e-11  #: Change of a logarithm of wealth that is none.
 ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
@@ -192,6 +192,10 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     since ``-d log r / d log W = 1 / (2 (x + HALF)) <= 1``, so a gain adds more. Each score raises the gain of its own
     draw and of all later ones, and a share of the largest loss falls with it.
 
+    For rare flips a draw has two outcomes, a small gain or, with a chance p of at most a half, the largest loss. The
+    bet assumes the chance p' with ``2 (asin sqrt p - asin sqrt p') = r``, as `_at_budget` does, so it loses ``1 - p' /
+    p`` of the wealth. The same is true of its stake.
+
     Args:
         gain, limit, others: Shape (..., t). Gain of a draw per stake, largest stake, and the other bets' wealth.
     """
@@ -208,9 +212,16 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     least = np.minimum(np.maximum(share * HALF, np.where(np.isfinite(ahead), (nearest / sd) ** 2, 0.0)), 1.0)
     most = share * (lacking + HALF)
 
+    loss = np.maximum(LIMIT / limit, sd)
+    angle = np.arctan(sd / loss)  # asin sqrt p
+
     def stakes(before: Array) -> Any:
-        ratio = np.minimum(np.maximum(most - share * before, least), 1.0)  # squared
-        return np.minimum(np.sqrt(ratio) / ((1.0 + ratio) * sd), limit)
+        ratio = np.sqrt(np.minimum(np.maximum(most - share * before, least), 1.0))
+        if claim.rare:
+            stake = (1.0 - (np.sin(np.maximum(angle - ratio / 2.0, 0.0)) / np.sin(angle)) ** 2) / loss
+        else:
+            stake = ratio / ((1.0 + ratio**2) * sd)
+        return np.minimum(stake, limit)
 
     wealth = _growing(log, (side, claim.total, claim.unit), gain, stakes)
     if log.fixed:

@@ -37,9 +37,9 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.types import Array
 
-#: Share of the calibration subjects beyond which a subject counts as of one side.  Most subjects are of both: where a
-#: projection errs by extrapolation it errs towards the middle, so that a strong subject seems hardly above it.
-SIDE = 0.3
+#: Share of the calibration subjects beyond which a subject counts as of one side.  A smaller share reaches more strong
+#: subjects whose projection errs towards the middle, and widens the intervals of all the others.
+SIDE = 0.8
 #: Share of the calibration subjects at either end beyond which extrapolation may reach further than where it was tried,
 #: and how much further.
 OUTER, FURTHER = 0.1, 1.2

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
 from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.tuning import is_tunable, tuned
 from pytest_adaptive_eval.types import Array, Ints
 
@@ -132,6 +134,22 @@ def mean_of_draws(log: DesignLog) -> float:
         middle = tuned(middle).log if is_tunable(log) else middle
         estimate = float(_weights(middle) @ middle.totals)
     return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
+
+
+def approximate_interval(log: DesignLog, confidence: float = 0.95) -> Interval:
+    """Return `mean_of_draws` with bounds by `standard_error`, which no gate uses; missing scores widen it.
+
+    The one-draw estimates are taken as normal, and the quantile is Student's to the first order of one over the draws.
+
+    Args:
+        log: At least one item, with propensities.
+        confidence: Confidence of each one-sided bound.
+    """
+    quantile = NormalDist().inv_cdf(confidence)
+    quantile += (quantile**3 + quantile) / (4.0 * max(len(log.estimated.draws) - 1, 1))
+    half = quantile * standard_error(log)
+    low, high = (mean_of_draws(log.with_missing_as(score)) for score in (0.0, 1.0))
+    return Interval(mean_of_draws(log), max(low - half, 0.0), min(high + half, 1.0), confidence, "approximate")
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:

@@ -440,6 +440,8 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
             f"{interview.subject.name or 'the subject'} is one of the bank's calibration subjects: "
             "its ability is estimated from items fitted to its own answers"
         )
+    if interview.accuracy is not None and interview.accuracy.method == "approximate":
+        yield "no gate was declared, so the bounds of the accuracy are approximate, by a normal distribution"
     if interview.accuracy is None and interview.accuracy_conformal is not None:
         yield (
             "~ is the bank's projection, with an interval from replayed interviews of its calibration "

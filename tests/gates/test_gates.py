@@ -18,6 +18,8 @@ from pytest_adaptive_eval.faults import CONSECUTIVE_FAULTS, FAULT_SHARE, FaultLi
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE, BoundMetric, SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
+from pytest_adaptive_eval.inference.betting import interval_of_draws
+from pytest_adaptive_eval.inference.sampling import approximate_interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.text import number
@@ -120,10 +122,42 @@ def test_ability_is_decided_on_the_accuracy_it_implies():
         implied = float(expected_accuracy(bank, np.array([[theta]]))[0])
         assert result.ability.at_least(float(theta)).outcome is result.accuracy.at_least(implied).outcome
     shown = result.ability.at_least(0.0).interval
-    accuracy = result.interval()
+    accuracy = interval_of_draws(result.log)
     assert shown.low == pytest.approx(ability_at(bank, accuracy.low), abs=1e-5)
     assert shown.high == pytest.approx(ability_at(bank, accuracy.high), abs=1e-5)
     assert shown.estimate == pytest.approx(ability_at(bank, accuracy.estimate), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "planned", "method"),
+    [
+        (POLICIES["decide"], (), "approximate"),
+        (POLICIES["decide"], (Condition("accuracy", "at_least", 0.5),), "anytime-valid"),
+        (uniform(), (), "exact uniform"),
+        (Policy(SELECTORS["random"], 0.0, 60, stop="decision"), (), "exact uniform"),
+        (Policy(budget=60), (Condition("accuracy", "at_least", 0.5),), "bets at the budget"),
+        (Policy(budget="100%"), (), "exact uniform"),
+    ],
+)
+def test_only_an_interview_that_no_gate_judges_has_an_approximate_interval(policy, planned, method):
+    result = result_of(calibrated_bank(), policy, lambda i: float(i % 3 > 0), planned=planned)
+    assert result.interval().method == method
+
+
+def test_an_interview_that_ended_early_has_no_approximate_interval():
+    session = Session(calibrated_bank(), POLICIES["decide"], seed=1)
+    session.tell(np.ones(session.ask().items.shape))
+    session.end(StopReason.BUDGET)
+    result = SessionResult.of("eval", session, statuses={"ok": 8})
+    assert result.interval().method == "anytime-valid"
+
+
+def test_verdicts_without_a_declared_gate_have_the_interval_of_bets():
+    result = result_of(calibrated_bank(), POLICIES["decide"], lambda i: float(i % 3 > 0))
+    approximate, verdict = result.interval(), result.accuracy.at_least(0.65)
+    assert approximate == approximate_interval(result.log)
+    assert verdict.interval.method == "anytime-valid"
+    assert verdict.interval.high - verdict.interval.low > approximate.high - approximate.low
 
 
 def test_ability_at_inverts_the_characteristic_curve():

@@ -163,7 +163,12 @@ def by_loop(log, claim, side):
         ratio = np.sqrt(HAZARD * (max(-np.log(part) - claim.log_alpha - own, 0.0) + HALF) / ahead) if ahead > 0 else 0.0
         nearest = 0.0 if log.fixed else (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
         ratio = max(min(ratio, 1.0), min(nearest / sd, 1.0) if ahead > 0 else 0.0)
-        own += np.log1p(min(ratio / (1 + ratio**2) / sd, LIMIT / max(loss, 1e-9)) * side * (total - claim.total))
+        stake = ratio / (1 + ratio**2) / sd
+        if claim.rare:  # the best one if the chance of the largest loss falls from p to p'
+            largest = max(loss, sd)
+            angle = np.arcsin(np.sqrt(sd**2 / (sd**2 + largest**2)))
+            stake = (1 - np.sin(max(angle - ratio / 2, 0.0)) ** 2 / np.sin(angle) ** 2) / largest
+        own += np.log1p(min(stake, LIMIT / max(loss, 1e-9)) * side * (total - claim.total))
         path.append(own)
     return np.array(path)
 

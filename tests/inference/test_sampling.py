@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import hypergeom, norm
+from scipy.stats import hypergeom, norm, t
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
@@ -20,17 +20,17 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.noise import noise_margin
-from pytest_adaptive_eval.inference.sampling import is_exact, mean_of_draws, standard_error
+from pytest_adaptive_eval.inference.sampling import approximate_interval, is_exact, mean_of_draws, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 
 
 def uniform_log(scores, size):
-    t = len(scores)
-    left = size - np.arange(t)
-    half = np.full(t, 0.5)
+    drawn = len(scores)
+    left = size - np.arange(drawn)
+    half = np.full(drawn, 0.5)
     reach = left * 0.5
-    columns = (np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach)
-    return DesignLog(*columns, size, horizon=t, fixed=True)
+    columns = (np.arange(drawn), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach)
+    return DesignLog(*columns, size, horizon=drawn, fixed=True)
 
 
 @given(st.integers(2, 60), st.data())
@@ -237,6 +237,42 @@ def test_the_mean_of_uniform_draws_without_predictions_is_their_share():
     assert mean_of_draws(uniform_log([1.0, 0.0, 1.0], 40)) == pytest.approx(2 / 3)
     assert mean_of_draws(uniform_log([1.0, np.nan], 4)) == pytest.approx(0.75)
     assert mean_of_draws(uniform_log([0.0, 0.0, 1.0], 3)) == pytest.approx(1 / 3)
+
+
+def test_approximate_bounds_lie_a_quantile_of_student_away():
+    log = replace(uniform_log([1.0, 0.0] * 20, 400), rest=np.linspace(190.0, 210.0, 40))
+    found = approximate_interval(log, 0.95)
+    half = t.ppf(0.95, 39) * standard_error(log)
+    assert found.estimate == mean_of_draws(log)
+    assert (found.low, found.high) == pytest.approx((found.estimate - half, found.estimate + half), rel=1e-3)
+    assert (found.confidence, found.method) == (0.95, "approximate")
+
+
+def test_missing_scores_widen_approximate_bounds_and_none_leaves_the_scale():
+    scores = np.array([1.0, 0.0] * 20)
+    log = replace(uniform_log(scores, 400), rest=np.linspace(190.0, 210.0, 40))
+    whole = approximate_interval(log)
+    scores[[3, 4]] = np.nan
+    lacking = approximate_interval(replace(log, scores=scores))
+    assert lacking.low < whole.low - 0.01
+    assert lacking.high > whole.high + 0.01
+    few = approximate_interval(uniform_log([1.0, 0.0], 400), 0.99)
+    assert (few.low, few.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["good", "shuffled"])
+def test_approximate_intervals_cover_nearly_as_often_as_stated(kind):
+    rng = np.random.default_rng(5)
+    slope, easiness, n = rng.lognormal(0.0, 0.3, 300), rng.normal(0.0, 1.2, 300), 300
+    used = easiness if kind == "good" else rng.permutation(easiness)
+    bank = ItemBank("b", [str(i) for i in range(n)], (), slope, slope * used)
+    scores = (rng.random((400, n)) < 1 / (1 + np.exp(-slope * (0.6 + easiness)))).astype(float)
+    session = Session(bank, Policy(budget=40, batch=8), seed=1, subjects=400)
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+    found = [approximate_interval(session.log(s), 0.975) for s in range(400)]
+    covered = np.mean([i.low <= truth <= i.high for i, truth in zip(found, scores.mean(axis=1), strict=True)])
+    assert 0.925 <= covered <= 0.985
 
 
 def test_deterministic_draws_have_no_interval():
