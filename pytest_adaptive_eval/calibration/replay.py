@@ -162,7 +162,7 @@ def _record_checked(session: Session, scores: Array, numbers: Array) -> None:
         of = np.zeros(len(scores), dtype=np.int64)
         items, theta, _ = interview_in_step([bank], of, policy, scores, numbers[:, :count], block=session.block)
     used = stop - start if by_form else stop  # draws that took a random number
-    unlike = session.refuted_by_block(items[:, :stop], np.take_along_axis(scores, items[:, :stop], axis=1))
+    unlike = session.look(items[:, :stop], np.take_along_axis(scores, items[:, :stop], axis=1))
     for rows in np.flatnonzero(unlike)[:, None]:
         items[rows, stop:] = uniform_draws(numbers[rows, used : used + count - stop], items[rows, :stop], len(bank))
     record_all(session, items, np.take_along_axis(scores, items, axis=1))

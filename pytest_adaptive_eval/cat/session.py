@@ -593,14 +593,18 @@ class Session:
         stop = self.block[1]
         if self._looked or self.asked < stop:
             return
-        self._looked = True
-        self.unlike = self.refuted_by_block(self._items[:, :stop], self._scores[:, :stop])
+        self.look(self._items[:, :stop], self._scores[:, :stop])
 
-    def refuted_by_block(self, items: Ints, scores: Array) -> Bools:
-        """Return which subjects are unlike the bank's population, shape (S,), by the items up to the block's end.
+    def look(self, items: Ints, scores: Array) -> Bools:
+        """Find the subjects that are unlike the bank's population, shape (S,), by the items up to the block's end.
 
         Without later items, or a block, nobody is: `projection` looks at the end.
         """
+        self._looked = True
+        self.unlike = self._refuted_by_block(items, scores)
+        return self.unlike
+
+    def _refuted_by_block(self, items: Ints, scores: Array) -> Bools:
         (start, stop), bank, estimator = self.block, self.bank, self.policy.estimator
         if not start < stop < self.budget or not bank.calibrated:
             return np.zeros(self.subjects, dtype=bool)
@@ -613,21 +617,21 @@ class Session:
             estimate = estimator.estimate(scores, bank.discrimination[items], bank.intercept[items], c, prior)
             accuracy, _ = project(bank, estimate, items, scores, counts)
         self._projected_then = accuracy
-        pairs = zip(scores, accuracy.tolist(), strict=True)
-        return np.array([_is_refuted(row, start, len(bank), projected) for row, projected in pairs])
+        return _refuted(scores, start, len(bank), accuracy)
 
     def _own_blocks(self, accuracy: Array) -> list[tuple[int, int] | None]:
         """Return the blocks of `own_blocks` at the accuracies (S,) that the bank projects."""
         start, stop = self.block
-        counts = np.where(self.stopped, self.stopped_at, self.asked).tolist()
-        blocks: list[tuple[int, int] | None] = []
-        for s, (count, projected) in enumerate(zip(counts, accuracy.tolist(), strict=True)):
-            if self.unlike[s]:  # the later draws are uniform too; those of a block at the beginning are not adjacent
-                blocks.append((start, count if self.policy.standard_error is None else stop))
-            elif start < stop <= count and _is_refuted(self._scores[s, :stop], start, len(self.bank), projected):
-                blocks.append((start, stop))
-            else:
-                blocks.append(None)
+        counts = np.where(self.stopped, self.stopped_at, self.asked)
+        blocks: list[tuple[int, int] | None] = [None] * self.subjects
+        if start < stop:
+            ended = np.flatnonzero(~self.unlike & (stop <= counts))
+            refuted = _refuted(self._scores[ended, :stop], start, len(self.bank), accuracy[ended])
+            for s in ended[refuted].tolist():
+                blocks[s] = start, stop
+        for s in np.flatnonzero(self.unlike).tolist():
+            # the later draws are uniform too; those of a block at the beginning are not adjacent
+            blocks[s] = start, int(counts[s]) if self.policy.standard_error is None else stop
         return blocks
 
     def _interval_of_block(self, subject: int, block: tuple[int, int], confidence: float) -> Interval:
@@ -679,9 +683,14 @@ class Session:
         return np.asarray(most / n)
 
 
-def _is_refuted(scores: Array, start: int, size: int, accuracy: float) -> bool:
-    """Return whether a projected accuracy lies outside the interval of a subject's uniform draws from `start` on."""
-    return excludes(uniform_draws(scores, size, chosen=start), accuracy, CHECK_CONFIDENCE)
+def _refuted(scores: Array, start: int, size: int, accuracy: Array) -> Bools:
+    """Return whether projected accuracies (s,) are outside the intervals of uniform draws (s, t) from `start` on."""
+    out = np.zeros(len(scores), dtype=bool)
+    fractional = ((scores > 0.0) & (scores < 1.0)).any(axis=1)
+    for rows in (fractional, ~fractional):  # their bets differ
+        if rows.any():
+            out[rows] = excludes(uniform_draws(scores[rows], size, chosen=start), accuracy[rows], CHECK_CONFIDENCE)
+    return out
 
 
 def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Array:

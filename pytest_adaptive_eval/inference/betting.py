@@ -415,22 +415,30 @@ def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UN
     return widen_for_noise(Interval(middle, low, high, confidence, method), log)
 
 
-def excludes(log: DesignLog, accuracy: float, confidence: float = 0.95) -> bool:
-    """Return whether an accuracy lies outside of `interval_of_draws`, which takes a tenth of its time."""
-    total = accuracy * log.size
+def excludes(log: DesignLog, accuracy: float | Array, confidence: float = 0.95) -> Bools:
+    """Return whether accuracies lie outside of `interval_of_draws`, which takes a tenth of its time.
+
+    Args:
+        log: Arrays of shape (..., t). All of its scores are 0, 1 or NaN, or the interviews are not uniform and fixed:
+            else the bets of an interview would depend on the scores of others, see `tuning.is_tunable`.
+        accuracy: Shape (...,).
+    """
+    total = np.asarray(accuracy)[..., None] * log.size
     below = _refuted_by(log.with_missing_as(0.0), 1, confidence, UNIT)
     above = _refuted_by(log.with_missing_as(1.0), -1, confidence, UNIT)
-    return below(total + 2.0 * ROUNDING) or above(total)
+    return np.asarray(below(total + 2.0 * ROUNDING) | above(total))
 
 
-def _refuted_by(log: DesignLog, side: Literal[1, -1], confidence: float, unit: float) -> Callable[[float], bool]:
+def _refuted_by(
+    log: DesignLog, side: Literal[1, -1], confidence: float, unit: float
+) -> Callable[[float | Array], Bools]:
     """Return the function that says whether the bets for a sum above (1) or below (-1) another one refute that."""
     claim = Claim(0.0, confidence, unit)
     wealth = _wealth(log, claim, side)
-    return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
+    return lambda total: np.asarray((wealth(total) + claim.log_alpha >= -ROUNDING).any(axis=-1))
 
 
-def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:
+def _edge(refuted: Callable[[float], Bools], sure: float, far: float) -> float:
     """Return the total at which bets stop refuting, between a certain one and the far end, to 0.001 items."""
     if refuted(far):
         return far

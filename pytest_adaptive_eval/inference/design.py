@@ -131,15 +131,15 @@ def uniform_draws(scores: Array, size: int, chosen: int = 0) -> DesignLog:
     The mean and the variance have one right and one wrong answer added.
 
     Args:
-        scores: Shape (t,). In [0, 1], in the order of the draws; NaN marks a missing score.
+        scores: Shape (..., t). In [0, 1], in the order of the draws; NaN marks a missing score.
         size: Items in the bank.
         chosen: Number of first items that were not drawn, however they were chosen.
     """
-    t = len(scores)
+    t = scores.shape[-1]
     before, filled = np.arange(t, dtype=np.float64), np.where(np.isnan(scores), 0.5, scores)
     undrawn = np.maximum(size - before, 1.0)
-    mean = (filled.cumsum() - filled + 1.0) / (before + 2.0)
-    squares = ((filled**2).cumsum() - filled**2 + 1.0) / (before + 2.0)
+    mean = (filled.cumsum(axis=-1) - filled + 1.0) / (before + 2.0)
+    squares = ((filled**2).cumsum(axis=-1) - filled**2 + 1.0) / (before + 2.0)
     return DesignLog(
         items=np.arange(t),
         scores=scores,

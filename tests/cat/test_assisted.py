@@ -142,7 +142,7 @@ def test_the_own_block_of_a_refuted_subject_ends_with_its_adjacent_uniform_draws
     session = finish(bank, scores, budget=100, standard_error=standard_error)
     assert session.block == block
     items, answered = session.answers
-    assert session.refuted_by_block(items[:, : block[1]], answered[:, : block[1]]).tolist() == [False, True]
+    assert session.look(items[:, : block[1]], answered[:, : block[1]]).tolist() == [False, True]
     assert session.own_blocks() == [None, own]
 
 
