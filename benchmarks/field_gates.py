@@ -165,7 +165,7 @@ def draws(row: Array, seeds: int, rng: np.random.Generator) -> Array:
 
 def ability_path(bank: ItemBank, responses: Array) -> tuple[Array, Array]:
     """Abilities and their standard errors after each answer to half of the bank, shape (S, t), maximum information."""
-    policy = Policy(SELECTORS["maximum-information"], 0.0, "50%", estimator=ESTIMATORS["map-wide"](), share=0.0)
+    policy = Policy(SELECTORS["maximum-information"], 0.0, "50%", estimator=ESTIMATORS["map-wide"]())
     session = Session(bank, policy, subjects=len(responses))
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(responses, proposal.items, axis=1))

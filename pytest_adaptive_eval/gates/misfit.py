@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pytest_adaptive_eval.inference.betting import interval_of_draws
+from pytest_adaptive_eval.inference.betting import excludes, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star, refitted
@@ -33,8 +33,8 @@ def misfit_reason(
         drawn: Whether the items were drawn with known chances.
         level: Level of the person fit.
     """
-    interval = interval_of_draws(log, CONFIDENCE) if drawn else None
-    if interval is not None and not interval.low <= projected <= interval.high:
+    if drawn and excludes(log, projected, CONFIDENCE):
+        interval = interval_of_draws(log, CONFIDENCE)
         low, high = number(interval.low), number(interval.high)
         return f"the bank projects an accuracy of {number(projected)}, and the draws show [{low}, {high}]"
     unlike = "the answers are unlike the bank's population"

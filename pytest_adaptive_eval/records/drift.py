@@ -16,7 +16,8 @@ evaluation's other series; never below 1, from runs that no drop under way reach
 as many degrees of freedom.
 
 Series that wander have residuals of autocorrelation rho, and sums that stay high for longer. rho is estimated from the
-same runs as phi, and raises the limit, see `limit`.
+same runs as phi, and raises the limit, see `limit`. An alarm of such a series says so, since the run length is that of
+a steady level.
 
 An alarm stays until the level is back: while it does, the sum is at most `_HELD`, and the alarm ends where the sum is
 zero again.
@@ -49,6 +50,8 @@ _ONE_RUN = 0.9  #: Largest share of the limit that one run adds to the sum, so t
 _HELD = 3.0  #: The sum while an alarm lasts is at most this: it ends after about so many runs at the old level.
 #: Largest autocorrelation by which the limit is raised, and how much of the limit it takes off first, see `limit`.
 _MOST_CORRELATED, _TAKEN_OFF = 0.9, 1.75
+#: Least autocorrelation that an alarm names.
+_ALIKE = 0.25
 #: Pairs of runs without autocorrelation that are added to those of a series, since few pairs say little.
 _FEW_PAIRS = 4
 _SHORTEST = 10  #: Shortest run length; a normal sum cannot alarm much more often.
@@ -203,7 +206,8 @@ class _Spread(NamedTuple):
 class _Drop:
     """Drop of a series: runs of its alarm and of its beginning, the level before and the number of its runs.
 
-    `last` is the last run of the lower level, and `until` the run at which the old one was back.
+    `last` is the last run of the lower level, and `until` the run at which the old one was back. `rho` is the
+    autocorrelation that was known at the alarm.
     """
 
     at: int
@@ -211,6 +215,7 @@ class _Drop:
     before: float
     runs: int
     last: int
+    rho: float
     until: int | None = None
 
     def follow(self, run: int, fall: float) -> None:
@@ -261,22 +266,22 @@ class _Watch:
     def step(self, family: _Spread, length: float) -> bool:
         """Add the next run, and return whether it raises an alarm; `length` is the series' own run length."""
         self.now += 1
-        most_sum = limit(length, self._correlation(family))
+        rho = self._correlation(family)
         if self.now >= BASELINE:
             self.errors += self.squared[self.now]
         variance = max(self.squared[self.now], self.errors / max(self.now + 1, BASELINE))
         residual = self._residual(variance)
         odd = False
         if self.now >= BASELINE:
-            odd = self._add_to_sums(self._score(residual, family), _ONE_RUN * most_sum)
-            most_sum += math.log1p(_CAUTION / self.spread.degrees) / (2.0 * _REFERENCE)
+            odd = self._add_to_sums(self._score(residual, family), _ONE_RUN * limit(length, rho))
         inside = not (odd or self.alarmed)
         self.weights.append(1.0 / variance)
         self.inside.append(inside)
         self.residuals.append(residual if inside and self.weight else None)
+        most_sum = limit(length, rho, self.spread.degrees)
         raised = not self.alarmed and self.fall > most_sum
         if raised:
-            self._drop()
+            self._drop(rho)
         elif self.rise > most_sum and self.now - self.rise_start + 1 >= BASELINE:
             self._restart(self.rise_start, rose=True)
         if self.alarmed:
@@ -292,11 +297,11 @@ class _Watch:
             return 0.0
         return (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
 
-    def _drop(self) -> None:
+    def _drop(self, rho: float) -> None:
         """Begin a drop, from the run of the change on."""
         since = self._change()
         level, _, runs = self._mean(range(since))
-        self.drops.append(_Drop(self.now, since, level, runs, self.now))
+        self.drops.append(_Drop(self.now, since, level, runs, self.now, rho))
         self._restart(since, rose=False)
         self.fall = _HELD
 
@@ -381,12 +386,15 @@ class _Watch:
             f"{series.quantity} fell from {number(drop_found.before, digits)} ({counted(drop_found.runs, 'run')}) to "
             f"{number(after, digits)} ({counted(new, 'run')}, since {first.started[:10]}"
             + (f" with {first.subject}" if first.subject else "")
-            + f"): without a change, one such alarm is expected in {runs_between} runs"
+            + f"): at a steady level, one such alarm is expected in {runs_between} runs"
         )
+        if drop_found.rho >= _ALIKE:
+            alike = f"autocorrelation {number(drop_found.rho)}"
+            sentence += f"; runs in a row are alike here ({alike}), so the level may wander"
         return Alarm(series, drop_found.at, drop_found.since, drop_found.until, drop_found.before, after, sentence)
 
 
-def limit(average_run_length: float, rho: float = 0.0) -> float:
+def limit(average_run_length: float, rho: float = 0.0, degrees: float = math.inf) -> float:
     """Return the sum above which an alarm is raised.
 
     With F and f the standard normal distribution and density, the expected
@@ -404,8 +412,13 @@ def limit(average_run_length: float, rho: float = 0.0) -> float:
 
     Args:
         rho: Autocorrelation of the residuals; below 0 it counts as 0.
+        degrees: Residuals that rho and their variance are estimated from. With autocorrelation they count as fewer: the
+            variance of an estimated variance grows by (1 + rho^2) / (1 - rho^2).
     """
-    h, rho = _independent_limit(average_run_length), min(max(rho, 0.0), _MOST_CORRELATED)
+    rho = min(max(rho, 0.0), _MOST_CORRELATED)
+    known = degrees * (1.0 - rho**2) / (1.0 + rho**2)
+    caution = math.log1p(_CAUTION / known) / (2.0 * _REFERENCE) if known else 0.0
+    h = _independent_limit(average_run_length) + caution
     return max(h, (1.0 + rho) / (1.0 - rho) * (h - _TAKEN_OFF * rho))
 
 
