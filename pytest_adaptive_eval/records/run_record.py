@@ -86,6 +86,7 @@ class Administration(Record):
             dimension.
         request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
         reused: Whether another run got the answer.
+        sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
     """
 
     position: int
@@ -112,6 +113,7 @@ class Administration(Record):
     resumed: bool = False
     request: str = ""
     reused: bool = False
+    sent: str = ""
     likelihood: Data = {}
 
     @property
@@ -403,6 +405,11 @@ class RunRecord(Record):
     def interviews(self) -> list[EvaluationRecord]:
         """Evaluations that asked one subject items."""
         return [evaluation for evaluation in self.evaluations if evaluation.kind in INTERVIEWS]
+
+    @property
+    def sent_keys(self) -> list[str]:
+        """Keys of requests as they were sent."""
+        return [entry.sent for interview in self.interviews for entry in interview.administrations if entry.sent]
 
     @property
     def others(self) -> list[EvaluationRecord]:

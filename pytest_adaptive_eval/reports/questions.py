@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
@@ -112,6 +113,7 @@ def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
 _OVERHEAD = 500  #: Bytes of a question besides its texts.
 _SHORT, _LONG = 120, 1_500  #: Shortest and longest cut of a text, in characters.
+_REQUEST = 6_000  #: Longest cut of a request.
 _LEAST = 1_500  #: Smallest limit of a thumbnail, in bytes.
 _TINY = 96  #: Images narrower than this are shown twice as large.
 _BRIEF = 60  #: Answer and expected answer that share a line, in characters together.
@@ -146,6 +148,7 @@ class QuestionRow:
     expected: str
     facts: str
     brief: bool
+    request: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,11 @@ class QuestionList:
 
 
 def question_lists(
-    interviews: Sequence[tuple[str, EvaluationRecord]], banks: Mapping[str, ItemBank]
+    interviews: Sequence[tuple[str, EvaluationRecord]],
+    banks: Mapping[str, ItemBank],
+    requests: Mapping[str, str] = MappingProxyType({}),
 ) -> list[QuestionList]:
-    """Return the questions of each interview."""
+    """Return the questions of each interview, with the requests as they were sent, by key, where they are known."""
     lists: list[QuestionList] = []
     asked: list[_Asked] = []
     for title, interview in interviews:
@@ -169,15 +174,18 @@ def question_lists(
             lists.append(QuestionList(title, items.sentence))
         for administration in interview.administrations:
             asked_item = items.find(administration)
-            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated))
+            request = requests.get(administration.sent, "")
+            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request))
     names = [(entry.item.root, name) for entry in asked if entry.item is not None for name in entry.item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
-    # a question and its answer share the remaining bytes
-    cut = max(_SHORT, min(_LONG, (text_bytes // max(len(asked), 1) - _OVERHEAD) // 2))
+    # a question, its answer and its request share the remaining bytes
+    shares = 3 if any(entry.request for entry in asked) else 2
+    share = max(_SHORT, (text_bytes // max(len(asked), 1) - _OVERHEAD) // shares)
     for entry in asked:
-        entry.of.questions.append(_question(entry, pictures, cut))
+        request = clean_html(_indented(entry.request), min(share, _REQUEST))
+        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), request))
     return lists
 
 
@@ -189,6 +197,7 @@ class _Asked(NamedTuple):
     item: Item | None
     sentence: str
     calibrated: bool
+    request: str
 
 
 class AskedItems:
@@ -341,7 +350,7 @@ def _word(asked: Administration, kind: Kind) -> str:
     return word if asked.status == "ok" else f"{word}, {asked.status}"
 
 
-def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int) -> QuestionRow:
+def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, request: str) -> QuestionRow:
     asked, item = entry.administration, entry.item
     kind = kind_of(asked)
     categories = asked.category
@@ -367,7 +376,18 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
         expected=expected,
         facts=clean_html(_facts(asked, calibrated=entry.calibrated), 400),
         brief=bool(expected) and not asked.detail and one_line,
+        request=request,
     )
+
+
+def _indented(request: str) -> str:
+    """Return a request of JSON with indented lines and its own letters; another one, or a cut one, as it is."""
+    if not request.startswith(("{", "[")):
+        return request
+    try:
+        return json.dumps(json.loads(request), ensure_ascii=False, indent=1)
+    except (ValueError, RecursionError):
+        return request
 
 
 def asked_text(item: Item, *, last: bool = False) -> str:

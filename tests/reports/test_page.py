@@ -478,8 +478,12 @@ def test_a_large_run_stays_below_three_megabytes(sums: ItemBank) -> None:
         )
         for n in range(2_000)
     ]
-    source = html_page(run(interview))
+    for entry in interview.administrations[::2]:
+        entry.sent = entry.item
+    requests = {entry.item: "a request & more " * 200 for entry in interview.administrations}
+    source = html_page(run(interview), requests=requests)
     assert 1e6 < len(source.encode()) < 3e6
+    assert source.count("<summary>Request as sent</summary>") == 1_000
     assert 'class="list many"' in source
 
 

@@ -120,7 +120,8 @@ def _write(
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
-        write_page(record, options.html, banks=banks, series=series, alarms=alarms)
+        requests = _requests(record, options.source)
+        write_page(record, options.html, banks=banks, series=series, alarms=alarms, requests=requests)
         screen.note(f"page: {options.html}")
     if options.markdown:
         from pytest_adaptive_eval.reports.markdown import summary_markdown
@@ -141,6 +142,23 @@ def _write(
         screen.note(f"JUnit report: {options.junit}")
     if options.index:
         _write_index(options.source, options.index)
+
+
+def _requests(record: RunRecord, source: Path) -> dict[str, str]:
+    """Return the requests of a run by key, if a store of answers has them; one that cannot be read is a note."""
+    from pytest_adaptive_eval.inputs import ANSWERS_FILE
+    from pytest_adaptive_eval.models.store import CompletionStore
+
+    named = [Path(interview.reuse.store) for interview in record.interviews if interview.reuse]
+    found: dict[str, str] = {}
+    for path in dict.fromkeys([source / ANSWERS_FILE, *named]):
+        if path.is_file():
+            try:
+                with CompletionStore(path, exclusive=False) as store:
+                    found |= store.find_requests(record.sent_keys)
+            except ConfigError as error:
+                screen.note(f"shown without the requests as they were sent: {error}")
+    return found
 
 
 def _write_index(source: Path, folder: Path) -> None:
