@@ -7,7 +7,7 @@ import io
 import json
 import stat
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -277,12 +277,14 @@ _WEIGHTS = "Each question counts once here. The difference that a gate judges we
 
 
 def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int) -> list[AnswerList]:
-    """Return lists of at most so many answers: those lost and gained against each baseline, then wrong ones."""
+    """Return lists of at most so many answers: those lost and gained against each baseline, then other wrong ones."""
     lists = []
+    lost: set[tuple[str, str]] = set()
     for interview in interviews:
         of = f" of {interview.name}" if len(interviews) > 1 else ""
         answers = {asked.item: ShownAnswer(interview, asked, None) for asked in interview.administrations[::-1]}
         for name, source in interview.baselines.items():
+            lost |= {(interview.name, item) for item in source.lost}
             against = f"against the baseline {name}".removesuffix(" baseline")
             for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
                 title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
@@ -290,19 +292,26 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
                 if len(shown) < len(ids):
                     title += f", the first {len(shown)}"
                 lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
-    wrong, which = wrong_answers(interviews, banks, most)
-    lists.append(AnswerList(f"Wrong answers, {which}" if which else "Wrong answers", wrong))
+    wrong, which = wrong_answers(interviews, banks, most, lost)
+    title = "Other wrong answers" if lost else "Wrong answers"
+    lists.append(AnswerList(f"{title}, {which}" if which else title, wrong))
     return [entry for entry in lists if entry.answers]
 
 
 def wrong_answers(
-    interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int
+    interviews: Sequence[EvaluationRecord],
+    banks: Mapping[str, ItemBank],
+    most: int,
+    listed: Collection[tuple[str, str]] = (),
 ) -> tuple[list[ShownAnswer], str]:
     """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
 
+    Answers that are `listed`, by evaluation and item, are left out.
+
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
-    wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
+    all_wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
+    wrong = [answer for answer in all_wrong if (answer.interview.name, answer.asked.item) not in listed]
     first_wrong = _with_questions(sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most], banks)
     expected = all(answer.chance is not None for answer in first_wrong)
     which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"

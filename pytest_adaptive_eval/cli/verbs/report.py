@@ -173,7 +173,7 @@ def _write_index(source: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
     for record in runs[-_PAGES:]:
-        write_page(record, folder / links[record.run], series=history.series(until=record.started))
+        write_page(record, folder / links[record.run], series=history.series_of(record))
     index = folder / "index.html"
     write_index(index, runs, links)
     screen.note(f"index: {index}, {counted(len(runs), 'run')}")
@@ -213,14 +213,12 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
     from pytest_adaptive_eval.records.drift import lasting, monitor
     from pytest_adaptive_eval.records.history import History
 
-    keys = {(i.name, i.bank.content_hash, i.bank.scale) for i in record.interviews}
-    series = []
+    series: list[Series] = []
     if source.exists():
         with suppress(AdaptiveEvalError):
             history = History(source)
             history.add(record)
-            series = history.series(until=record.started)
-    series = [entry for entry in series if (entry.evaluation, entry.bank_hash, entry.scale) in keys]
+            series = history.series_of(record)
     return series, lasting(monitor(series), series)
 
 
