@@ -338,7 +338,7 @@ class History:
             for entry in record.evaluations:
                 asked = entry.bank
                 if (
-                    fnmatchcase(entry.name, evaluation)
+                    any(fnmatchcase(name, evaluation) for name in (entry.name, entry.evaluation_name))
                     and fnmatchcase(entry.subject.name, subject)
                     and any(fnmatchcase(text, bank) for text in (asked.name, asked.content_hash))
                     and fnmatchcase(asked.scale, scale)
