@@ -348,7 +348,7 @@ def refusing() -> str:
 
     data = {"interviewer": "ann", "supervisor": "sol", "retries": 0, "node": [{"task": "addition", "levels": 2}]}
     result = network(data, CodedAgent("ann", writer()), CodedAgent("sol", "yes"))
-    return "; ".join(note for note in config._warnings(result) if "supervisor" in note) or "it is not named"
+    return "; ".join(note for note in config.warnings_on_agents(result) if "supervisor" in note) or "it is not named"
 
 
 def seen() -> str:

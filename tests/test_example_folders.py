@@ -22,7 +22,7 @@ FOLDERS = {folder.parent.name for folder in (ROOT / "examples").glob("*/README.m
     "promotion",
 }
 #: Packages of extras that an example needs.
-NEEDS = {"likelihood": "transformers", "served": "httpcore2"}
+NEEDS = {"likelihood": "transformers", **dict.fromkeys(("served", "network", "panel"), "httpcore2")}
 
 
 def test_examples_cover_the_main_uses() -> None:

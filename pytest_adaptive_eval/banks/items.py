@@ -194,7 +194,9 @@ def _turn_faults(fields: _Fields) -> Iterator[str]:
 
 
 def _tool_faults(fields: _Fields) -> Iterator[str]:
-    """Yield tools without a name, and tools of an item with turns or choices."""
+    """Yield tools without a name, without a grader that is written, and of an item with turns or choices."""
+    if fields.tools and fields.grader is msgspec.UNSET:
+        yield 'tools and no grader; write "grader": "calls", which compares the calls of an answer with the key'
     for tool in fields.tools:
         function = tool.get("function")
         if not (isinstance(function, dict) and isinstance(function.get("name"), str)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, USAGE
@@ -13,7 +14,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.comparison import Comparison
-    from pytest_adaptive_eval.records.run_record import RunRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 
 def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
@@ -51,16 +52,37 @@ def compare(options: argparse.Namespace) -> int:
 def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
     """Show all pairs of subjects, each with an interval that holds together with the others."""
     from pytest_adaptive_eval.records.pairs import CONFIDENCE, all_pairs
+    from pytest_adaptive_eval.reports.history import comparison_lines
     from pytest_adaptive_eval.reports.side_by_side import pair_lines
 
     pairs = all_pairs(interview for run in runs for interview in run.interviews)
-    if not pairs:
+    changes = _changes_of_climbs_and_studies(runs)
+    if not pairs and not changes:
         raise ConfigError(
             "no two subjects answered one evaluation with one seed, on items drawn at random: name the record of a "
             "sweep, or the runs of several checkpoints"
         )
     if options.json:
         ids = [run.run for run in runs]
-        save(options.json, {"runs": ids, "confidence": CONFIDENCE, "pairs": [pair.to_json() for pair in pairs]})
-    say(pair_lines(pairs))
-    return USAGE if all(pair.refused for pair in pairs) else PASSED
+        data = {"runs": ids, "confidence": CONFIDENCE, "pairs": [pair.to_json() for pair in pairs]}
+        save(options.json, {**data, "evaluations": [change.to_json() for change in changes]})
+    if pairs:
+        say(pair_lines(pairs))
+    if changes:
+        say(["ladders, networks and panels: change with its 95 % interval, each by itself"])
+    for change in changes:
+        say(comparison_lines(change, width()))
+    refusals = [*(pair.refused for pair in pairs), *(change.refused for change in changes)]
+    return USAGE if all(refusals) else PASSED
+
+
+def _changes_of_climbs_and_studies(runs: Sequence[RunRecord]) -> list[Comparison]:
+    """Return the changes between all pairs of results of one test that has no bank."""
+    from pytest_adaptive_eval.records.comparison import compare
+
+    by_test: dict[str, list[EvaluationRecord]] = {}
+    for run in runs:
+        for evaluation in run.evaluations:
+            if evaluation.levels or not evaluation.bank:
+                by_test.setdefault(evaluation.nodeid, []).append(evaluation)
+    return [compare(*pair) for records in by_test.values() for pair in combinations(records, 2)]

@@ -20,8 +20,10 @@ def correlate_past(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
     reference = Path(options.correlate) if options.correlate else None
     spare({"--json": options.json}, [reference])
-    past = open_history(options.source, {"--json": options.json}).evaluations(**history_patterns(options))
-    measured = measures(evaluation for record, evaluation in past if not record.copied_from)
+    history = open_history(options.source, {"--json": options.json})
+    runs = {record.run for record in history.runs}
+    past = history.evaluations(**history_patterns(options))
+    measured = measures(evaluation for record, evaluation in past if runs.isdisjoint(record.merged))
     if reference is not None:
         measured += _read_scores(reference)
     pairs = [(first, second, correlate(first.values, second.values)) for first, second in combinations(measured, 2)]

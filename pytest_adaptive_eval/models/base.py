@@ -8,10 +8,12 @@ import hashlib
 import json
 import math
 import operator
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
+from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.caps import Cap
@@ -69,6 +71,7 @@ class Completion:
         cost: Cost of this answer, zero if unknown; without the time that a call of several answers took together.
         reused: Whether an earlier run got the answer.
         reasoning: Reasoning before the answer, if the model shows it.
+        request: What was sent, see `sent_request`; empty if unknown, as for texts that are rated.
     """
 
     text: str
@@ -79,6 +82,7 @@ class Completion:
     cost: Usage = field(default_factory=Usage, compare=False)
     reused: bool = field(default=False, compare=False)
     reasoning: str = field(default="", compare=False, repr=False)
+    request: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.status is Status.OK and self.unread:
@@ -98,6 +102,18 @@ class Completion:
             except Unscored as fault:
                 status, detail = Status(fault.status), fault.detail
         return Response.of(status, score, self.text, detail)
+
+
+REQUEST_CHARACTERS = 20_000  #: Characters of a request that are kept.
+_EMBEDDED = re.compile(r"(;base64,)[A-Za-z0-9+/=]+")
+
+
+def sent_request(text: str) -> str:
+    """Return a request as it was sent, without keys and the content of files, cut to the length that is kept."""
+    bare = _EMBEDDED.sub(r"\1[...]", text)
+    kept = without_keys(bare[:REQUEST_CHARACTERS])
+    more = len(bare) - REQUEST_CHARACTERS
+    return f"{kept}\n[{more} more characters]" if more > 0 else kept
 
 
 #: Messages of a chat, as a template or a server takes them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.arrivals import Arrivals
-from pytest_adaptive_eval.models.base import Arrived, Completion, Model, SubjectIdentity
+from pytest_adaptive_eval.models.base import Arrived, Completion, Model, SubjectIdentity, sent_request
 
 _log = logging.getLogger(__name__)
 _Function = Callable[[Any], Any]
@@ -90,9 +91,15 @@ class CallableModel(Model):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
         if self._calls is None:
-            return [_completion(partial(self._function, self._input(item))) for item in items]
-        replies = [self._calls.submit(self._function, self._input(item)) for item in items]
-        return [_completion(reply.result) for reply in replies]
+            inputs = [self._input(item) for item in items]
+            return [_completion(partial(self._function, argument), argument) for argument in inputs]
+        replies = self._submit(self._calls, items)
+        return [_completion(reply.result, argument) for argument, reply in replies]
+
+    def _submit(self, calls: _Threads | _EventLoop, items: Sequence[Item]) -> list[tuple[Any, Future[Any]]]:
+        """Begin the calls of items; return each argument with its reply."""
+        inputs = [self._input(item) for item in items]
+        return [(argument, calls.submit(self._function, argument)) for argument in inputs]
 
     def _input(self, item: Item) -> Any:
         messages = [dict(message) for message in item.messages] or [{"role": "user", "content": item.prompt}]
@@ -100,15 +107,15 @@ class CallableModel(Model):
 
     def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
         assert self._calls is not None
-        replies = [self._calls.submit(self._function, self._input(item)) for item in items]
+        replies = self._submit(self._calls, items)
 
-        def note(index: int, reply: Future[Any]) -> None:
+        def note(index: int, argument: Any, reply: Future[Any]) -> None:
             if not reply.cancelled():
-                self._arrivals.put(lambda: arrived(index, _completion(reply.result)))
+                self._arrivals.put(lambda: arrived(index, _completion(reply.result, argument)))
 
-        for index, reply in enumerate(replies):
-            reply.add_done_callback(partial(note, index))
-        return lambda: [reply.cancel() for reply in replies]
+        for index, (argument, reply) in enumerate(replies):
+            reply.add_done_callback(partial(note, index, argument))
+        return lambda: [reply.cancel() for _, reply in replies]
 
     def take_arrived(self, *, wait: bool) -> None:
         """Call `arrived` for the answers of `begin` that are there; see the base class."""
@@ -159,13 +166,14 @@ class _EventLoop:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
 
-def _completion(reply: Callable[[], Any]) -> Completion:
-    """Return the completion of a call, whose exception is a fault of the item."""
+def _completion(reply: Callable[[], Any], argument: Any) -> Completion:
+    """Return the completion of a call with a text or a chat; its exception is a fault of the item."""
+    request = sent_request(argument if isinstance(argument, str) else json.dumps(argument, default=str))
     try:
-        return Completion(_text(reply()))
+        return Completion(_text(reply()), request=request)
     except Exception as error:  # of any library
         status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
-        return Completion("", status, detail=f"{type(error).__name__}: {error}")
+        return Completion("", status, detail=f"{type(error).__name__}: {error}", request=request)
 
 
 def _text(reply: Any) -> str:

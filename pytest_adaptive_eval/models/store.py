@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.outputs import make_private
 
 APPLICATION_ID = 0x41455641  #: Marks a SQLite file as such a store.
-SCHEMA_VERSION = 2  #: Version of the tables; a store of another one is refused.
+SCHEMA_VERSION = 3  #: Version of the tables; a store of another one is refused.
 #: Seconds to wait for another process: one that uses an exclusive file, and one that writes a shared file.
 OPEN_SECONDS, BUSY_SECONDS = 0.5, 30.0
 #: Least seconds between two syncs to the disk.  A sync takes milliseconds, which matters only for answers faster than
@@ -31,6 +31,7 @@ SYNC_EVERY = 0.05
 _TABLES = (
     "CREATE TABLE completions (key TEXT PRIMARY KEY, item TEXT, reply TEXT, checksum INTEGER) WITHOUT ROWID",
     "CREATE TABLE runs (seed TEXT)",
+    "CREATE TABLE requests (key TEXT PRIMARY KEY, request TEXT) WITHOUT ROWID",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
@@ -146,6 +147,19 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         gradable = completion.score is None or completion.likelihood
         if self.shared is not None and shared_key and gradable and not completion.reused:
             self.shared.store(shared_key, completion, item)
+
+    def keep_requests(self, requests: Mapping[str, str]) -> None:
+        """Store requests as they were sent, by key; a fault of the file loses them and nothing else."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self._execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR REPLACE INTO requests VALUES (?, ?)", requests.items())
+            self._execute("COMMIT")
+
+    def find_requests(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return those of the requests that are there, as they were sent, by their keys in records."""
+        query = "SELECT key, request FROM requests WHERE key = ?"
+        with self._lock, self._reporting():
+            return dict(row for key in keys for row in self._execute(query, key))
 
     def is_earlier(self, key: str) -> bool:
         """Return whether a completion was there when the exclusive file was opened."""

@@ -13,13 +13,14 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Settings
+from pytest_adaptive_eval.inputs import ANSWERS_FILE
 from pytest_adaptive_eval.plugin.ask.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.collect.collection import Collection
 from pytest_adaptive_eval.plugin.collect.failed import failed_arguments
 from pytest_adaptive_eval.plugin.collect.fixtures import model_function
 from pytest_adaptive_eval.plugin.collect.named_models import empty_flag, split_models
 from pytest_adaptive_eval.plugin.exchange import ResultExchange
-from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
+from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
 from pytest_adaptive_eval.plugin.notices import WIDTH, show_log_warnings
 from pytest_adaptive_eval.plugin.progress import ProgressHooks
 from pytest_adaptive_eval.plugin.report.outputs import check_outputs
@@ -93,7 +94,7 @@ def _reuse(config: pytest.Config, folder: Path) -> Path | None:
     name = _flag(config, "reuse")
     if name is None:
         asks_all = config.getoption("adaptive_eval_fresh") or os.environ.get("CI")
-        return None if asks_all else folder / REUSE
+        return None if asks_all else folder / ANSWERS_FILE
     if config.getoption("adaptive_eval_fresh"):
         raise ConfigError("--adaptive-eval-fresh asks everything again, and --adaptive-eval-reuse does not: give one")
     path = config.invocation_params.dir / name
@@ -102,7 +103,7 @@ def _reuse(config: pytest.Config, folder: Path) -> Path | None:
             f"--adaptive-eval-reuse would keep answers in {name}: put the flag after what is to be collected, or "
             "write --adaptive-eval-reuse=FILE"
         )
-    return folder / REUSE if name == REUSE else path
+    return folder / ANSWERS_FILE if name == ANSWERS_FILE else path
 
 
 def _seed(config: pytest.Config) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import clock  # noqa: F401 - before a project can freeze time
+from pytest_adaptive_eval.inputs import ANSWERS_FILE
 from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.foreign_folders import ForeignFolders, check_arguments
 from pytest_adaptive_eval.plugin.names import (
@@ -22,7 +23,6 @@ from pytest_adaptive_eval.plugin.names import (
     MARKER,
     MISSING_BASELINE,
     REFUSAL,
-    REUSE,
     SUITE_MARKER,
     is_eval_file,
     refuse,
@@ -65,9 +65,10 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "reuse": {
         "metavar": "FILE",
         "nargs": "?",
-        "const": REUSE,
+        "const": ANSWERS_FILE,
         "help": "take answers that the same checkpoint gave to the same questions from a store that runs share, and "
-        f"add to it; greedy decoding only (default: DIR/{REUSE}, and that file without the flag where CI is not set)",
+        f"add to it; greedy decoding only (default: DIR/{ANSWERS_FILE}, and that file without the flag where CI is "
+        "not set)",
     },
     "baseline": {
         "metavar": "FILE[#NAME]",

@@ -13,7 +13,6 @@ SUITE_MARKER = "adaptive_suite"  #: Marker of a gate that needs some of its cond
 MISSING_BASELINE = ("warn", "record", "fail")  #: Actions for a missing baseline.
 REFUSAL = "adaptive_eval_refusal"  #: Where a worker of xdist leaves a usage error for its controller.
 MOST_BYTES = 1_000_000_000  #: Size from which on that file of one's own machine begins anew.
-REUSE = "answers.sqlite"  #: File in the folder of a run for answers that runs share.
 ATTACHED = "adaptive_eval"  #: Attribute of a report that carries records to the controller.
 PARAMETER = "aeval:"  #: Start of the parameter id of placeholders; a bank's name follows.
 PROPERTY = "adaptive_eval"  #: Property with the score in reports of questions.

@@ -96,7 +96,7 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     subjects = (before.subject.name, after.subject.name)
     reason = _void(before, after) or _other_settings(before, after)
     if reason:
-        return Comparison(after.name, subjects, reason)
+        return Comparison(after.evaluation_name, subjects, reason)
     of_results = _changes(before, after, of_models, _by_intervals)
     changes = _changes(before, after, of_answers, _by_errors)
     old, new = _scores(before), _scores(after)
@@ -106,7 +106,7 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     lost = tuple(item for item in common if new[item] < old[item])
     gained = tuple(item for item in common if new[item] > old[item])
     return Comparison(
-        after.name,
+        after.evaluation_name,
         subjects,
         ability=abilities.pop("", None),
         accuracy=accuracies.pop("", None),

@@ -58,9 +58,10 @@ def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
     by_quantity: dict[tuple[str, str, str], dict[str, float]] = {}
     newest: dict[str, str] = {}
     for evaluation in evaluations:
+        name = evaluation.evaluation_name
         for metric, subject, value in () if evaluation.void else _values(evaluation):
-            newest[evaluation.name] = population(evaluation)
-            by_quantity.setdefault((evaluation.name, newest[evaluation.name], metric), {})[subject] = value
+            newest[name] = population(evaluation)
+            by_quantity.setdefault((name, newest[name], metric), {})[subject] = value
     return [Measure(name, metric, values) for (name, of, metric), values in by_quantity.items() if of == newest[name]]
 
 

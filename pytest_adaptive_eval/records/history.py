@@ -338,7 +338,7 @@ class History:
             for entry in record.evaluations:
                 asked = entry.bank
                 if (
-                    fnmatchcase(entry.name, evaluation)
+                    any(fnmatchcase(name, evaluation) for name in (entry.name, entry.evaluation_name))
                     and fnmatchcase(entry.subject.name, subject)
                     and any(fnmatchcase(text, bank) for text in (asked.name, asked.content_hash))
                     and fnmatchcase(asked.scale, scale)
@@ -367,6 +367,12 @@ class History:
             points.setdefault(key, []).append(point)
             newest[key] = content
         return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
+
+    def series_of(self, run: RunRecord) -> list[Series]:
+        """Return the series of a run's evaluations, up to the run; see `series`."""
+        keys = {(entry.name, content_of(entry), entry.bank.scale) for entry in run.evaluations}
+        series = self.series(until=run.started)
+        return [entry for entry in series if (entry.evaluation, entry.bank_hash, entry.scale) in keys]
 
     def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, SeriesPoint]]:
         """Yield series, content hash of the bank and point of each estimate, interviews first."""

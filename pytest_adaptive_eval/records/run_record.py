@@ -86,6 +86,7 @@ class Administration(Record):
             dimension.
         request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
         reused: Whether another run got the answer.
+        sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
     """
 
     position: int
@@ -112,6 +113,7 @@ class Administration(Record):
     resumed: bool = False
     request: str = ""
     reused: bool = False
+    sent: str = ""
     likelihood: Data = {}
 
     @property
@@ -189,6 +191,7 @@ class EvaluationRecord(Record, kw_only=True):
             `decoding_noise` alone.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
+        own_name: Name in its own run, in a merged record that gives it another; else empty.
         group, variant: Evaluation of several models or prompts that this interview is of, and which it asked.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
@@ -203,6 +206,7 @@ class EvaluationRecord(Record, kw_only=True):
     size: int
     unit: str = "items"
     costs: Costs = msgspec.field(default_factory=Costs)
+    own_name: str = ""
     group: str = ""
     variant: str = ""
     seconds: float = 0.0
@@ -241,6 +245,11 @@ class EvaluationRecord(Record, kw_only=True):
     judged: Judged | None = None
     baselines: dict[str, BaselineSource] = {}
     reuse: ReuseRecord | None = None
+
+    @property
+    def evaluation_name(self) -> str:
+        """Name that it had in its own run."""
+        return self.own_name or self.name
 
     @property
     def void(self) -> str:
@@ -414,6 +423,11 @@ class RunRecord(Record):
     def interviews(self) -> list[EvaluationRecord]:
         """Evaluations that asked one subject items."""
         return [evaluation for evaluation in self.evaluations if evaluation.kind in INTERVIEWS]
+
+    @property
+    def sent_keys(self) -> list[str]:
+        """Keys of requests as they were sent."""
+        return [entry.sent for interview in self.interviews for entry in interview.administrations if entry.sent]
 
     @property
     def others(self) -> list[EvaluationRecord]:
@@ -596,7 +610,8 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
     for evaluation in record.evaluations:
         name = _unique(evaluation.name, (evaluation.subject.name, *marks), names)
         renamed |= {evaluation.name: name, evaluation.nodeid: name}
-        whole.evaluations.append(replace(evaluation, name=name))
+        own_name = evaluation.evaluation_name if name != evaluation.name else evaluation.own_name
+        whole.evaluations.append(replace(evaluation, name=name, own_name=own_name))
     whole.gates += [_renamed(gate, renamed) for gate in record.gates]
     whole.seconds += record.seconds
     whole.versions |= record.versions

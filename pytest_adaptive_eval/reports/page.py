@@ -15,6 +15,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import UsageError
@@ -57,13 +58,14 @@ def write_page(
     banks: Mapping[str, ItemBank] | None = None,
     series: Sequence[Series] = (),
     alarms: Sequence[Alarm] = (),
+    requests: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the page, replacing an earlier one in one step; see `html_page`.
 
     Raises:
         UsageError: The file cannot be written, or jinja2 is missing.
     """
-    page = html_page(record, banks=banks, series=series, alarms=alarms)
+    page = html_page(record, banks=banks, series=series, alarms=alarms, requests=requests)
     write_whole(path, [page.encode("utf-8")], "the page")
 
 
@@ -73,11 +75,13 @@ def html_page(
     banks: Mapping[str, ItemBank] | None = None,
     series: Sequence[Series] = (),
     alarms: Sequence[Alarm] = (),
+    requests: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the report of a run as one HTML page that needs no network.
 
     Args:
         banks: Available banks by the interview's name. Without one, questions are shown by their ids.
+        requests: Requests as they were sent, by their keys in the record, as far as they are kept.
 
     Raises:
         UsageError: jinja2 is missing.
@@ -105,7 +109,7 @@ def html_page(
         panels_left=max(sum(len(entry.points) >= FEWEST for entry in series) - PANELS, 0),
         history_legend=history_legend(),
         versions=", ".join(f"{name} {version}" for name, version in record.versions.items()),
-        **_questions(question_lists(titles, banks)),
+        **_questions(question_lists(titles, banks, requests)),
     )
     return page
 

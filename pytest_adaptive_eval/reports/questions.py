@@ -7,9 +7,10 @@ import io
 import json
 import stat
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
@@ -112,6 +113,7 @@ def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
 _OVERHEAD = 500  #: Bytes of a question besides its texts.
 _SHORT, _LONG = 120, 1_500  #: Shortest and longest cut of a text, in characters.
+_REQUEST = 6_000  #: Longest cut of a request.
 _LEAST = 1_500  #: Smallest limit of a thumbnail, in bytes.
 _TINY = 96  #: Images narrower than this are shown twice as large.
 _BRIEF = 60  #: Answer and expected answer that share a line, in characters together.
@@ -146,6 +148,7 @@ class QuestionRow:
     expected: str
     facts: str
     brief: bool
+    request: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,11 @@ class QuestionList:
 
 
 def question_lists(
-    interviews: Sequence[tuple[str, EvaluationRecord]], banks: Mapping[str, ItemBank]
+    interviews: Sequence[tuple[str, EvaluationRecord]],
+    banks: Mapping[str, ItemBank],
+    requests: Mapping[str, str] = MappingProxyType({}),
 ) -> list[QuestionList]:
-    """Return the questions of each interview."""
+    """Return the questions of each interview, with the requests as they were sent, by key, where they are known."""
     lists: list[QuestionList] = []
     asked: list[_Asked] = []
     for title, interview in interviews:
@@ -169,15 +174,18 @@ def question_lists(
             lists.append(QuestionList(title, items.sentence))
         for administration in interview.administrations:
             asked_item = items.find(administration)
-            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated))
+            request = requests.get(administration.sent, "")
+            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request))
     names = [(entry.item.root, name) for entry in asked if entry.item is not None for name in entry.item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
-    # a question and its answer share the remaining bytes
-    cut = max(_SHORT, min(_LONG, (text_bytes // max(len(asked), 1) - _OVERHEAD) // 2))
+    # a question, its answer and its request share the remaining bytes
+    shares = 3 if any(entry.request for entry in asked) else 2
+    share = max(_SHORT, (text_bytes // max(len(asked), 1) - _OVERHEAD) // shares)
     for entry in asked:
-        entry.of.questions.append(_question(entry, pictures, cut))
+        request = clean_html(_indented(entry.request), min(share, _REQUEST))
+        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), request))
     return lists
 
 
@@ -189,6 +197,7 @@ class _Asked(NamedTuple):
     item: Item | None
     sentence: str
     calibrated: bool
+    request: str
 
 
 class AskedItems:
@@ -268,12 +277,14 @@ _WEIGHTS = "Each question counts once here. The difference that a gate judges we
 
 
 def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int) -> list[AnswerList]:
-    """Return lists of at most so many answers: those lost and gained against each baseline, then wrong ones."""
+    """Return lists of at most so many answers: those lost and gained against each baseline, then other wrong ones."""
     lists = []
+    lost: set[tuple[str, str]] = set()
     for interview in interviews:
         of = f" of {interview.name}" if len(interviews) > 1 else ""
         answers = {asked.item: ShownAnswer(interview, asked, None) for asked in interview.administrations[::-1]}
         for name, source in interview.baselines.items():
+            lost |= {(interview.name, item) for item in source.lost}
             against = f"against the baseline {name}".removesuffix(" baseline")
             for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
                 title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
@@ -281,19 +292,26 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
                 if len(shown) < len(ids):
                     title += f", the first {len(shown)}"
                 lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
-    wrong, which = wrong_answers(interviews, banks, most)
-    lists.append(AnswerList(f"Wrong answers, {which}" if which else "Wrong answers", wrong))
+    wrong, which = wrong_answers(interviews, banks, most, lost)
+    title = "Other wrong answers" if lost else "Wrong answers"
+    lists.append(AnswerList(f"{title}, {which}" if which else title, wrong))
     return [entry for entry in lists if entry.answers]
 
 
 def wrong_answers(
-    interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int
+    interviews: Sequence[EvaluationRecord],
+    banks: Mapping[str, ItemBank],
+    most: int,
+    listed: Collection[tuple[str, str]] = (),
 ) -> tuple[list[ShownAnswer], str]:
     """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
 
+    Answers that are `listed`, by evaluation and item, are left out.
+
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
-    wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
+    all_wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
+    wrong = [answer for answer in all_wrong if (answer.interview.name, answer.asked.item) not in listed]
     first_wrong = _with_questions(sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most], banks)
     expected = all(answer.chance is not None for answer in first_wrong)
     which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"
@@ -341,7 +359,7 @@ def _word(asked: Administration, kind: Kind) -> str:
     return word if asked.status == "ok" else f"{word}, {asked.status}"
 
 
-def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int) -> QuestionRow:
+def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, request: str) -> QuestionRow:
     asked, item = entry.administration, entry.item
     kind = kind_of(asked)
     categories = asked.category
@@ -367,7 +385,18 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
         expected=expected,
         facts=clean_html(_facts(asked, calibrated=entry.calibrated), 400),
         brief=bool(expected) and not asked.detail and one_line,
+        request=request,
     )
+
+
+def _indented(request: str) -> str:
+    """Return a request of JSON with indented lines and its own letters; another one, or a cut one, as it is."""
+    if not request.startswith(("{", "[")):
+        return request
+    try:
+        return json.dumps(json.loads(request), ensure_ascii=False, indent=1)
+    except (ValueError, RecursionError):
+        return request
 
 
 def asked_text(item: Item, *, last: bool = False) -> str:

@@ -127,7 +127,8 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
     seconds = plottable(evaluation.seconds)
     facts.append((unit, f"{evaluation.asked} of {evaluation.size}", f"after {seconds:.1f} s" if seconds else ""))
     if view.cost:
-        facts.append(("Cost", view.cost.partition(", ")[0], view.cost.partition(", ")[2]))
+        total, _, more = view.cost.partition("; ")[0].partition(", ")  # a table has the roles
+        facts.append(("Cost", total, more))
     return facts
 
 

@@ -347,7 +347,7 @@ def panel_cost(costs: Costs) -> str:
         parts += [f"{total.tokens:,} tokens"] if total.tokens else []
         parts += [f"{total.flops:.2g} FLOPs"] if total.flops else []
     if counts := list(filter(None, costs.loads.values())):
-        parts.append(f"{sum(counts)} loads of {len(counts)} models")
+        parts.append(f"{counted(sum(counts), 'load')} of {counted(len(counts), 'model')}")
     roles = [f"{role} {text}" for role, spent in costs.roles.items() if (text := _spent(spent))]
     return "; ".join([", ".join(parts), *(roles if len(roles) > 1 else [])])
 

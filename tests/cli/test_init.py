@@ -57,7 +57,7 @@ def run_pytest() -> int:
 
 @pytest.mark.parametrize(
     ("kind", "names"),
-    [("bank", "a"), ("ladder", "a"), ("images", "a"), ("network", "a"), ("network", "ab"), ("panel", "abc")],
+    [("bank", "a"), ("ladder", "a"), ("images", "a"), *(("network", n) for n in ("a", "ab", "abc")), ("panel", "abc")],
 )
 def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path, kind, names):
     specs = [f"http://localhost:9/v1#{name}" for name in names]
@@ -123,6 +123,23 @@ def test_members_of_one_name_get_names_and_system_texts_of_their_own():
         specs[2],
         {"name": "bee-4", "model": "http://localhost:8/v1#bee"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "agents"),
+    [
+        ("a", {"interviewer": "a"}),
+        ("ab", {"interviewer": "b"}),
+        ("abc", {"interviewer": "b", "supervisor": "c"}),
+    ],
+)
+def test_models_of_a_network_are_candidate_interviewer_and_supervisor(names, agents):
+    specs = {name: f"http://localhost:9/v1#{name}" for name in names}
+    (table,) = tomllib.loads(files_of("network", list(specs.values()))[CONFIG])["eval"]
+    assert table["model"] == specs["a"]
+    assert table["models"] == {role: specs[name] for role, name in agents.items()}
+    network = table["network"]
+    assert {role: network[role] for role in ("interviewer", "supervisor") if role in network} == {r: r for r in agents}
 
 
 @pytest.mark.parametrize("threshold", [2.0, 4.0])

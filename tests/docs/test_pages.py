@@ -68,7 +68,7 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def make_project(folder: Path) -> None:
-    """Write what the pages call yours: questions, checkpoints, recorded answers, responses and a calibrated bank."""
+    """Write what pages call yours: questions, checkpoints, recorded answers, responses and a calibrated bank."""
     items = (ROOT / "fixtures/banks/text.items.jsonl").read_text("utf-8").splitlines()[::3]
     (folder / "questions.jsonl").write_text("\n".join(items) + "\n", "utf-8")
     (folder / "checkpoints").mkdir()
@@ -148,6 +148,7 @@ def test_commands_of_a_page_run_as_printed(page: str, project: Path, address: st
     ran = 0
     for block in blocks(page):
         text = block.text.replace("http://localhost:8000", address)
+        text = text.replace("cp -r examples/", f"cp -r {ROOT}/examples/")
         if page not in WITH_CHECKPOINT:
             text = re.sub(r"(?<![\w/])checkpoints/(early|late)\b", r"replay:answers/\1.jsonl", text)
         if block.file and not block.left_out:

@@ -137,6 +137,13 @@ def test_a_tool_has_a_name_and_turns_exclude_tools() -> None:
         parse_item(json.dumps(line), "line 1")
 
 
+def test_an_item_with_tools_names_its_grader() -> None:
+    line = {"id": "q", "prompt": "?", "tools": TOOLS, "answer": PARIS}
+    with pytest.raises(BankError, match='tools and no grader; write "grader": "calls"'):
+        parse_item(json.dumps(line), "line 1")
+    assert parse_item(json.dumps({**line, "answer": "no call", "grader": "exact"}), "line 1").grade("no call") == 1
+
+
 def test_tools_are_part_of_the_content() -> None:
     one, other = item(NOW), item(PARIS)
     assert one.to_json()["tools"] == TOOLS

@@ -88,6 +88,20 @@ def test_a_folder_is_found_in_the_first_folder_that_has_it(tmp_path: Path) -> No
     assert resolve("http://host/v1#m", folders)[0].name == "endpoint"
 
 
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("http://host/v1#ant", "ant"),
+        ("serve:python server.py {port}#ant", "ant"),
+        ("serve:llama.cpp#model.gguf", "model.gguf"),
+        ("serve:vllm serve m --port {port}", "serve:vllm serve m --port {port}"),
+    ],
+)
+def test_a_model_of_a_server_is_called_by_the_name_in_its_text(spec: str, name: str) -> None:
+    kind, located = resolve(spec)
+    assert kind.model_name(located) == name
+
+
 def test_a_kind_of_a_plugin_is_loaded_and_named_in_errors(plugin: Path) -> None:
     assert plugin.is_dir()
     subject = load_model("constant:yes", repeat=2)

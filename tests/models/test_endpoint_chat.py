@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -165,3 +166,23 @@ def test_an_error_that_comes_as_a_success_is_told(error: Any, said: str) -> None
 def test_a_cut_answer_tells_its_tokens_where_they_are_counted(usage: Any, said: str) -> None:
     reply = read(completion("bl", "length", usage=usage))
     assert (reply.status, reply.detail) == (Status.TRUNCATED, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        ('{"city": "Paris", "days": 2}', {"city": "Paris", "days": 2}),
+        ({"city": "Paris"}, {"city": "Paris"}),
+        ("{}", {}),
+        ('"text"', '"text"'),
+        ('{"city": ', '{"city": '),
+        ('{"n": 1e999}', '{"n": 1e999}'),
+        ("[" * 100_000, "[" * 100_000),
+        (None, None),
+    ],
+)
+def test_the_arguments_of_a_call_are_written_as_an_object_where_they_are_one(arguments: Any, written: Any) -> None:
+    calls = [{"id": "1", "function": {"name": "f", "arguments": arguments}}]
+    reply = read_reply(Delivery(Status.OK, completion(None, "tool_calls", tool_calls=calls)), tools=True)
+    text = reply.text.strip().removeprefix("<tool_call>").removesuffix("</tool_call>")
+    assert json.loads(text) == {"name": "f", "arguments": written}

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.errors import ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
 from pytest_adaptive_eval.models import store as store_module
-from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.base import Completion, Usage, sent_request
 from pytest_adaptive_eval.models.store import CompletionStore, remove_store, scored
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
@@ -197,6 +197,29 @@ def test_links_pipes_and_folders_are_refused(tmp_path: Path) -> None:
     assert (tmp_path / "real.sqlite").read_bytes() == b""
 
 
+def test_requests_are_found_by_their_keys(tmp_path: Path) -> None:
+    with CompletionStore(tmp_path / "shared.sqlite", exclusive=False) as store:
+        store.keep_requests({"a": "one", "b": "two"})
+        store.keep_requests({"b": "two, later"})
+        assert store.find_requests(["a", "b", "c"]) == {"a": "one", "b": "two, later"}
+    store.keep_requests({"c": "three"})  # it is closed, which loses the request and nothing else
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("short", "short"),
+        ('{"url":"data:image/png;base64,iVBORw0KGgo=="}', '{"url":"data:image/png;base64,[...]"}'),
+        ("x" * 20_000, "x" * 20_000),
+        ("x" * 20_007, "x" * 20_000 + "\n[7 more characters]"),
+        (";base64," * 5_000, None),
+    ],
+)
+def test_a_request_is_kept_without_files_up_to_a_length(text: str, kept: str | None) -> None:
+    assert kept is None or sent_request(text) == kept
+    assert len(sent_request(text)) < 20_050
+
+
 def test_other_databases_are_refused_and_stay(tmp_path: Path) -> None:
     text, other, newer = tmp_path / "notes.txt", tmp_path / "other.sqlite", tmp_path / "newer.sqlite"
     text.write_text("These are notes, and no database, of more than a hundred characters. " * 20)
@@ -205,8 +228,8 @@ def test_other_databases_are_refused_and_stay(tmp_path: Path) -> None:
     edited(newer, "PRAGMA user_version = 7")
     for path, sentence in (
         (text, "not a database"),
-        (other, "expected a store of schema 2"),
-        (newer, "expected a store of schema 2"),
+        (other, "expected a store of schema 3"),
+        (newer, "expected a store of schema 3"),
         (tmp_path, "cannot be used"),
         (text / "below", "cannot be used"),
     ):

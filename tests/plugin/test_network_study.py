@@ -349,8 +349,8 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("judge", "scheme", "note"),
     [
-        ("yes", "yes-no", "the supervisor judge refuses everything: it found a fault in all"),
-        ("<rank>1</rank>", "scale", "the supervisor judge refuses everything: it found a fault in all"),
+        ("yes", "yes-no", "the supervisor judge found a fault in all"),
+        ("<rank>1</rank>", "scale", "the supervisor judge found a fault in all"),
         ("perhaps", "yes-no", " by the supervisor judge are unreadable"),
     ],
 )

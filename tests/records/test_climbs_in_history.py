@@ -139,6 +139,35 @@ def test_correlations_of_evaluations(five: Verbs) -> None:
     assert told[1]["spearman"] == pytest.approx(-1.0)
 
 
+def test_a_merged_record_is_correlated_as_its_runs_are(five: Verbs, tmp_path: Path) -> None:
+    out = five("history", "--correlate")[1]
+    whole = tmp_path / "whole.json"
+    runs = [path.stem for path in sorted((five.folder / "runs").iterdir())[1:]]
+    assert five("merge", *runs, "-o", whole)[0] in (0, 1)
+
+    def of_whole(*arguments: str | Path) -> list[str]:
+        assert main([*map(str, arguments), "--from", str(whole)]) == 0
+        return five.capsys.readouterr().out.splitlines()
+
+    assert of_whole("history", "--correlate") == out.splitlines()
+    assert len(of_whole("history", "--evaluation", "addition")) == 1 + 5
+    assert five("merge", *runs)[0] in (0, 1)  # beside its runs in one history, it counts nothing twice
+    assert five("history", "--correlate")[1] == out
+
+
+def test_a_merged_record_compares_all_pairs_of_climbs(verbs: Verbs, tmp_path: Path) -> None:
+    runs = [verbs.add(climb(SUBJECTS[name]["addition"], subject={"name": name})) for name in list(SUBJECTS)[:3]]
+    whole = tmp_path / "whole.json"
+    assert verbs("merge", *runs, "-o", whole)[0] in (0, 1)
+    code, out, _ = verbs("history", "--compare", whole)
+    assert code == 0
+    assert out.splitlines()[0] == "ladders, networks and panels: change with its 95 % interval, each by itself"
+    heads = [line for line in out.splitlines() if "->" in line and not line.startswith(" ")]
+    assert heads == [f"addition: step-{a} -> step-{b}" for a, b in ((1, 2), (1, 3), (2, 3))]
+    told = verbs.json("history", "--compare", whole)
+    assert (told["pairs"], len(told["evaluations"])) == ([], 3)
+
+
 def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text(

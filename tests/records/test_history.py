@@ -212,6 +212,8 @@ def test_series_keep_banks_scales_and_categories_apart(folder: Path) -> None:
     assert [(point.value, point.standard_error) for point in plain.points] == [(0.5, 0.03)]
     some = History(folder).series(until="2031-05-02T12", bank="b1")
     assert [[point.started[8:10] for point in s.points] for s in some] == [["01", "02"], ["01", "02"]]
+    of_run = History(folder).series_of(record(9, bank={"name": "text", "content_hash": "b2", "scale": "s2"}))
+    assert [(s.bank_hash, s.metric) for s in of_run] == [("b2", "ability"), ("b2", "accuracy")]
 
 
 def test_areas_of_climbs_are_one_series_whatever_their_seeds(tmp_path: Path) -> None:

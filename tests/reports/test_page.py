@@ -229,20 +229,22 @@ def test_what_a_baseline_had_right_is_listed_before_other_wrong_answers(make: Si
     about = {"name": "sums", "calibrated": False, "content_hash": sums.content_hash}
     asked = [Administration(n, i.id, i.content_hash, score=n % 2, text="no") for n, i in enumerate(sums.items, 1)]
     ids = [entry.item for entry in asked]
-    source = {"common": 20, "lost": ids[1::2], "gained": [ids[0]]}
+    source = {"common": 20, "lost": ids[1:17:2], "gained": [ids[0]]}
     interview = make.interview(name="sums", bank=about, administrations=asked, baselines={"baseline": source})
     shown = html_page(make.record([interview]), banks={"sums": sums})
     titles = re.findall(r"<h2 id=\"answers[^>]*>(.*?)</h2>", shown)
     assert titles == [
-        "Lost against the baseline: 10 of 20 common questions",
+        "Lost against the baseline: 8 of 20 common questions",
         "Gained against the baseline: 1 of 20 common questions",
-        "Wrong answers",
+        "Other wrong answers",
     ]
+    others = shown[shown.index(">Other wrong answers") :].partition("</table>")[0]
+    assert re.findall(r"<bdi>(sum-\d+)</bdi>", others) == ["sum-17", "sum-19"]
     assert "What is 1 + 1?" in shown[shown.index("Lost against") :].partition("</table>")[0]
     summary = summary_markdown(make.record([interview]), banks={"sums": sums})
-    assert "Lost against the baseline: 10 of 20 common questions, the first 5" in summary
+    assert "Lost against the baseline: 8 of 20 common questions, the first 5" in summary
     interview.baselines["baseline"].lost.append("an item of nobody")
-    assert "11 of 20 common questions, the first 10<" in html_page(make.record([interview]))
+    assert "9 of 20 common questions, the first 8<" in html_page(make.record([interview]))
 
 
 @pytest.mark.parametrize(
@@ -478,8 +480,12 @@ def test_a_large_run_stays_below_three_megabytes(sums: ItemBank) -> None:
         )
         for n in range(2_000)
     ]
-    source = html_page(run(interview))
+    for entry in interview.administrations[::2]:
+        entry.sent = entry.item
+    requests = {entry.item: "a request & more " * 200 for entry in interview.administrations}
+    source = html_page(run(interview), requests=requests)
     assert 1e6 < len(source.encode()) < 3e6
+    assert source.count("<summary>Request as sent</summary>") == 1_000
     assert 'class="list many"' in source
 
 

@@ -26,7 +26,7 @@ KINDS: Mapping[str, tuple[int, int]] = {
     "bank": (0, 1),
     "images": (1, 1),
     "ladder": (1, 1),
-    "network": (1, 2),
+    "network": (1, 3),
     "panel": (3, 26),
 }
 #: Questions of the example.
@@ -88,12 +88,14 @@ def files_of(kind: str, models: Sequence[str]) -> dict[str, str]:
     chats = kind in ("network", "panel")
     kinds = [resolve(spec, [Path()], chats=chats)[0] for spec in models]
     named = list(models) or ["replay:answers.jsonl"]
+    agents = dict(zip(("interviewer", "supervisor"), named[1:] or named, strict=False))
     values = {
         "MODEL": json.dumps(named[0]),
-        "SECOND": json.dumps(named[-1]),
+        "AGENTS": ", ".join(f"{role} = {json.dumps(spec)}" for role, spec in agents.items()),
+        "ROLES": "\n".join(f'{role} = "{role}"' for role in agents),
         "OTHERS": "\n".join(["[", *_peers(named), "]"]),
     }
-    config = re.sub(r"\b(MODEL|SECOND|OTHERS)\b", lambda match: values[match[0]], _template(f"{kind}.toml"))
+    config = re.sub(r"\b(MODEL|AGENTS|ROLES|OTHERS)\b", lambda match: values[match[0]], _template(f"{kind}.toml"))
     files = {CONFIG: config, WORKFLOW: _workflow(models, kinds, chats=chats)}
     if kind == "bank":
         files |= _example(answered=not models)

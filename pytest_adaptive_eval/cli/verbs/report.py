@@ -120,7 +120,8 @@ def _write(
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
-        write_page(record, options.html, banks=banks, series=series, alarms=alarms)
+        requests = _requests(record, options.source)
+        write_page(record, options.html, banks=banks, series=series, alarms=alarms, requests=requests)
         screen.note(f"page: {options.html}")
     if options.markdown:
         from pytest_adaptive_eval.reports.markdown import summary_markdown
@@ -143,6 +144,23 @@ def _write(
         _write_index(options.source, options.index)
 
 
+def _requests(record: RunRecord, source: Path) -> dict[str, str]:
+    """Return the requests of a run by key, if a store of answers has them; one that cannot be read is a note."""
+    from pytest_adaptive_eval.inputs import ANSWERS_FILE
+    from pytest_adaptive_eval.models.store import CompletionStore
+
+    named = [Path(interview.reuse.store) for interview in record.interviews if interview.reuse]
+    found: dict[str, str] = {}
+    for path in dict.fromkeys([source / ANSWERS_FILE, *named]):
+        if path.is_file():
+            try:
+                with CompletionStore(path, exclusive=False) as store:
+                    found |= store.find_requests(record.sent_keys)
+            except ConfigError as error:
+                screen.note(f"shown without the requests as they were sent: {error}")
+    return found
+
+
 def _write_index(source: Path, folder: Path) -> None:
     """Write the page over the newest runs of a history, and their pages."""
     from pytest_adaptive_eval.reports.index_page import write_index
@@ -155,7 +173,7 @@ def _write_index(source: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
     for record in runs[-_PAGES:]:
-        write_page(record, folder / links[record.run], series=history.series(until=record.started))
+        write_page(record, folder / links[record.run], series=history.series_of(record))
     index = folder / "index.html"
     write_index(index, runs, links)
     screen.note(f"index: {index}, {counted(len(runs), 'run')}")
@@ -195,14 +213,12 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
     from pytest_adaptive_eval.records.drift import lasting, monitor
     from pytest_adaptive_eval.records.history import History
 
-    keys = {(i.name, i.bank.content_hash, i.bank.scale) for i in record.interviews}
-    series = []
+    series: list[Series] = []
     if source.exists():
         with suppress(AdaptiveEvalError):
             history = History(source)
             history.add(record)
-            series = history.series(until=record.started)
-    series = [entry for entry in series if (entry.evaluation, entry.bank_hash, entry.scale) in keys]
+            series = history.series_of(record)
     return series, lasting(monitor(series), series)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.models.kinds.endpoint import REGISTERED as ENDPOINTS
 from pytest_adaptive_eval.text import shown_command
@@ -29,6 +31,11 @@ class ManagedServer(ModelKind):
     def label(self, spec: str) -> str:
         """Return `spec` without the values of options that are keys."""
         return " ".join(shown_command(spec.split(" ")))
+
+    def model_name(self, spec: str) -> str:
+        """Return the name after ``#`` at the end of a command, else the command."""
+        match = re.search(r"#([^\s#]+)\Z", spec)
+        return match[1] if match else self.label(spec)
 
 
 MANAGED_SERVER = ManagedServer()

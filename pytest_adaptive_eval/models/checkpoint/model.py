@@ -28,6 +28,7 @@ from pytest_adaptive_eval.models.base import (
     Usage,
     added,
     sample_of,
+    sent_request,
 )
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.checkpoint.generation import (
@@ -320,7 +321,7 @@ class TransformersModel(Model):
         flops = 2.0 * self._parameters * (generated.read + generated.written)
         cost = Usage(1, generated.read, generated.written, thought, 0.0, flops)
         self._usage += cost
-        return replace(done, cost=cost, reasoning=reasoning)
+        return replace(done, cost=cost, reasoning=reasoning, request=sent_request(prompt.text))
 
     @staticmethod
     def _tokens(generator: Generator, text: str, special: bool) -> list[int]:

@@ -318,7 +318,18 @@ def _of_chat(delivery: Delivery, *, tools: bool) -> Completion:
 def _written_calls(message: _Message) -> str:
     """Return the calls of tools in a message as models without such fields write them."""
     calls = [*(message.tool_calls or ()), *([{"function": message.function_call}] if message.function_call else [])]
-    return "".join(f"\n<tool_call>\n{json.dumps(call.get('function', call))}\n</tool_call>" for call in calls)
+    return "".join(f"\n<tool_call>\n{_written_call(call.get('function', call))}\n</tool_call>" for call in calls)
+
+
+def _written_call(call: Any) -> str:
+    """Return a call as JSON, with the object of its arguments in place of their text where there is one."""
+    try:
+        arguments = json.loads(call["arguments"])
+        if isinstance(arguments, dict):
+            return json.dumps({**call, "arguments": arguments}, allow_nan=False)
+    except (LookupError, TypeError, ValueError, RecursionError):
+        pass
+    return json.dumps(call)
 
 
 def _of_prompt(delivery: Delivery) -> Completion:

@@ -62,7 +62,7 @@ class Answerer:
         if delivery.data.get("error"):  # in place of an answer: it names no model, and reading it says why
             return delivery
         if fault := self._fallback(delivery.headers) or self._other_name(delivery.data):
-            return Delivery(Status.ERROR, {}, fault, delivery.code, delivery.seconds)
+            return replace(delivery, status=Status.ERROR, data={}, detail=fault, headers={})
         self._note(delivery)
         self._answered = True
         return delivery

@@ -264,7 +264,7 @@ class EndpointModel(Model):
         with self._counting:
             self._usage += reply.cost
             self._signs.note(item, reply)
-        return reply
+        return replace(reply, request=delivery.sent)
 
     def _body(self, item: Item) -> Body:
         """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""

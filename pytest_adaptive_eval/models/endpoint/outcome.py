@@ -55,6 +55,7 @@ class Delivery:
             `models.endpoint.limits.OpenTime`.
         headers: The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without
             secrets; empty if the status is not ok.
+        sent: The request, see `models.base.sent_request`.
     """
 
     status: Status
@@ -63,6 +64,7 @@ class Delivery:
     code: int = 0
     seconds: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
+    sent: str = ""
 
 
 #: Takes the index and the reply of a request as soon as it is there.

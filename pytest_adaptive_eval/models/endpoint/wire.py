@@ -25,6 +25,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.api_keys import Secret, hide_from_now_on, without_keys
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.base import sent_request
 from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
 from pytest_adaptive_eval.models.endpoint.connections import Backend, Stale
 from pytest_adaptive_eval.models.endpoint.limits import (
@@ -284,7 +285,7 @@ class Wire:
             delivery = self._too_late(request)
         finally:
             seconds = self._open_time.end(self._loop.time())
-        return replace(delivery, seconds=seconds)
+        return replace(delivery, seconds=seconds, sent=sent_request((request.content or b"").decode()))
 
     async def _take_slot(self, request: Request) -> None:
         await self._slots.take(again=bool(request.tries))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
 
+SENT_KEY = 24  #: Characters of the key of a request as it was sent.
 #: Why an answer that came too late for a verdict is missing.
 NOT_NEEDED = "the verdict was certain before the answer came"
 
@@ -41,6 +42,7 @@ class AnswerRecorder:
         subject: Model under evaluation, None while it is unknown or is not a `Model`.
         current: Question whose fixtures and test run now.
         unkept: Sentence on a model whose answers cannot be kept; empty for others.
+        sent: Requests as they were sent, by their keys in the administrations.
     """
 
     def __init__(self) -> None:
@@ -49,6 +51,7 @@ class AnswerRecorder:
         self.subject: Model | None = None
         self.current: QuestionTest | None = None
         self.unkept = ""
+        self.sent: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()  #: Of equal calls of a watched function within one question.
         self._release: Callable[[], object] = lambda: None
 
@@ -125,9 +128,15 @@ class AnswerRecorder:
             completion = subject.complete_anew(item)
         if test is not None and subject is self.subject:
             test.administration.reused |= completion.reused
+            self._note_sent(test, completion.request)
         if test is not None and completion.likelihood:
             test.administration.likelihood = plain(completion.likelihood)
         return completion
+
+    def _note_sent(self, test: QuestionTest, sent: str) -> None:
+        if sent:
+            test.administration.sent = request_key(sent)[:SENT_KEY]
+            self.sent[test.administration.sent] = sent
 
     def share_seed(self, generators: GeneratorStates) -> None:
         """Go on with the random states of the run that began the journal, by which its tests may have asked."""

@@ -112,8 +112,10 @@ class RunFiles:
         from pytest_adaptive_eval.reports.page import write_page
 
         banks = recorded_banks(self._run, [self.state.config.rootpath], graders=self.state.settings.graders)
-        series = History(self.state.folder).series(until=self._run.started)
-        write_page(self._run, path, banks=banks, series=series)
+        series = History(self.state.folder).series_of(self._run)
+        store = self.state.answers
+        requests = {} if store is None else store.find_requests(self._run.sent_keys)
+        write_page(self._run, path, banks=banks, series=series, requests=requests)
 
     def _new_baseline(self) -> Path | None:
         settings, run = self.state.settings, self._run

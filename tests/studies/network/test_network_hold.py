@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import pytest
 from acting import Skilled, pool_of
 from killed_store import KilledStore
 
-from benchmarks.network_agents import COST, CodedAgent, writer
+from benchmarks.network_agents import COST, CodedAgent, chance, writer
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.kind import warnings_on_agents
 from pytest_adaptive_eval.extensions.studies.network.labels import Label, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.node import PATIENCE
@@ -271,6 +273,37 @@ def test_a_supervisor_sends_questions_back_and_reviews_exchanges() -> None:
     assert node.counts.get("unread", 0) == 0
     # it changes no score of a question that was asked
     assert node.scores[0].mean() == 1.0
+
+
+def test_a_supervisor_that_refuses_everything_is_given_up_after_as_many_tries_as_an_interviewer() -> None:
+    data = {**WRITTEN, "queries": 20, "supervisor": {"model": "sup", "exchanges": 0}}
+    sup = CodedAgent("sup", "yes")
+    result = held(data, Skilled("sue", GOOD), CodedAgent("ann", writer()), sup)
+    for node in (one for one in result.nodes if one.opened):
+        asked = sum(map(len, node.scores))
+        assert node.counts["supervisor_given_up"] == 1
+        assert node.counts["fallbacks"] == asked
+        assert node.counts["reviews"] == 20  # the drafts of one level: 15 refusals are enough
+    shown = list(warnings_on_agents(result))
+    assert "the supervisor sup found a fault in all 40 questions; it was given up at 2 nodes" in "\n".join(shown)
+    assert not any(node.counts.get("given_up") for node in result.nodes)  # that is the interviewer
+
+
+def test_a_supervisor_that_accepts_now_and_then_is_not_given_up() -> None:
+    data = {**WRITTEN, "queries": 20, "supervisor": {"model": "sup", "exchanges": 0}}
+    sup = CodedAgent("sup", lambda text: "no" if chance("sup", text) < 0.3 else "yes")
+    result = held(data, Skilled("sue", GOOD), CodedAgent("ann", writer()), sup)
+    assert not any(node.counts.get("supervisor_given_up") for node in result.nodes)
+    assert not any("given up" in line for line in warnings_on_agents(result))
+
+
+def test_error_rates_as_ours_and_as_in_the_paper() -> None:
+    counts = {"attempts": 20, "format": 3, "level": 2, "repeat": 4, "silent": 5}
+    node = replace(held(WRITTEN, Skilled("sue", GOOD), CodedAgent("ann", writer())).nodes[0], counts=counts)
+    assert node.error_rate == pytest.approx(14 / 20)
+    assert node.paper_error_rate == pytest.approx(7 / 15)
+    assert node.to_json()["paper_error_rate"] == pytest.approx(7 / 15)
+    assert np.isnan(replace(node, counts={}).paper_error_rate)
 
 
 @pytest.mark.parametrize(

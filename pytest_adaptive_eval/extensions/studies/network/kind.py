@@ -173,7 +173,7 @@ class NetworkEvaluation(Evaluation):
             self.void(error),
             broken=bool(error),
             notes=tuple(notes),
-            warnings=tuple(_warnings(result)),
+            warnings=tuple(warnings_on_agents(result)),
             account=account,
             **participants(self.roles, [result], result.loads),
         )
@@ -266,17 +266,21 @@ def notes_on_answers(result: NetworkResult) -> Iterator[str]:
         yield truncation_sentence(count, replies, result.cap(name), answers=f"replies of {name}")
 
 
-def _warnings(result: NetworkResult) -> Iterator[str]:
+def warnings_on_agents(result: NetworkResult) -> Iterator[str]:
     """Yield warnings on interviewers that did not set their questions, and on a supervisor of no use."""
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         yield from _fallback_note(result, name)
+    given_up = sum(node.counts.get("supervisor_given_up", 0) for node in result.nodes)
     for subject, counts in result.reviews().items():
         reviews, unread = counts["reviews"], counts["unread"]
         if reviews < _REVIEWS:
             continue
-        if counts["refused"] == reviews:
-            supervisor = result.supervisor
-            yield f"the supervisor {supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
+        if counts["refused"] == reviews or (given_up and subject == "question"):
+            refused = "all" if counts["refused"] == reviews else f"{counts['refused']} of"
+            note = f"the supervisor {result.supervisor} found a fault in {refused} {reviews} {subject}s"
+            if given_up and subject == "question":
+                note += f"; it was given up at {counted(given_up, 'node')}, where code set the rest of the questions"
+            yield note
         elif 2 * unread > reviews:
             yield f"{unread} of {reviews} reviews of {subject}s by the supervisor {result.supervisor} are unreadable"
 

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.inputs import read_regular
 
-_EXAMPLE = '{"node": "addition", "item": "addition-1-0", "fault": false}'
+_EXAMPLE = '{"node": "addition", "item": "addition-1-w0x0x0", "fault": false}'
 
 
 class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

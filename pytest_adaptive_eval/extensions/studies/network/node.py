@@ -101,7 +101,8 @@ class LevelItems:
 
 #: Exchanges in a node's record, in all and of each level and round.
 RECORDED, RECORDED_A_LEVEL = 40, 3
-#: Questions in a row of a node that its interviewer can fail to write before code sets the rest.
+#: Questions in a row of a node that its interviewer can fail to write before code sets the rest. A supervisor is
+#: given up after as many tries: it refused `PATIENCE` questions in a row with all their repetitions.
 PATIENCE = 5
 
 #: Questions with answers that the supervisor is to review.
@@ -170,6 +171,7 @@ class NodeInterview:
     to_review: list[tuple[Item, str]] = field(default_factory=list)
     written: list[str] = field(default_factory=list)  # questions by the interviewer so far
     unset: int = 0  # questions in a row that the interviewer could not write
+    refusals: int = 0  # of questions in a row by the supervisor
     panel_scores: list[list[list[float]]] = field(init=False)  # by member, question and cycle
 
     def __post_init__(self) -> None:
@@ -263,11 +265,12 @@ class NodeInterview:
 
     def _is_open(self, draft: _Draft) -> bool:
         """Return whether the interviewer gets another attempt at a question."""
-        return draft.question is None and draft.attempts <= self.network.retries and self.unset < PATIENCE
+        given_up = self.unset >= PATIENCE or self.counts["supervisor_given_up"] > 0
+        return draft.question is None and draft.attempts <= self.network.retries and not given_up
 
     def _judge_interviewer(self, draft: _Draft) -> None:
         """Give the interviewer up at this node once it could write none of `PATIENCE` questions in a row."""
-        if self.unset < PATIENCE:
+        if draft.attempts and self.unset < PATIENCE:
             self.unset = self.unset + 1 if draft.question is None else 0
             self.counts["given_up"] += self.unset == PATIENCE
 
@@ -339,8 +342,12 @@ class NodeInterview:
             )
             for item in items
         ]
+        most = PATIENCE * (self.network.retries + 1)
         for draft, item, (reply,) in zip(drafts, items, replies, strict=True):
             self.reviews.append(_read_review(supervision, "question", item.id, reply, self.counts))
+            self.refusals = self.refusals + 1 if self.reviews[-1].refused else 0
+            if self.refusals == most:
+                self.counts["supervisor_given_up"] = 1
             if self.reviews[-1].refused:
                 draft.question = None
                 draft.directive = self._refusal("review", "the supervisor found a fault in it")

@@ -122,6 +122,7 @@ COUNTERS: Mapping[str, str] = {
     "directives": "orders to write a question again",
     "fallbacks": "questions by code in place of an interviewer that failed",
     "given_up": "1 if the interviewer was given up, so that code set the rest of the questions",
+    "supervisor_given_up": "1 if the supervisor was given up, so that code set the rest of the questions",
     "claims": "answers that an interviewer gave with its question",
     "wrong_claims": "claims that code found wrong",
     "reviews": "requests for a review to the supervisor",
@@ -133,8 +134,9 @@ COUNTERS: Mapping[str, str] = {
     "refused": "questions that the interviewee refused",
     "truncated": "answers that were truncated",
 }
-#: Errors of an interviewer as MACEval counts them: format violations and redundant questions.
+#: Errors of an interviewer, and those of them that MACEval counts: format violations and redundant questions.
 ERRORS = ("format", "level", "repeat", "silent")
+PAPER_ERRORS = ("format", "repeat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,13 @@ class NodeResult:
         return self.errors / attempts if attempts else float("nan")
 
     @property
+    def paper_error_rate(self) -> float:
+        """Share of the questions that an interviewer wrote with a fault that MACEval counts; NaN without questions."""
+        written = self.counts.get("attempts", 0) - self.counts.get("silent", 0)
+        faults = sum(self.counts.get(name, 0) for name in PAPER_ERRORS)
+        return faults / written if written else float("nan")
+
+    @property
     def errors(self) -> int:
         """Number of an interviewer's attempts with one of `ERRORS`."""
         return sum(self.counts.get(name, 0) for name in ERRORS)
@@ -256,4 +265,5 @@ class NodeResult:
             "last": self.last_level,
             "guess_area": self.guess_area,
             "error_rate": plain(self.error_rate),
+            "paper_error_rate": plain(self.paper_error_rate),
         }

@@ -1,4 +1,4 @@
-"""The table of what each model of a panel or network cost."""
+"""The table of what each model and each role of a panel or network cost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pytest_adaptive_eval.text import money, number
 
 
 def members_table(study: EvaluationRecord) -> Table:
-    """Return calls, tokens, seconds per call and price by model."""
+    """Return calls, tokens, seconds per call and price by model, then by role where there are several."""
+    costs = study.costs
+    roles = {f"as {role}": usage for role, usage in costs.roles.items() if usage.calls}
+    spent = dict(list(costs.members.items())[:ROWS]) | (roles if len(roles) > 1 else {})
     rows = []
-    for name, usage in list(study.costs.members.items())[:ROWS]:
-        cost = study.costs.prices.get(name)
+    for name, usage in spent.items():
+        cost = costs.prices.get(name)
         price = "-" if cost is None else money(cost.money, cost.currency)
         tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
         rows.append((short(name), f"{usage.calls:,}", *tokens, number(usage.seconds / max(usage.calls, 1), 2), price))
-    heads = ("model", "calls", "tokens read", "tokens written", "seconds per call", "price")
+    heads = ("model or role", "calls", "tokens read", "tokens written", "seconds per call", "price")
     return Table("Cost by model", heads, rows, "Replies of an earlier run count with their original cost.")

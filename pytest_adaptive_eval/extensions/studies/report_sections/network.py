@@ -45,6 +45,8 @@ class NodeRow(msgspec.Struct):
     interviewer: str = ""
     opened: bool = False
     guess_area: float | None = None
+    error_rate: float | None = None
+    paper_error_rate: float | None = None
     scores: list[list[float | None]] = []
     counts: dict[str, int] = {}
     panel: list[PanelMember] = []
@@ -101,7 +103,12 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
         for node in nodes
     ]
     counts = [
-        (short(node.name), *(str(node.counts.get(name, 0)) for name in _COUNTS))
+        (
+            short(node.name),
+            *(str(node.counts.get(name, 0)) for name in _COUNTS),
+            number_or_dash(node.error_rate, 2),
+            number_or_dash(node.paper_error_rate, 2),
+        )
         for node in nodes
         if node.interviewer or node.counts.get("faults")
     ]
@@ -115,9 +122,10 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
         ),
         Table(
             "Questions that models wrote",
-            ("node", *_COUNTS.values()),
+            ("node", *_COUNTS.values(), "errors", "as in MACEval"),
             counts,
-            "A model's own answers never count: the truth is the code's.",
+            "A model's own answers never count: the truth is the code's. Errors are shares of all attempts; MACEval "
+            "counts broken formats and repetitions, among written questions alone.",
         ),
         _opinions(account),
         _interviewers(account),
