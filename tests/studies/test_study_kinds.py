@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy  # noqa: F401 - runs within this process would load it a second time
 import pytest
 
 from pytest_adaptive_eval.gates.condition import register_metrics
