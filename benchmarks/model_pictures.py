@@ -29,7 +29,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
-#: Colours that colour-blind readers tell apart (Okabe and Ito), for one model after the other.
+#: Okabe and Ito's colours for colour-blind readers, for one model after the other.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 60, 150, 40, 50
 BAR, CELL = 26, 64  #: Height of a bar with its gap, and side of a cell, in pixels.

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.comparison import Comparison
+    from pytest_adaptive_eval.records.parts import Pair
     from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 
@@ -52,8 +53,6 @@ def compare(options: argparse.Namespace) -> int:
 def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
     """Show all pairs of subjects, each with an interval that holds together with the others."""
     from pytest_adaptive_eval.records.pairs import CONFIDENCE, all_pairs
-    from pytest_adaptive_eval.reports.history import comparison_lines
-    from pytest_adaptive_eval.reports.side_by_side import pair_lines
 
     pairs = all_pairs(interview for run in runs for interview in run.interviews)
     changes = _changes_of_climbs_and_studies(runs)
@@ -66,14 +65,21 @@ def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
         ids = [run.run for run in runs]
         data = {"runs": ids, "confidence": CONFIDENCE, "pairs": [pair.to_json() for pair in pairs]}
         save(options.json, {**data, "evaluations": [change.to_json() for change in changes]})
+    _say_all(pairs, changes)
+    refusals = [*(pair.refused for pair in pairs), *(change.refused for change in changes)]
+    return USAGE if all(refusals) else PASSED
+
+
+def _say_all(pairs: Sequence[Pair], changes: Sequence[Comparison]) -> None:
+    from pytest_adaptive_eval.reports.history import comparison_lines
+    from pytest_adaptive_eval.reports.side_by_side import pair_lines
+
     if pairs:
         say(pair_lines(pairs))
     if changes:
         say(["ladders, networks and panels: change with its 95 % interval, each by itself"])
     for change in changes:
         say(comparison_lines(change, width()))
-    refusals = [*(pair.refused for pair in pairs), *(change.refused for change in changes)]
-    return USAGE if all(refusals) else PASSED
 
 
 def _changes_of_climbs_and_studies(runs: Sequence[RunRecord]) -> list[Comparison]:

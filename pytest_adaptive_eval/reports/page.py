@@ -81,7 +81,7 @@ def html_page(
 
     Args:
         banks: Available banks by the interview's name. Without one, questions are shown by their ids.
-        requests: Requests as they were sent, by their keys in the record, as far as they are kept.
+        requests: Requests as they were sent, by their keys in the record; without one, none is shown.
 
     Raises:
         UsageError: jinja2 is missing.

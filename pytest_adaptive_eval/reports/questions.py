@@ -180,13 +180,17 @@ def question_lists(
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
-    # a question, its answer and its request share the remaining bytes
-    shares = 3 if any(entry.request for entry in asked) else 2
-    share = max(_SHORT, (text_bytes // max(len(asked), 1) - _OVERHEAD) // shares)
+    share = _share(asked, text_bytes)
     for entry in asked:
         request = clean_html(_indented(entry.request), min(share, _REQUEST))
         entry.of.questions.append(_question(entry, pictures, min(share, _LONG), request))
     return lists
+
+
+def _share(asked: Sequence[_Asked], most: int) -> int:
+    """Return the cut of a question, its answer and its request, which share the bytes of all texts."""
+    shares = 3 if any(entry.request for entry in asked) else 2
+    return max(_SHORT, (most // max(len(asked), 1) - _OVERHEAD) // shares)
 
 
 class _Asked(NamedTuple):

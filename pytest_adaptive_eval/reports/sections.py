@@ -120,7 +120,8 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
         percent = words.quantity_percent(rows)
         if value != "-":
             title = f"{metric[:1].upper()}{metric[1:]} of {short(evaluation.subject.name)}"
-            facts.append((title, value, f"two-sided {percent}"))
+            value, _, guessed = value.partition(" (")
+            facts.append((title, value, ", ".join(filter(None, [f"two-sided {percent}", guessed.rstrip(")")]))))
         if rank != "-":
             facts.append(("Rank", rank, f"of {len(rows)}, two-sided {percent}"))
     unit = evaluation.unit[:1].upper() + evaluation.unit[1:]

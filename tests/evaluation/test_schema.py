@@ -18,6 +18,7 @@ from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.typed_tables import Table, json_schema, read_table
 
 ROOT = Path(__file__).parents[2]
+TABLES = {"peers": "PeersTable", "network": "NetworkStudyTable"}  #: Definitions of evaluations of other kinds.
 EXAMPLES = sorted(path for path in ROOT.glob("examples/*/*.toml") if path.name not in ("pyproject.toml", "sweep.toml"))
 
 
@@ -38,7 +39,9 @@ def test_examples_name_the_schema_and_have_its_keys(path: Path) -> None:
     (line,) = re.findall(r"^#:schema (.*)$", text.partition("\n")[0])
     schema = json.loads((path.parent / line).read_text("utf-8"))
     for evaluation in tomllib.loads(text)["eval"]:
-        assert evaluation.keys() <= allowed_keys(schema, "EvalTable")
+        assert evaluation.keys() <= allowed_keys(schema, TABLES.get(evaluation.get("kind"), "EvalTable"))
+        assert evaluation.get("panel", {}).keys() <= allowed_keys(schema, "PanelTable")
+        assert evaluation.get("network", {}).keys() <= allowed_keys(schema, "NetworkTable")
         assert evaluation.get("interview", {}).keys() <= allowed_keys(schema, "InterviewTable")
         assert {key for gate in evaluation.get("gate", ()) for key in gate} <= allowed_keys(schema, "GateTable")
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy  # noqa: F401 - runs within this process would load it a second time
+import pytest
+
+from pytest_adaptive_eval.gates.condition import register_metrics
 
 KIND = '''
 from dataclasses import dataclass
@@ -73,6 +79,13 @@ kilograms = 3.0
 metric = "weight"
 at_least = 2.5
 """
+
+
+@pytest.fixture(autouse=True)
+def _forget_metrics() -> Iterator[None]:
+    """Leave the metric of the project unknown to later tests."""
+    yield
+    register_metrics([])
 
 
 def write_project(pytester: Any, kind: str, toml: str = FILE) -> None:

@@ -138,6 +138,11 @@ class AnswerRecorder:
             test.administration.sent = request_key(sent)[:SENT_KEY]
             self.sent[test.administration.sent] = sent
 
+    def keep_sent(self, store: CompletionStore | None) -> None:
+        """Keep the requests as they were sent in the store that runs share, if there is one."""
+        if store is not None and self.sent:
+            store.keep_requests(self.sent)
+
     def share_seed(self, generators: GeneratorStates) -> None:
         """Go on with the random states of the run that began the journal, by which its tests may have asked."""
         seed = generators.seed if self.journal is None else self.journal.share_seed(generators.seed)

@@ -54,8 +54,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
             notes += file.doubts(loop.respondent.identity)
     except AdaptiveEvalError:  # the session's start has reported it
         arguments = {}
-    if recorder.sent and (store := loop.state.answers) is not None:
-        store.keep_requests(recorder.sent)
+    recorder.keep_sent(loop.state.answers)
     identity = loop.respondent.identity
     result = SessionResult.of(
         evaluation.name,

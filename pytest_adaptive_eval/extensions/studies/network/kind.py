@@ -270,6 +270,10 @@ def warnings_on_agents(result: NetworkResult) -> Iterator[str]:
     """Yield warnings on interviewers that did not set their questions, and on a supervisor of no use."""
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         yield from _fallback_note(result, name)
+    yield from _supervisor_notes(result)
+
+
+def _supervisor_notes(result: NetworkResult) -> Iterator[str]:
     given_up = sum(node.counts.get("supervisor_given_up", 0) for node in result.nodes)
     for subject, counts in result.reviews().items():
         reviews, unread = counts["reviews"], counts["unread"]

@@ -342,15 +342,18 @@ class NodeInterview:
             )
             for item in items
         ]
-        most = PATIENCE * (self.network.retries + 1)
         for draft, item, (reply,) in zip(drafts, items, replies, strict=True):
             self.reviews.append(_read_review(supervision, "question", item.id, reply, self.counts))
-            self.refusals = self.refusals + 1 if self.reviews[-1].refused else 0
-            if self.refusals == most:
-                self.counts["supervisor_given_up"] = 1
+            self._judge_supervisor(self.reviews[-1])
             if self.reviews[-1].refused:
                 draft.question = None
                 draft.directive = self._refusal("review", "the supervisor found a fault in it")
+
+    def _judge_supervisor(self, review: Review) -> None:
+        """Give the supervisor up at this node once it refused as many attempts in a row as `PATIENCE` questions get."""
+        self.refusals = self.refusals + 1 if review.refused else 0
+        if self.refusals == PATIENCE * (self.network.retries + 1):
+            self.counts["supervisor_given_up"] = 1
 
     # Answers
 
