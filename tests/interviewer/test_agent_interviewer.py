@@ -399,7 +399,8 @@ def test_the_checkpoint_sorts_the_banks(checkpoint: Any) -> None:
     for kind in ("text", "vision"):
         items = random.Random(kind).sample(items_of(kind), 10)
         wanted = [(category(item),) for item in items]
-        together = interviewer.categorise(items, [])
-        alone = [interviewer.categorise([item], ["noise"])[0] for item in items[:3]]
+        difficulties = {item.id: 0.5 * n - 2.0 for n, item in enumerate(items)}
+        together = interviewer.categorise(items, [], difficulties)
+        alone = [interviewer.categorise([item], ["noise"], difficulties)[0] for item in items[:3]]
         assert sum(a == b for a, b in zip(together + alone, wanted + wanted[:3], strict=True)) >= 11
     assert interviewer.account()["fallbacks"] == {}
