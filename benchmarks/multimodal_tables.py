@@ -3,8 +3,8 @@
 ``ranking``: each of 24 models left out once, see `format_backtests`. ``auc``, the paper's figure 6: ROC-AUC of unseen
 responses of IRT, M2 and M3 as low-quality twins are mixed in. ``sparse``, its figures 19 and 20: rankings, and shares
 of low-quality items, by fits to a tenth of the responses; two minutes of CPU a target up to 50 %. ``parts``: how
-originals and twins differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both
-modalities, and where fits with and without priors put it.
+originals and twins differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part
+of both modalities, and where fits with and without priors put it.
 
 ``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
 
