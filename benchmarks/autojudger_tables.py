@@ -2,10 +2,11 @@
 
 ``run`` interviews and keeps what it finds in ``--out``, a file of JSON lines; what is there already is not done again,
 so that a run can be stopped, gone on with and done in parts (``--benchmark``, ``--split``, ``--only``). ``show`` prints
-the tables from that file, with the paper's rows beside ours.
+the tables from that file, with the paper's rows beside ours. ``table7``, ``table8``, ``table14`` and ``figure6`` do
+what is missing for that table or figure of the paper, and print it.
 
 Splits: ``paper``, the paper's 60 / 17 models, by five runs of different seeds; ``random``, 20 draws of 60 / 17 of those
-77 models with near-duplicates on one side. ``run --first`` is table 7, ``run --mathvista`` table 14.
+77 models with near-duplicates on one side.
 
 There are no texts or images for these matrices, so that no encoder can be used: ``residual_factors`` of the calibration
 models' responses stand in for embeddings, and vectors drawn at random for a control that knows nothing. The interviewer
