@@ -2,10 +2,11 @@
 
 ``run`` interviews and keeps what it finds in ``--out``, a file of JSON lines; what is there already is not done again,
 so that a run can be stopped, gone on with and done in parts (``--benchmark``, ``--split``, ``--only``). ``show`` prints
-the tables from that file, with the paper's rows beside ours.
+the tables from that file, with the paper's rows beside ours. ``table7``, ``table8``, ``table14`` and ``figure6`` do
+what is missing for that table or figure of the paper, and print it.
 
 Splits: ``paper``, the paper's 60 / 17 models, by five runs of different seeds; ``random``, 20 draws of 60 / 17 of those
-77 models with near-duplicates on one side. ``run --first`` is table 7, ``run --mathvista`` table 14.
+77 models with near-duplicates on one side.
 
 There are no texts or images for these matrices, so that no encoder can be used: ``residual_factors`` of the calibration
 models' responses stand in for embeddings, and vectors drawn at random for a control that knows nothing. The interviewer
@@ -22,9 +23,10 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -314,35 +316,73 @@ def present(path: Path) -> list[dict[str, Any]]:
     return list({(one["benchmark"], one["split"], one["number"], one["row"]): one for one in found}.values())
 
 
-def run(options: argparse.Namespace) -> None:
-    """Do what is missing."""
+def run(options: argparse.Namespace, only: Sequence[str]) -> None:
+    """Do what is missing for the tables of splits."""
     done = {(one["benchmark"], one["split"], one["number"], one["row"]) for one in present(options.out)}
+    numbers = range(options.count or (RUNS if options.split == "paper" else SPLITS))
+    tasks = []
+    for benchmark in options.benchmark:
+        for number in numbers:
+            wanted = [name for name in only if (benchmark, options.split, number, name) not in done]
+            if wanted:
+                tasks.append((benchmark, options.split, number, tuple(wanted)))
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for found in pool.map(one, tasks):
+            keep(options, found)
 
-    def keep(rows: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> None:
-        for row in rows:
-            with options.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(row["benchmark"], row["split"], row["number"], row["row"], flush=True)
 
-    if options.first:
-        for benchmark in options.benchmark:
-            if (benchmark, "first", 0, "random") not in done:
-                keep(first_items(benchmark))
-    elif options.mathvista:
-        keep(mathvista())
-    elif options.figure6:
-        keep(figure6())
-    else:
-        numbers = range(options.count or (RUNS if options.split == "paper" else SPLITS))
-        tasks = []
-        for benchmark in options.benchmark:
-            for number in numbers:
-                wanted = [name for name in options.only or ROWS if (benchmark, options.split, number, name) not in done]
-                if wanted:
-                    tasks.append((benchmark, options.split, number, tuple(wanted)))
-        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-            for found in pool.map(one, tasks):
-                keep(found)
+def keep(options: argparse.Namespace, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows to the file as they come."""
+    for row in rows:
+        with options.out.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row["benchmark"], row["split"], row["number"], row["row"], flush=True)
+
+
+def table7(options: argparse.Namespace) -> None:
+    """First questions."""
+    for benchmark in options.benchmark:
+        if not rows_of(options, benchmark, "first"):
+            keep(options, first_items(benchmark))
+    for benchmark in options.benchmark:
+        for one in rows_of(options, benchmark, "first"):
+            print(f"first ten, {benchmark}, {one['row']}: mean {one['mean']:.2f}, best of 50 {one['best']:.2f}")
+
+
+def table8(options: argparse.Namespace) -> None:
+    """The better half of the tested models, by questions of their own and by those of the weakest."""
+    run(options, ["AutoJudger", "simplest"])
+    for benchmark, name in product(options.benchmark, ("AutoJudger", "simplest")):
+        tops = [one["top"] for one in rows_of(options, benchmark, options.split) if one["row"] == name]
+        means = " / ".join(f"{value:.1f}" for value in np.mean(tops, axis=0))
+        shares = " / ".join(map(str, SHARES))
+        label = "simplest" if name == "simplest" else "personalised"
+        print(f"better half, {benchmark}, {options.split} split, {label}, {shares} %: {means}")
+
+
+def table14(options: argparse.Namespace) -> None:
+    """MathVista."""
+    if not rows_of(options, "MathVista", "leave one out"):
+        keep(options, mathvista())
+    found = rows_of(options, "MathVista", "leave one out")
+    for name in dict.fromkeys(one["row"] for one in found):
+        values = [one["half"][0] for one in found if one["row"] == name]
+        print(f"MathVista, leave one out, 5 %: {name} {np.mean(values):.2f}±{spread(values):.2f}")
+
+
+def show_course(options: argparse.Namespace) -> None:
+    """Figure 6."""
+    if not rows_of(options, "MMMU", "figure 6"):
+        keep(options, figure6())
+    for one in rows_of(options, "MMMU", "figure 6"):
+        print(f"figure 6, {one['row']}: after questions, ability, mean difficulty of the 20 nearest")
+        for t in (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50):
+            print(f"  {t:3} {one['ability'][t - 1]:6.2f} {one['smoothed'][t - 1]:6.2f}")
+
+
+def rows_of(options: argparse.Namespace, benchmark: str, kind: str) -> list[dict[str, Any]]:
+    """What was found of one benchmark and split."""
+    return [one for one in present(options.out) if (one["benchmark"], one["split"]) == (benchmark, kind)]
 
 
 PAPER = {  # at 5 %, its table 1, the mean and 1.96 SD over five runs; MMT-Bench and SEED-Bench are not at hand
@@ -371,19 +411,6 @@ def show(options: argparse.Namespace) -> None:
             rows = [one for one in found if (one["benchmark"], one["split"]) == (benchmark, kind)]
             if rows:
                 table(rows, benchmark, kind, ties)
-    for benchmark in options.benchmark:
-        for one in found:
-            if (one["benchmark"], one["split"]) == (benchmark, "first"):
-                print(f"first ten, {benchmark}, {one['row']}: mean {one['mean']:.2f}, best of 50 {one['best']:.2f}")
-    loo = [one for one in found if one["benchmark"] == "MathVista"]
-    for name in dict.fromkeys(one["row"] for one in loo):
-        values = [one["half"][0] for one in loo if one["row"] == name]
-        print(f"MathVista, leave one out, 5 %: {name} {np.mean(values):.2f}±{spread(values):.2f}")
-    for one in found:
-        if one["split"] == "figure 6":
-            print(f"figure 6, {one['row']}: after questions, ability, mean difficulty of the 20 nearest")
-            for t in (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50):
-                print(f"  {t:3} {one['ability'][t - 1]:6.2f} {one['smoothed'][t - 1]:6.2f}")
     print("relative cost at 4 % (table 4), 23.25 TFLOPs a choice of a 7B interviewer; 0 of the one without a model:")
     for name, flops in (("3B", 6.04), ("7B", 13.85), ("72B", 139.97)):
         print(f"  {name}: {relative_cost(0.04, flops, 23.25):.3f}; {relative_cost(0.04, flops, 0.0):.3f}")
@@ -409,24 +436,32 @@ def table(rows: list[dict[str, Any]], benchmark: str, kind: str, ties: str) -> N
         print(f"| {name} | " + " | ".join(shown + more) + f" | n={len(own)}")
 
 
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "table7": table7,
+    "table8": table8,
+    "table14": table14,
+    "figure6": show_course,
+}
+
+
 def main() -> None:
     """Parse and do."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run", "show"))
+    parser.add_argument("command", choices=("run", "show", *COMMANDS))
     parser.add_argument("--out", type=Path, default=Path("autojudger-tables.jsonl"))
     parser.add_argument("--benchmark", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
     parser.add_argument("--split", choices=("paper", "random"), default="paper")
     parser.add_argument("--only", nargs="+", choices=list(ROWS), help="some rows")
     parser.add_argument("--count", type=int, help="runs or splits")
-    parser.add_argument("--first", action="store_true", help="table 7")
-    parser.add_argument("--mathvista", action="store_true", help="table 14")
-    parser.add_argument("--figure6", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     if not FOLDER.is_dir():
         print(f"skipped: no response matrices at {FOLDER}; ADAPTIVE_EVAL_DATA names their folder")
         return
-    run(options) if options.command == "run" else show(options)
+    if options.command == "run":
+        run(options, options.only or list(ROWS))
+    else:
+        COMMANDS.get(options.command, show)(options)
 
 
 if __name__ == "__main__":

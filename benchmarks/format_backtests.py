@@ -87,6 +87,10 @@ class FormatInterviewResult:
     fullest: float
 
 
+#: Iterations of a fit with a pair for an item, at most; on MathVista it settles after 720.
+PAIR_LIMIT = 2000
+
+
 @dataclass(frozen=True, slots=True)
 class FitEnd:
     """How a fit ended.
@@ -163,7 +167,7 @@ class Fold:
 
     def pair_fit(self, model: str) -> Any:
         """Return a fit of a model with a pair for an item to the other subjects."""
-        limit = 100 if self.limit is None else self.limit
+        limit = PAIR_LIMIT if self.limit is None else self.limit
         return self._once(model, lambda: fit_map(self.train_pairs[:, self.answered_pairs], model=model, limit=limit))
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:

@@ -20,7 +20,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 from prediction import MATRICES, read, split
 
-from pytest_adaptive_eval.calibration.choice import choose_model
+from pytest_adaptive_eval.calibration import choice as model_choice
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import POLICIES
@@ -36,11 +36,12 @@ def main() -> None:
     parser.add_argument("--matrix", nargs="+", choices=list(MATRICES), default=list(MATRICES))
     parser.add_argument("--splits", type=int, default=20)
     options = parser.parse_args()
+    model_choice.HOPELESS = np.inf  # several dimensions are fitted in all folds
     for matrix in options.matrix:
         responses, losses, gains = read(matrix), [], []
         for seed in range(options.splits):
             train, test = split(matrix, responses, seed)
-            choice, truth = choose_model(train, Recipe()), np.nanmean(test.scores, axis=1)
+            choice, truth = model_choice.choose_model(train, Recipe()), np.nanmean(test.scores, axis=1)
             one = {model: loss for model, loss in choice.losses.items() if model != "mirt"}
             best = min(one, key=one.__getitem__)
             simplest = next(model for model in one if one[model] - one[best] <= choice.errors[model])

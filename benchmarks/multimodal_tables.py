@@ -1,9 +1,10 @@
 """M2-IRT and M3-IRT on the public MMMU and MathVista responses in four formats, beside every baseline at equal calls.
 
-``ranking``: each of 24 models left out once, see `format_backtests`. ``auc``: ROC-AUC of unseen responses of IRT, M2
-and M3 as low-quality twins are mixed in. ``sparse``: fits to a tenth of the responses. ``parts``: how originals and
-twins differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both
-modalities, and where fits with and without priors put it.
+``ranking``: each of 24 models left out once, see `format_backtests`. ``auc``, the paper's figure 6: ROC-AUC of unseen
+responses of IRT, M2 and M3 as low-quality twins are mixed in. ``sparse``, its figures 19 and 20: rankings, and shares
+of low-quality items, by fits to a tenth of the responses; two minutes of CPU a target up to 50 %. ``parts``: how
+originals and twins differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part
+of both modalities, and where fits with and without priors put it.
 
 ``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
 
@@ -32,6 +33,7 @@ from pytest_adaptive_eval.calibration import fit_map
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, Training, fit_multimodal, roc_auc
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.calibration.scale import separation
+from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
@@ -40,6 +42,8 @@ Bools = NDArray[np.bool_]
 
 FOLDER = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "m3irt"
 BUDGETS = ("5%", "10%", "30%", "50%")
+#: Of figures 19 and 20.
+SPARSE_BUDGETS = ("1%", "3%", "5%", "10%", "20%", "30%", "50%")
 
 
 def read(data: str) -> tuple[FormatResponses, Bools]:
@@ -51,11 +55,11 @@ def read(data: str) -> tuple[FormatResponses, Bools]:
     return found, np.array([name in twins for name in found.items])
 
 
-def ranking(data: FormatResponses, twin: Bools, targets: int, out: Path | None) -> None:
+def ranking(data: FormatResponses, twin: Bools, targets: int, contenders: list[str], out: Path | None) -> None:
     start = time.process_time()
     result = None
     for target in range(min(targets, len(data.subjects))):
-        part = format_backtest(data, twin, list(FORMAT_CONTENDERS), BUDGETS, [target])
+        part = format_backtest(data, twin, contenders, BUDGETS, [target])
         if result is None:
             result = part
         else:
@@ -83,19 +87,20 @@ def auc(data: FormatResponses, twin: Bools, repeats: int) -> None:
             for name, form in (("M2", "m2"), ("M3", "m3")):
                 p = fit_multimodal(train, form=form, bounds=(8.0,), seed=repeat).probability()  # type: ignore[arg-type]
                 found[name].append(roc_auc(scores[unseen], p[unseen]))
-            p = fit_map(train.reshape(len(train), -1), model="2pl", limit=100).probability().reshape(scores.shape)
+            p = fit_map(train.reshape(len(train), -1), model="2pl").probability().reshape(scores.shape)
             found["IRT"].append(roc_auc(scores[unseen], p[unseen]))
         line = "  ".join(f"{name} {np.mean(v):.4f} ± {np.std(v):.4f}" for name, v in found.items())
         print(f"{percent:2d} % low-quality: {line}", flush=True)
 
 
-def sparse(data: FormatResponses, twin: Bools, share: float) -> None:
-    clean = data.scores[:, ~twin]
-    truth = clean.mean(axis=(1, 2))
+def sparse(data: FormatResponses, twin: Bools, share: float, targets: int, budgets: list[str]) -> None:
+    truth = data.scores[:, ~twin].mean(axis=(1, 2))
     flat = data.scores.reshape(len(data.subjects), -1)
+    sizes = {budget: resolve_budget(budget, flat.shape[1]) for budget in budgets}
     for form in ("m2", "m3"):
-        rho, gamma, alone, converged, losses, seconds = [], [], [], [], [], []
-        for target in range(len(data.subjects)):
+        converged, losses, seconds = [], [], []
+        found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for target in range(min(targets, len(data.subjects))):
             rng = np.random.default_rng(target)
             train = np.delete(data.scores, target, axis=0)
             some = rng.random(train.shape) < share
@@ -104,24 +109,23 @@ def sparse(data: FormatResponses, twin: Bools, share: float) -> None:
             start = time.process_time()
             fit: MultimodalFit = fit_multimodal(train, form=form, bounds=(8.0,))
             seconds.append(time.process_time() - start)
-            quality = item_quality(train)
-            budget = int(0.05 * flat.shape[1] + 0.5)
-            talk = FormatInterview(fit.items, fit.population, whole=True, worth=quality.worth(-(-budget // 4)))
-            while talk.calls < budget:
-                talk.tell(data.scores[target].ravel()[talk.ask(budget - talk.calls)])
-            rho.append(rank_correlation(flat[:, talk.pairs].mean(axis=1), truth))
-            gamma.append(twin[talk.pairs // 4].mean())
-            alone.append(fit.items.probability(talk.abilities.theta).mean())
+            worth = item_quality(train).worth(-(-round(0.05 * flat.shape[1]) // 4))
+            for name, only in ((form, None), (f"{form}+worth", worth)):
+                talk = FormatInterview(fit.items, fit.population, whole=True, worth=only)
+                for budget, calls in sizes.items():
+                    while talk.calls < calls:
+                        talk.tell(data.scores[target].ravel()[talk.ask(calls - talk.calls)])
+                    rho = rank_correlation(flat[:, talk.pairs].mean(axis=1), truth)
+                    found.setdefault((name, budget), []).append((rho, float(twin[talk.pairs // 4].mean())))
             converged.append(fit.converged)
             losses.append((fit.history[0], fit.loss))
         first, last = np.mean(losses, axis=0)
-        print(
-            f"{form}: {np.mean(converged):.0%} converged, held-out loss {first:.3f} -> {last:.3f}, "
-            f"{np.mean(seconds):.1f} s of CPU; "
-            f"5 %: rho together {np.mean(rho):.3f} ± {np.std(rho):.3f}, alone {rank_correlation(alone, truth):.3f}, "
-            f"gamma {np.mean(gamma):.3f}",
-            flush=True,
-        )
+        settled = f"{np.mean(converged):.0%} converged, held-out loss {first:.3f} -> {last:.3f}"
+        print(f"{form}: {settled}, {np.mean(seconds):.1f} s of CPU", flush=True)
+        for (name, budget), pairs in found.items():
+            (rho, gamma), spread = np.mean(pairs, axis=0), np.std(pairs, axis=0)
+            line = f"{name:9} {budget:>4}: rho together {rho:.3f} ± {spread[0]:.3f}, "
+            print(line + f"gamma {gamma:.3f} ± {spread[1]:.3f}", flush=True)
 
 
 def parts(data: FormatResponses, twin: Bools) -> None:
@@ -189,18 +193,20 @@ def main() -> None:
     parser.add_argument("what", choices=("ranking", "auc", "sparse", "parts", "cross"))
     parser.add_argument("--data", choices=("mmmu", "mathvista"), required=True)
     parser.add_argument("--targets", type=int, default=24, help="models to leave out, the first so many")
+    parser.add_argument("--contenders", nargs="+", choices=list(FORMAT_CONTENDERS), default=list(FORMAT_CONTENDERS))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--share", type=float, default=0.1, help="of the responses that sparse fits see")
+    parser.add_argument("--budgets", nargs="+", default=list(SPARSE_BUDGETS), help="of sparse, rising")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     data, twin = read(options.data)
     if options.what == "ranking":
-        ranking(data, twin, options.targets, options.out)
+        ranking(data, twin, options.targets, options.contenders, options.out)
     elif options.what == "auc":
         auc(data, twin, options.repeats)
     elif options.what == "sparse":
-        sparse(data, twin, options.share)
+        sparse(data, twin, options.share, options.targets, options.budgets)
     elif options.what == "parts":
         parts(data, twin)
     else:

@@ -1,17 +1,20 @@
-"""Time and held-out loss of the two-parameter fit of MMMU against py-irt's.
+"""Time and held-out loss of the two-parameter fit of MMMU or AI2D against py-irt's.
 
-``python benchmarks/py_irt_speed.py --python /path/to/venv/bin/python`` hides a tenth of the 60 x 1050 responses, fits
-the rest by this package's ``map`` engine and by py-irt 2PL, each in a process of its own with as many threads, and
-prints the CPU time of the fit alone and of the whole process, from the start of Python to written parameters, with the
-mean negative log-likelihood of the hidden responses. CPU time, since whatever else runs on the machine weighs less on
-it; with one thread the clock of an idle machine shows the same. The other Python is one where ``pip install py-irt``
-was done; py-irt runs as its command line would (Adam 0.1, decay .9999, its own prior and posterior means), but without
-the live table, in its favour. The matrix is looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
+``python benchmarks/py_irt_speed.py --python /path/to/venv/bin/python`` hides a tenth of the 60 x 1050 responses (with
+``--data AI2D`` 60 x 3088), fits the rest by this package's ``map`` engine and by py-irt 2PL, each in a process of its
+own with as many threads, and prints the CPU time of the fit alone and of the whole process, from the start of Python to
+written parameters, with the mean negative log-likelihood of the hidden responses. CPU time, since whatever else runs on
+the machine weighs less on it; with one thread the clock of an idle machine shows the same. The other Python is one
+where ``pip install py-irt`` was done; py-irt runs as its command line would (Adam 0.1, decay .9999, its own prior and
+posterior means), but without the live table, in its favour. ``--calibrate`` adds the whole command, with the choice of
+the model, checks, predictor and replays, and with ``--before FOLDER`` that of a checkout of an earlier state. The
+matrix is looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import statistics
@@ -23,7 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gate_decisions import NAMES
 from interval_coverage import read
+from large_inputs import COMMAND, ROOT, measure
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
@@ -74,6 +79,15 @@ found = {"times": times, "a": [a[str(i)] for i in range(len(a))],
 """
 
 
+def write_csv(path: Path, scores: Array) -> None:
+    """Write scores with a row a subject; missing ones are empty."""
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["subject", *(f"q{i}" for i in range(scores.shape[1]))])
+        for s, row in enumerate(scores.tolist()):
+            table.writerow([f"m{s}", *("" if value != value else int(value) for value in row)])
+
+
 def timed(python: str, code: str, *arguments: object, threads: int) -> float:
     """CPU seconds that a script takes in a new process."""
     limits = {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}
@@ -94,6 +108,9 @@ def main() -> None:
     """Fit twice and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", required=True, help="the interpreter of an environment with py-irt")
+    parser.add_argument("--data", choices=("MMMU", "AI2D"), default="MMMU")
+    parser.add_argument("--calibrate", action="store_true", help="the whole command too")
+    parser.add_argument("--before", metavar="FOLDER", type=Path, help="with --calibrate: checkout of an earlier state")
     parser.add_argument("--epochs", type=int, default=3200, help="of py-irt; its own default is 2000")
     parser.add_argument("--priors", nargs="+", default=["vague"], help="of py-irt: vague (its default), hierarchical")
     parser.add_argument("--threads", type=int, default=1, help="of either")
@@ -101,7 +118,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the hidden cells and of py-irt")
     options = parser.parse_args()
 
-    scores = read("MMMU_DEV_VAL.csv.gz", "train")
+    scores = read(NAMES[options.data], "train")
     hidden = np.random.default_rng(options.seed).random(scores.shape) < 0.1
     size = f"{scores.shape[0]} models x {scores.shape[1]} items, {hidden.sum()} responses hidden"
     print(f"{size}; CPU time, threads: {options.threads}")
@@ -120,6 +137,13 @@ def main() -> None:
         fit = statistics.median(ours["times"])
         row = "{:24} fit {:8.2f} s   whole {:8.2f} s   held-out loss {:.4f}"
         print(row.format("map, 2PL", fit, whole, loss(ours, scores, hidden)), flush=True)
+        if options.calibrate:
+            write_csv(folder / "responses.csv", np.where(hidden, np.nan, scores))
+            states = {**({"before": options.before.resolve()} if options.before else {}), "now": ROOT}
+            for state, code in states.items():
+                command = ["calibrate", "responses.csv", "-o", "fitted.bank", "--replace"]
+                taken, _ = measure([sys.executable, "-c", COMMAND, *command], folder, code)
+                print(f"{'calibrate, ' + state:24} {'':14}   whole {taken:8.2f} s", flush=True)
         for priors in options.priors:
             arguments = (folder, options.epochs, options.threads, options.seed, priors)
             their_whole = timed(options.python, THEIRS, *arguments, threads=options.threads)

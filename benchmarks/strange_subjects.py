@@ -5,13 +5,15 @@ six kinds of strange subjects of the tested ones, and interviews all by two sele
 that are named as unlike the bank, and the root mean square error of the accuracy by the bank's model and of the shown
 one, with standard errors over splits.
 
-``--gates`` prints instead the questions of gates 10 points from the truth, over those of uniform draws without a bank,
-and the share of them that the default budget decides.
+``--gates`` prints instead the questions of gates 10 and 5 points from the truth, over those of uniform draws without a
+bank, with standard errors over subjects, and the share of gates that the default budget decides. It adds two kinds, and
+three simulated banks, whose subjects differ in two dimensions of which the item response model has one.
 
 The kinds: ``reversed`` is right on the hardest items, as many as before; ``knows the hardest`` has the hardest 30 %
 right as well; ``collapsed`` lost 60 % of its right answers; ``forgetful`` lost a third of the items, those that lie
 furthest along the main component of the calibration subjects' scores; ``contaminated`` has 40 % of the items right as
-well; ``guessing`` is right in a quarter.
+well; ``guessing`` is right in a quarter. With ``--gates``, ``near-perfect`` is wrong in one item of a hundred, and
+``half known`` has a random half of the items right as well.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import replace
+from itertools import product
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -35,13 +38,17 @@ from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import misfit_reason, refitted_projection
-from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, default_budget
+from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]
 MATRICES = ("swebench_verified", "alpacaeval2_binary", "MMMU")
+#: Items, mean and spread of difficulties, and geometric mean of slopes, of simulated banks of 60 and 17 subjects.
+SIMULATED = {"MMT-like": (800, -0.2, 1.3, 1.0), "CRUX-like": (800, 0.3, 1.5, 1.6), "MATH-like": (1324, 1.0, 1.5, 2.0)}
+#: Kinds whose gates are counted.
+GATED = ("ordinary", "near-perfect", "guessing", "half known", "reversed", "collapsed")
 BUDGETS = (0.05, 0.15)
 PLAIN = replace(POLICIES["estimate"], assisted=False)
 SELECTORS = {"estimate": PLAIN, "maximum-information": replace(PLAIN, selector=MaximumInformation())}
@@ -82,18 +89,44 @@ def findings(bank: ItemBank, session: Session) -> tuple[Array, Array, Array]:
     return named, model, shown
 
 
-def gates(matrix: str, responses: Responses, splits: int, each: int, seeds: int) -> None:
+def simulated(name: str, seed: int) -> tuple[Responses, Responses]:
+    """Calibration and tested subjects of a simulated bank."""
+    items, mean, spread, slope = SIMULATED[name]
+    rng = np.random.default_rng([seed, items, round(100 * slope)])
+    slopes, difficulties = rng.lognormal(np.log(slope), 0.4, items), rng.normal(mean, spread, items)
+    second = 0.5 * slopes * rng.normal(size=items)
+    theta = rng.normal(size=(77, 2))
+    logits = slopes * (theta[:, :1] - difficulties) + second * theta[:, 1:]
+    scores = (rng.random(logits.shape) < 1.0 / (1.0 + np.exp(-logits))).astype(float)
+    subjects, ids = tuple(f"m{s}" for s in range(77)), tuple(f"q{i}" for i in range(items))
+    both = Responses(subjects, ids, scores)
+    return both.of(np.arange(60)), both.of(np.arange(60, 77))
+
+
+def gated(scores: Array, train: Array, rng: np.random.Generator) -> dict[str, Array]:
+    """Scores of the kinds whose gates are counted, made of those of ordinary subjects (S, n)."""
+    ordinary = np.nan_to_num(scores)
+    kinds = {
+        **strange(ordinary, train, rng),
+        "near-perfect": (rng.random(ordinary.shape) >= 0.01).astype(float),
+        "half known": np.where(rng.random(ordinary.shape) < 0.5, 1.0, ordinary),
+    }
+    return {kind: kinds[kind] for kind in GATED}
+
+
+def gates(matrix: str, splits: int, each: int, seeds: int, margin: float) -> None:
     """Print the questions of gates on `each` subjects of a kind and split, `seeds` interviews a side."""
     found: dict[str, list[tuple[float, ...]]] = {}
+    responses = None if matrix in SIMULATED else read(matrix)
     for seed in range(splits):
-        train, test = split(matrix, responses, seed)
+        train, test = simulated(matrix, seed) if responses is None else split(matrix, responses, seed)
         bank = Recipe().fit_completely(train.scores, train.weights).bank("bank", train.items)
         n = len(bank)
         plain = replace(bank, calibrated=False)
-        for kind, scores in strange(test.scores, train.scores, np.random.default_rng(seed)).items():
-            for s, row in enumerate(np.nan_to_num(scores[:each])):
+        for kind, scores in gated(test.scores, train.scores, np.random.default_rng(seed)).items():
+            for s, row in enumerate(scores[:each]):
                 for side in (1, -1):
-                    threshold = row.mean() - side * PLANNING_MARGIN
+                    threshold = row.mean() - side * margin
                     if not 0.02 < threshold < 0.98:
                         continue
                     budget = default_budget([Condition("accuracy", "at_least", threshold)], bank, DECIDE)
@@ -109,8 +142,9 @@ def gates(matrix: str, responses: Responses, splits: int, each: int, seeds: int)
         ratio = ours.sum() / uniform.sum()
         error = (ours - ratio * uniform).std() / len(ours) ** 0.5 / uniform.mean()
         print(
-            f"{matrix} {kind:18} {len(ours) * seeds:5} gates, {ours.mean():6.1f} questions, {ratio:.3f} +- {error:.3f} "
-            f"of uniform draws; within the default budget {within.mean():.2f}, uniform draws {without.mean():.2f}",
+            f"{matrix} {margin:.2f} {kind:18} {len(ours) * seeds:5} gates, {ours.mean():6.1f} questions, "
+            f"{ratio:.3f} +- {error:.3f} of uniform draws; within the default budget "
+            f"{within.mean():.2f}, uniform draws {without.mean():.2f}",
             flush=True,
         )
 
@@ -118,17 +152,21 @@ def gates(matrix: str, responses: Responses, splits: int, each: int, seeds: int)
 def main() -> None:
     """Run, and print a line for each matrix, budget, selector, kind and share."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--matrix", nargs="+", choices=MATRICES, default=MATRICES)
+    parser.add_argument(
+        "--matrix", nargs="+", choices=(*MATRICES, *SIMULATED), help="simulated ones with --gates alone"
+    )
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--gates", action="store_true", help="questions of gates")
+    parser.add_argument("--margins", nargs="+", type=float, default=(0.1, 0.05), help="of the gates")
     parser.add_argument("--each", type=int, default=5, help="subjects of a kind and split, with --gates")
     parser.add_argument("--seeds", type=int, default=4, help="interviews of a gate, with --gates")
     options = parser.parse_args()
-    for matrix in options.matrix:
+    if options.gates:
+        for matrix, margin in product(options.matrix or (*MATRICES, *SIMULATED), options.margins):
+            gates(matrix, options.splits, options.each, options.seeds, margin)
+        return
+    for matrix in options.matrix or MATRICES:
         responses = read(matrix)
-        if options.gates:
-            gates(matrix, responses, options.splits, options.each, options.seeds)
-            continue
         found: dict[tuple[int, str, str], list[list[float]]] = {}
         for seed in range(options.splits):
             train, test = split(matrix, responses, seed)

@@ -46,6 +46,7 @@ def format_scale(
         "form": form,
         "auc": fit.auc,
         "loss": fit.loss,
+        "bound": fit.items.bound,
         "bounds": {f"{bound:g}": auc for bound, auc in fit.tried.items()},
         "converged": fit.converged,
         "at_bound": {name: share.tolist() for name, share in identifiability.at_bound.items()},

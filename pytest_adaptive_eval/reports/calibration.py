@@ -52,9 +52,11 @@ def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -
 def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 80) -> list[str]:
     """Return the report of a fit to responses in formats, see `multimodal.FormatScale`."""
     reliability = dict(zip(parts, report["reliability"], strict=True))
+    tried = ", ".join(f"{bound} {number(auc)}" for bound, auc in report["bounds"].items())
     lines = [
-        f"in formats: {report['form'].upper()}-IRT, held-out ROC-AUC {number(report['auc'])}, "
-        + ("converged" if report["converged"] else "NOT converged"),
+        f"in formats: {report['form'].upper()}-IRT, parts from 0 to q = {report['bound']:g}, held-out ROC-AUC "
+        f"{number(report['auc'])}, " + ("converged" if report["converged"] else "NOT converged"),
+        f"held-out ROC-AUC by q: {tried}",
         "share of the abilities' variance that is not error: "
         + ", ".join(f"{part} {number(value, 2)}" for part, value in reliability.items()),
     ]

@@ -56,7 +56,7 @@ def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     sums = {name: sum(map(float, numbers)) for name, *numbers in table[1:]}
     shown = [line.split()[0] for line in said.partition("the largest sum first\n")[2].splitlines()[1 : subjects + 1]]
     assert shown == sorted(sums, key=lambda name: -sums[name])
-    assert "in formats: M2-IRT, held-out ROC-AUC" in said
+    assert "in formats: M2-IRT, parts from 0 to q = " in said
     assert "share of the abilities' variance that is not error: base" in said
     bank = read_bank("v.bank")
     scale = bank.in_formats

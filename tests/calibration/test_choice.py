@@ -42,6 +42,20 @@ def test_the_model_that_made_the_responses_is_chosen(kind):
     assert choice.to_json()["model"] == kind
 
 
+@pytest.mark.parametrize(("kind", "everywhere"), [("1pl", False), ("mirt", True)])
+def test_several_dimensions_are_fitted_until_they_cannot_be_chosen(kind, everywhere, monkeypatch):
+    responses = drawn(logits(kind), 2)
+    early = choose_model(responses, Recipe())
+    assert (early.mirt_families == early.families) == everywhere
+    assert (f", tested on {early.mirt_families} families," in early.sentence) != everywhere
+    monkeypatch.setattr("pytest_adaptive_eval.calibration.choice.HOPELESS", np.inf)
+    whole = choose_model(responses, Recipe())
+    assert whole.mirt_families == whole.families
+    assert whole.model == early.model
+    assert {**whole.losses, "mirt": early.losses["mirt"]} == early.losses
+    assert early.losses["mirt"] == pytest.approx(whole.losses["mirt"], abs=5.0 * whole.errors["mirt"])
+
+
 def test_shrunken_slopes_lie_between_rasch_and_2pl():
     scores = drawn(logits("2pl"), 3).scores
     full, shrunk = (Recipe(model)(scores) for model in ("2pl", "2pl-shrunk"))

@@ -394,6 +394,19 @@ def test_torch_gives_what_numpy_gives(model, dimensions):
         same(fit_map(scores, model=model, dimensions=dimensions, limit=5, start=one), again, 1e-8)
 
 
+@pytest.mark.parametrize(("model", "dimensions"), [("1pl", 1), ("2pl", 1), ("mirt", 2)])
+def test_single_precision_gives_the_same_fit(model, dimensions, monkeypatch):
+    scores = two_dimensional(60, 80, 18)[1]
+    double = fit_map(scores, model=model, dimensions=dimensions)
+    monkeypatch.setattr("pytest_adaptive_eval.calibration.engines.variational.LARGE", scores.size - 1)
+    single = fit_map(scores, model=model, dimensions=dimensions)
+    assert single.converged
+    assert abs(single.iterations - double.iterations) <= 1
+    np.testing.assert_allclose(single.probability(), double.probability(), atol=1e-4)
+    np.testing.assert_allclose(single.covariance, double.covariance, atol=1e-3)
+    assert not np.array_equal(single.theta, double.theta)
+
+
 # Beginning and end
 
 

@@ -278,6 +278,23 @@ class TestGates:
         with pytest.raises(ConfigError, match=message):
             Condition(metric, "at_least", 0.0).check(asked_in_formats(made()))
 
+    @pytest.mark.parametrize(("share", "refused"), [(0.49, False), (0.5, True), (0.96, True)])
+    def test_a_part_whose_subjects_are_at_its_bound_is_refused(self, share, refused):
+        shares = {"ability": [0.0, 0.0, 0.0, share], "difficulty": [1.0] * 4}
+        bounded = asked_in_formats(bank(in_formats=dataclasses.replace(scale(30, "m3"), report={"at_bound": shares})))
+        Condition("ability.image", "at_least", 0.0).check(bounded)
+        condition = Condition("ability.cross", "at_least", 0.0)
+        if not refused:
+            condition.check(bounded)
+            return
+        message = (
+            f"ability.cross has no meaning on the bank 'vision': {100 * share:.0f} % of its calibration subjects are "
+            "at a bound of this part, expected less than half; gate on gain, or calibrate with items that need this "
+            "part"
+        )
+        with pytest.raises(ConfigError, match=message):
+            condition.check(bounded)
+
     def test_only_at_least_is_asked_of_a_part(self):
         with pytest.raises(ConfigError, match="has no such condition; use at_least"):
             Condition("ability.cross", "rank_within", 3)

@@ -197,3 +197,27 @@ def test_without_parameters_pairs_are_drawn_uniformly(lab: Any) -> None:
     (interview,) = lab.record["interviews"]
     assert interview["theta"] is None
     assert interview["administrations"][0]["propensity"] == pytest.approx(1 / 120)
+
+
+PLAIN = """
+import pytest
+
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget=20)
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+"""
+
+
+def test_questions_to_items_marked_as_low_quality_are_counted(lab: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
+    rows = [{**row, "meta": {"low_quality": "shuffled"}} if n < 15 else row for n, row in enumerate(lab.items())]
+    (lab.path / "toy.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lab.toy()
+    lab.tests(PLAIN)
+    assert lab.run("--adaptive-eval-html=page.html").ret == 0
+    (interview,) = lab.record["interviews"]
+    marked = sum(int(answer["item"].removeprefix("q")) < 15 for answer in interview["administrations"])
+    share = f"{marked / 20:.3f}".lstrip("0")
+    sentence = f"{marked} of 20 questions ({share}) went to items marked low_quality, which are .250 of the bank"
+    assert sentence in interview["notes"]
+    assert sentence in (lab.path / "page.html").read_text()

@@ -152,6 +152,11 @@ def test_parts_at_their_bounds_are_told():
         {"ability": [0.0, 0.65], "discrimination": [0.4, 0.1], "difficulty": [0.0, 1.0]},
     )
     report = {"form": "m2", "auc": 0.8, "converged": True, "reliability": [0.9, 0.6], "confused": []}
+    report |= {"bound": 4.0, "bounds": {"2": 0.79, "4": 0.8}}
+    assert format_lines(parts, {**report, "at_bound": {}}, 400)[:2] == [
+        "in formats: M2-IRT, parts from 0 to q = 4, held-out ROC-AUC .800, converged",
+        "held-out ROC-AUC by q: 2 .790, 4 .800",
+    ]
     assert format_lines(parts, {**report, "at_bound": at_bound}, 400)[-1] == (
         "warning: at a bound of their range, and so without a meaning of their own: ability cross (65 % of the "
         "subjects), difficulty cross (100 % of the items); judge items and models by their gain"

@@ -21,6 +21,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import LIKELIHOOD_RATIO, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
+from pytest_adaptive_eval.irt.multimodal import parts_at_bound
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import counted
 
@@ -128,10 +129,18 @@ class AbilityComponent(Metric[SessionResult]):
         return f"{self.part} ability"
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
-        """Refuse a bank without the component."""
+        """Refuse a bank without the component, or one whose subjects are at a bound of it."""
         if self.part not in bank.parts:
             parts = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
             raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {parts}")
+        assert bank.in_formats is not None
+        share = parts_at_bound(bank.parts, bank.in_formats.report.get("at_bound", {})).get("ability", {}).get(self.part)
+        if share is not None:
+            raise ConfigError(
+                f"ability.{self.part} has no meaning on the bank {bank.name!r}: {100 * share:.0f} % of its calibration "
+                "subjects are at a bound of this part, expected less than half; gate on gain, or calibrate with items "
+                "that need this part"
+            )
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict on the ability that all answers would give, by the draws."""

@@ -11,6 +11,8 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import LOW_QUALITY, items_naming
 from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
 from pytest_adaptive_eval.models.store import remove_store
@@ -27,7 +29,7 @@ from pytest_adaptive_eval.records.run_record import (
     must_pass_answers,
     noise_of,
 )
-from pytest_adaptive_eval.text import counted, relative
+from pytest_adaptive_eval.text import counted, number, relative
 
 FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
 
@@ -74,6 +76,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     )
     record = _record(loop, result, noise, seconds)
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.note()])]
+    record.notes += _notes_of_marked(evaluation.bank, record)
     if loop.unneeded:
         record.notes.append(
             f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
@@ -102,6 +105,17 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield (
             f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "
             "result counts"
+        )
+
+
+def _notes_of_marked(bank: ItemBank, record: EvaluationRecord) -> Iterator[str]:
+    """Yield how many of the answered items are marked as low quality, if the bank has such items."""
+    marked = {item.id for item in items_naming(bank.items, LOW_QUALITY) if LOW_QUALITY in item.meta}
+    if marked and record.asked:
+        asked = len({answer.item for answer in record.administrations} & marked)
+        yield (
+            f"{asked} of {counted(record.asked, 'question')} ({number(asked / record.asked)}) went to items marked "
+            f"{LOW_QUALITY}, which are {number(len(marked) / len(bank))} of the bank"
         )
 
 
