@@ -395,7 +395,6 @@ def before_after_line(cells: Sequence[Array]) -> str:
     )
 
 
-SPENDING = replace(DECIDE, stop="budget")  #: Like `DECIDE`, and asks its whole budget.
 POWERED = (0.03, 0.10, 0.20)  #: Shares of items on which a candidate differs from its baseline.
 
 
@@ -432,7 +431,7 @@ def power(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
                     if loss and not (candidates.sum(axis=1) < claim.total).all():
                         continue
                     log = interviews(bank, DECIDE, candidates, str(budget), s, patient, baseline=baseline)
-                    spent = interviews(bank, SPENDING, candidates, str(budget), s, baseline=baseline)
+                    spent = replace(log, fixed=True, paths={})  # both stops have the same draws
                     both = before_and_after(log, claim, 1, budget)
                     passed.setdefault(("decision", loss > 0), []).append(both[1, 0])
                     verdicts = decide(spent, [claim]).outcome[:, 0]

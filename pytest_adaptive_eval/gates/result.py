@@ -600,9 +600,10 @@ class SessionResult(Result):
             return None
         log = self.log
         if not self.planned and len(log) == log.horizon:
-            log = replace(log, fixed=True)
-            if not is_exact(log):
-                return approximate_interval(log, confidence)
+            planned = replace(log, fixed=True)
+            return (
+                interval_of_draws(planned, confidence) if is_exact(planned) else approximate_interval(log, confidence)
+            )
         return interval_of_draws(log, confidence)
 
     def _quantity(self, condition: Condition) -> str:

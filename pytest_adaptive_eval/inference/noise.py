@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array
 
-LARGEST = 0.25  #: Largest variance of a score in [0, 1].
-SURE = 0.95  #: Confidence at which few measurements count as uncertain.
+LARGEST = 0.5  #: Largest unbiased variance of two or more scores in [0, 1].
+SURE = 0.95  #: Confidence of the bound of a measured variance.
 ONE_WAY = 0.001  #: Level of the sign test of `one_way_changes`.
 
 
@@ -45,18 +44,15 @@ def variance_bound(scores: ArrayLike) -> Array:
 
 
 def allowed_variance(variances: ArrayLike) -> float:
-    """Return the variance to allow for, from unbiased variances of the measured items.
+    """Return the variance to allow for, from unbiased variances of the measured items; infinite without any.
 
-    One item of the largest possible variance is added, since a few equal answers do not imply equal answers everywhere.
-    The mean is then enlarged by the ratio of Student's and the normal quantile, with the degrees of freedom of a mean
-    of values that vary as these do (Satterthwaite 1946).
+    Each is `LARGEST` at most, in whose units their sum y has the expected value ``y + l + sqrt(l^2 + 2 y l)`` at most,
+    with a probability of `SURE` and ``l = -log(1 - SURE)`` (Chernoff's bound for values in [0, 1]).
     """
-    from scipy.special import stdtrit  # imported late: it takes a quarter of a second
-
-    values = np.append(np.asarray(variances, dtype=np.float64), LARGEST)
-    mean, scatter = float(values.mean()), float(values.var(ddof=1)) / len(values) if len(values) > 1 else math.inf
-    freedom = max(2.0 * mean**2 / scatter, 1.0) if scatter > 0 else math.inf
-    return mean * (float(stdtrit(freedom, SURE)) / NormalDist().inv_cdf(SURE)) ** 2
+    values = np.asarray(variances, dtype=np.float64)
+    total, unsure = float(values.sum()) / LARGEST, -math.log1p(-SURE)
+    most = total + unsure + math.sqrt(unsure**2 + 2.0 * total * unsure)
+    return LARGEST * most / len(values) if len(values) else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +148,12 @@ def widen_for_noise(interval: Interval, log: DesignLog) -> Interval:
 def noise_margin(log: DesignLog, confidence: float) -> Any:
     """Return the distance by which decoding noise moves a sum, see `widen_for_noise`, along the log's leading axes.
 
-    The normal quantile is that of an eighth of the error rate. The draws and the noise share the error rate, and so do
-    the two sides. If the whole bank was administered, only the noise decides, and this decoding may also be the source
-    of the measured variance: PASS and FAIL at the threshold together are then rarer than one of them may be.
+    With ``l = log 8 / alpha`` it is ``sqrt(2 l) sd + l / 3``, Bernstein's bound of independent scores in [0, 1] at an
+    eighth of the error rate. The draws and the noise share the error rate, and so do the two sides. If the whole bank
+    was administered, only the noise decides, and this decoding may also be the source of the measured variance: PASS
+    and FAIL at the threshold together are then rarer than one of them may be.
     """
     if not np.any(log.noise):
         return 0.0
-    return NormalDist().inv_cdf((7.0 + confidence) / 8.0) * log.decoding_sd
+    rate = math.log(8.0 / (1.0 - confidence))
+    return np.sign(log.noise) * (math.sqrt(2.0 * rate) * log.decoding_sd + rate / 3.0)

@@ -65,7 +65,7 @@ def wealth_of_exact_test(log: DesignLog, count: Ints, total: Array, side: Litera
 def _wealth(right: int, drawn: int, most: int, size: int, planned: int, alpha: float) -> float:
     """Return the logarithm of the wealth against a sum of at most `most`, after `right` of `drawn`."""
     needed = _fewest_refuting(most, planned, size, alpha)
-    if needed > min(planned, most):  # the test cannot refute it
+    if most >= size or needed > min(planned, most):  # the test cannot refute it
         return 0.0
     chance = 1.0 if right >= needed else _at_least(needed - right, planned - drawn, most - right, size - drawn)
     return math.log(max(chance, TINY) / max(_at_least(needed, planned, most, size), TINY))

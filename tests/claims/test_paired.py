@@ -249,6 +249,23 @@ def test_bets_aim_at_the_budget_that_was_planned():
     assert session.logs().horizon == 9  # the baseline has no more
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_draws_that_spend_a_budget_lean_to_the_verdict_against_a_whole_baseline_alone(whole):
+    rng = np.random.default_rng(2)
+    bank, base = make_bank(200), (rng.random(200) < 0.6).astype(float)
+    baseline = Baseline("old", base) if whole else None
+    claim = Claim(base.sum() - 10, 1 - 1e-12, rare=whole)
+    draws = {}
+    for stop in ("decision", "budget"):
+        policy = Policy(budget=60, batch=8, stop=stop)
+        for claims in ((), (claim,)):
+            session = finish(Session(bank, policy, seed=3, claims=claims, baseline=baseline), base)
+            draws[stop, bool(claims)] = session.log().items.tolist()
+    assert draws["decision", False] == draws["budget", False]
+    assert draws["decision", True] != draws["decision", False]
+    assert draws["budget", True] == draws["decision" if whole else "budget", whole]
+
+
 def test_against_the_whole_bank_the_claim_is_a_threshold():
     base = np.array([1.0, 1.0, 0.0, 0.5])
     claim = PairedClaim.of(Baseline("old", base), 0.1, 0.9)

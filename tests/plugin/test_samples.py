@@ -119,7 +119,7 @@ def test_repeats_measure_and_count_for_nothing_else(lab: Any) -> None:
     noise = found["decoding_noise"]
     assert (noise["items"], noise["answers"], noise["samples"]) == (6, 12, 1)
     right = sum(a["score"] for a in drawn[0])
-    half = 2.4977055 * math.sqrt(30 * noise["allowed"]) / 60
+    half = (math.sqrt(2 * math.log(160) * 30 * noise["allowed"]) + math.log(160) / 3) / 60
     project(lab, 'budget=30, stop="budget", repeat=0')
     lab.run()
     plain = interview(lab)
