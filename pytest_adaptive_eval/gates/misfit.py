@@ -41,7 +41,7 @@ def misfit_reason(
     fit = person_fit(bank, log, theta)
     if bool(fit.flag(level)[0]):
         rarity = 1 / max(float(fit.p_value[0]), 1e-6)
-        return f"{unlike} (person fit lz*  {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
+        return f"{unlike} (person fit lz* {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
     if (furthest := max(theta, key=abs)) and abs(furthest) > FURTHEST:
         return f"{unlike} (ability {number(furthest, 1)}, and its standard deviation there is 1)"
     return ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
 
 INTERVIEW = """
@@ -93,3 +94,18 @@ def test_an_interview_does_not_go_on_with_another_predictor(lab: Any) -> None:
     interview = run(lab, "form", known=other)
     asked = chosen(interview)
     assert asked == [f"q{i}" for i in other.order if f"q{i}" in asked]
+
+
+def test_a_reversed_subject_is_named_in_the_terminal_and_the_record(lab: Any) -> None:
+    bank = read_bank(lab.calibrated(n=200))
+    hardest = (-bank.difficulty).argsort()[:100].tolist()  # ids of the bank end with their places
+    lab.toy(fault=f"return 'right' if number in {hardest} else 'wrong'")
+    lab.tests(INTERVIEW.format(policy="estimate", more="").replace("budget=12", "budget=60"))
+    result = lab.run()
+    assert result.ret == 0
+    (interview,) = lab.record["interviews"]
+    assert interview["misfit"].startswith("the answers are unlike the bank's population")
+    assert interview["warnings"] == [
+        f"{interview['misfit']}; its accuracy and ability rest on 60 answers, by a model that does not describe them"
+    ]
+    assert "the answers are unlike the bank's population" in " ".join(result.stdout.str().split())

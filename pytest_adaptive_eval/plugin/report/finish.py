@@ -8,6 +8,7 @@ from dataclasses import replace
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.misfit import misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
@@ -76,7 +77,10 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     )
     record = _record(loop, result, noise, seconds)
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.note()])]
-    record.notes += _notes_of_marked(evaluation.bank, record)
+    record.notes += [*_notes_of_marked(evaluation.bank, record), *_notes_of_uniform_draws(loop)]
+    if result.misfit:
+        told = record.notes if loop.gate_plan.judged else record.warnings
+        told.append(misfit_note(result.misfit, result.scored, drawn=not result.invalid))
     if loop.unneeded:
         record.notes.append(
             f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
@@ -96,9 +100,6 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
-    session = loop.session
-    if (uniform := session.budget - session.uniform_from) > 0:
-        yield f"the last {uniform} of {counted(session.budget, 'question')} are drawn uniformly, {CORRECTS}"
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so the run's record can serve as a baseline"
     if loop.reruns:
@@ -117,6 +118,13 @@ def _notes_of_marked(bank: ItemBank, record: EvaluationRecord) -> Iterator[str]:
             f"{asked} of {counted(record.asked, 'question')} ({number(asked / record.asked)}) went to items marked "
             f"{LOW_QUALITY}, which are {number(len(marked) / len(bank))} of the bank"
         )
+
+
+def _notes_of_uniform_draws(loop: AskingLoop) -> Iterator[str]:
+    """Yield a note on the uniform draws that the bank's predictor plans."""
+    session = loop.session
+    if (uniform := session.budget - session.uniform_from) > 0:
+        yield f"the last {uniform} of {counted(session.budget, 'question')} are drawn uniformly, {CORRECTS}"
 
 
 def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[str]:
