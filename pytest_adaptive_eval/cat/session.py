@@ -180,7 +180,8 @@ class Session:
         alone, see `draws_ahead`.
         """
         short = copy(self)
-        short.policy, short.budget = replace(self.policy, budget=budget), budget
+        short.policy, short.budget, short.horizon = replace(self.policy, budget=budget), budget, budget
+        short._paths = {}
         short.rule = short.policy.rule(budget)
         short.stop, short.stopped_at = list(self.stop), self.stopped_at.copy()
         for name in ("_items", "_scores", "_A", "_d", "trace"):

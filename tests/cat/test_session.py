@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import EAP, MAP, MLE
 from pytest_adaptive_eval.irt.prediction import Predictor
@@ -518,3 +518,18 @@ def test_draws_ahead_keep_the_error_rate_at_the_threshold(calibrated: bool) -> N
             session.tell(truth[part.items])
         passed += int(decide(session.log(), [claim]).outcome[0]) == 1
     assert passed <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5
+
+
+@pytest.mark.parametrize("stop", ["budget", "decision"])
+def test_a_shortened_session_is_one_of_that_budget(stop: str) -> None:
+    bank, scores = make_bank(60), (np.random.default_rng(4).random(60) < 0.6).astype(float)
+    policy = replace(POLICIES["decide"], stop=cast("Any", stop), batch=1)
+    long, short = (Session(bank, replace(policy, budget=budget), seed=5) for budget in (40, 15))
+    for session, count in ((long, 15), (short, 15)):
+        while session.asked < count:
+            proposal = session.ask()
+            assert proposal is not None
+            session.tell(scores[proposal.items])
+    found, expected = long.shortened(15).log(), short.log()
+    assert (found.horizon, found.fixed) == (expected.horizon, expected.fixed)
+    assert interval_of_draws(found) == interval_of_draws(expected)
