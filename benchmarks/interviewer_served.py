@@ -80,7 +80,7 @@ def chosen(leader: AgentInterviewer, name: str, drawn: Sequence[State]) -> list[
     print(
         f"{name}: {right} of {len(drawn)} choices are the teacher's (by chance {chance:.1f}), "
         f"{sum(bool(choice.fallback) for choice in choices)} fallbacks, {1000 * seconds:.0f} ms a choice, "
-        f"{leader.account()['calls']} calls",
+        f"{leader.account()['usage']['calls']} calls",
         flush=True,
     )
     return choices

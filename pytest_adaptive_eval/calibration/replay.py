@@ -162,24 +162,21 @@ def _record_assisted(session: Session, assistance: Assistance, scores: Array, nu
 
 
 def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:
-    """Return the positions of policies in groups that differ in the budget alone, by rising budget."""
+    """Return the positions of policies in groups that differ in the budget alone, by rising budget.
+
+    One that the bank's predictor assists is alone, since its design depends on the budget.
+    """
     groups: list[list[int]] = []
     for position, policy in enumerate(policies):
         for group in groups:
             first = policies[group[0]]
             alike = policy.draws_ahead and replace(policy, budget=first.budget) == first
-            if alike and _first_draws(bank, policy) == _first_draws(bank, first):
+            if alike and policy.assistance(bank) is None and first.assistance(bank) is None:
                 group.append(position)
                 break
         else:
             groups.append([position])
     return [sorted(group, key=lambda position: policies[position].budget_on(bank)) for group in groups]
-
-
-def _first_draws(bank: ItemBank, policy: Policy) -> str:
-    """Return the selector of the first items of a policy that the bank's predictor assists, empty for others."""
-    assistance = policy.assistance(bank)
-    return "" if assistance is None else f"{assistance.design.policy} {assistance.design.selector}"
 
 
 def conformal_tables(
