@@ -454,7 +454,7 @@ def test_every_report_tells_what_guessing_has(lab: Any, capsys: pytest.CaptureFi
     assert energy["guess"] == study["account"]["guess_energy"]
     assert areas == {node["name"]: node["guess_area"] for node in study["account"]["nodes"]}
     assert min(energy["guess"], *areas.values()) > 0
-    told = f"({number(energy['guess'])} by guessing)"
+    told = f"{number(energy['guess'])} by guessing"
     capsys.readouterr()
     assert main(["history"]) == 0
     history = capsys.readouterr().out

@@ -112,7 +112,6 @@ def test_fresh_starts_anew(project: Any) -> None:
         {"identity": '"toy", "hash", {"temperature": 1}'},
         {"identity": '"toy", ""'},
         {"args": ("--adaptive-eval-seed=1",)},
-        {"args": ("--adaptive-eval-budget=29",)},
     ],
 )
 def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) -> None:
