@@ -110,7 +110,7 @@ class Session:
         if self.assistance is not None:
             self.assistance.take_all = len(self.take_all)
         #: Place from which the design of the bank's predictor draws uniformly; the budget without such draws.
-        self.uniform_from = self._planned_draws()
+        self.uniform_from = self.budget if self.assistance is None else self.assistance.chosen
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self._rules = self.rule.rules if isinstance(self.rule, AnyOf) else (self.rule,)
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
@@ -157,11 +157,6 @@ class Session:
                 f"budget is {self.budget}, and {len(first)} items are asked first, whatever the draws: raise it"
             )
         return first
-
-    def _planned_draws(self) -> int:
-        """Return the place from which draws are uniform by design."""
-        plans = self.assistance is not None and self.assistance.design.uniform
-        return self.assistance.chosen if self.assistance is not None and plans else self.budget
 
     def go_on_from(self, budgets: Sequence[int]) -> None:
         """Go on with the bets of earlier runs that had some of these draws, with the same seed, before any score.
