@@ -82,9 +82,10 @@ def findings(bank: ItemBank, session: Session) -> tuple[Array, Array, Array]:
     """Return which subjects are named, and their accuracies by the bank's model and as shown, shape (S,) each."""
     model, _ = session.projection()
     named, shown = np.zeros(len(model)), model.copy()
+    errors = session.estimate.standard_error.tolist()
     for s, theta in enumerate(session.estimate.theta.tolist()):
         log = session.log(s)
-        if misfit_reason(bank, log, theta, float(model[s]), drawn=False):
+        if misfit_reason(bank, log, theta, errors[s], float(model[s]), drawn=False):
             named[s], (shown[s], _) = 1.0, refitted_projection(bank, log, theta)
     return named, model, shown
 

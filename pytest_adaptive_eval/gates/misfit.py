@@ -19,16 +19,27 @@ LEVEL = 1e-4
 #: Largest distance of an ability from the mean of the bank's population, in its standard deviations. An interview that
 #: chooses items by the ability of a reversed subject ends with items that are all right, or all wrong, and fit it.
 FURTHEST = 3.0
+#: Multiple of the standard error that an ability beyond `FURTHEST` has to exceed it by (one-sided .05) ..
+EXCESS = 1.645
+#: .. unless its standard error is above this, since answers that are all alike give an ability no end.
+WIDEST = 0.5
 
 
 def misfit_reason(
-    bank: ItemBank, log: DesignLog, theta: list[float], projected: float, *, drawn: bool, level: float = LEVEL
+    bank: ItemBank,
+    log: DesignLog,
+    theta: list[float],
+    standard_error: list[float],
+    projected: float,
+    *,
+    drawn: bool,
+    level: float = LEVEL,
 ) -> str:
     """Return why the bank's model does not describe a subject; empty if nothing contradicts it.
 
     Args:
         log: All answers, at least one.
-        theta: Ability, length D.
+        theta, standard_error: Ability and its standard error, length D each.
         projected: Accuracy by the bank's model.
         drawn: Whether the items were drawn with known chances.
         level: Level of the person fit.
@@ -42,8 +53,11 @@ def misfit_reason(
     if bool(fit.flag(level)[0]):
         rarity = 1 / max(float(fit.p_value[0]), 1e-6)
         return f"{unlike} (person fit lz* {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
-    if (furthest := max(theta, key=abs)) and abs(furthest) > FURTHEST:
-        return f"{unlike} (ability {number(furthest, 1)}, and its standard deviation there is 1)"
+    for ability, error in zip(theta, standard_error, strict=True):
+        beyond = abs(ability) - FURTHEST
+        if beyond > EXCESS * error or (beyond > 0 and error > WIDEST):
+            distance = f"{number(abs(ability), 1)} ± {number(error, 1)} standard deviations"
+            return f"{unlike} (the ability is {distance} {'above' if ability > 0 else 'below'} its mean)"
     return ""
 
 

@@ -503,7 +503,8 @@ class SessionResult(Result):
         if calibrated and len(log):
             accuracy, error = session.projection()
             projected, ability = (float(accuracy[0]), float(error[0])), estimate.theta[0].tolist()
-            misfit = misfit_reason(session.bank, log, ability, projected[0], drawn=not invalid)
+            errors = estimate.standard_error[0].tolist()
+            misfit = misfit_reason(session.bank, log, ability, errors, projected[0], drawn=not invalid)
         if misfit:
             projected = refitted_projection(session.bank, log, ability)
             notes = (*notes, misfit_note(misfit, int((~np.isnan(log.scores)).sum()), drawn=not invalid))

@@ -283,8 +283,24 @@ def test_a_subject_unlike_the_bank_has_the_refitted_projection_and_no_table():
 def test_a_projection_far_from_the_draws_is_told():
     good = bank()
     result = interview(good, answers(good, 0.0, 3), policy=replace(POLICIES["decide"], budget="100%"))
-    told = misfit_reason(good, result.log, result.theta, 0.99, drawn=True)
+    told = misfit_reason(good, result.log, result.theta, result.standard_error, 0.99, drawn=True)
     assert told.startswith("the bank projects an accuracy of .990, and the draws")
+
+
+@pytest.mark.parametrize(
+    ("ability", "error", "distance"),
+    [
+        (3.3, 0.4, ""),  # merely stronger than the bank's subjects
+        (3.3, 0.6, "3.3 ± .6 standard deviations above"),  # no answer bounds it
+        (-3.3, 0.1, "3.3 ± .1 standard deviations below"),
+        (2.9, 1.5, ""),
+    ],
+)
+def test_an_ability_is_unlike_the_bank_where_it_is_surely_far_or_has_no_end(ability, error, distance):
+    good = bank()
+    log = interview(good, answers(good, 3.0, 3), policy=replace(POLICIES["estimate"], budget="10%")).log
+    told = misfit_reason(good, log, [ability], [error], 0.9, drawn=False, level=1e-12)
+    assert (f"the ability is {distance} its mean" in told) if distance else told == ""
 
 
 # -- ranks ----------------------------------------------------------------------------------------

@@ -108,8 +108,15 @@ def _doubt(result: SessionResult) -> str:
     """Return why the bank's model does not decide here, for which less is enough than to call a subject unlike it."""
     if result.misfit or result.theta is None or result.projected is None or not result.asked:
         return result.misfit
+    assert result.standard_error is not None
     return misfit_reason(
-        result.bank, result.log, result.theta, result.projected[0], drawn=not result.invalid, level=DOUBT
+        result.bank,
+        result.log,
+        result.theta,
+        result.standard_error,
+        result.projected[0],
+        drawn=not result.invalid,
+        level=DOUBT,
     )
 
 
