@@ -38,7 +38,7 @@ def test_a_question_lasts_a_quarter_longer_than_it_must(fixed: float, each: floa
 
 
 def test_a_call_lasts_about_ten_seconds_at_most() -> None:
-    assert sizes(of_8=9.0, of_16=10.0).best(256, first=1, least=1) == 16
+    assert sizes(of_8=9.0, of_16=9.9).best(256, first=1, least=1) == 16
 
 
 def test_the_latest_time_of_a_size_counts() -> None:
