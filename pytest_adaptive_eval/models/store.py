@@ -275,6 +275,14 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         return ConfigError(f"{self.path}: {fault}: {_MEND_SHARED}")
 
 
+def is_of_earlier_version(path: Path) -> bool:
+    """Return whether a file is a store of an earlier version, by the ``user_version`` in the header of its format."""
+    with path.open("rb") as file:
+        header = file.read(64)
+    # 0 has a new store whose tables are still in its log
+    return 0 < int.from_bytes(header[60:], "big") < SCHEMA_VERSION
+
+
 def remove_store(path: Path) -> None:
     """Delete the file of a store that is closed, with its log, which a killed process leaves."""
     for name in (path, Path(f"{path}-wal")):

@@ -16,7 +16,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation import GatePlan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
-from pytest_adaptive_eval.models.store import CompletionStore, remove_store
+from pytest_adaptive_eval.models.store import CompletionStore, is_of_earlier_version, remove_store
 from pytest_adaptive_eval.plugin.exchange import ResultExchange
 from pytest_adaptive_eval.plugin.names import MOST_BYTES, PARAMETER
 from pytest_adaptive_eval.text import clean_xml, number
@@ -109,7 +109,8 @@ class RunState:
     def answers(self) -> CompletionStore | None:
         """Answers that runs share, opened when first asked for; None where every answer is asked for.
 
-        The file that no flag names begins anew above `MOST_BYTES`, and is done without where it cannot be opened.
+        The file that no flag names begins anew above `MOST_BYTES` and after one of an earlier version, and is done
+        without where it cannot be opened.
 
         Raises:
             ConfigError: The file that a flag names cannot be opened.
@@ -118,7 +119,7 @@ class RunState:
         if path is None:
             return None
         try:
-            if not named and path.is_file() and path.stat().st_size > MOST_BYTES:
+            if not named and path.is_file() and (path.stat().st_size > MOST_BYTES or is_of_earlier_version(path)):
                 remove_store(path)
             store = CompletionStore(path, exclusive=False)
         except (ConfigError, OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sqlite3
@@ -249,7 +250,7 @@ def test_ci_asks_again(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("at_home")
-@pytest.mark.parametrize("kept", ["large", "damaged"])
+@pytest.mark.parametrize("kept", ["large", "damaged", "earlier"])
 def test_a_store_of_ones_own_is_begun_anew_or_done_without(
     shared: Any, monkeypatch: pytest.MonkeyPatch, kept: str
 ) -> None:
@@ -257,10 +258,16 @@ def test_a_store_of_ones_own_is_begun_anew_or_done_without(
     assert shared.run().ret == 0
     if kept == "large":
         monkeypatch.setattr("pytest_adaptive_eval.plugin.state.MOST_BYTES", 1)
+    elif kept == "earlier":
+        with contextlib.closing(sqlite3.connect(path)) as store:
+            store.execute("PRAGMA user_version = 2")
     else:
         path.write_bytes(b"no store")
     assert shared.run().ret == 0
     assert len(shared.asked) == 48
+    if kept == "earlier":  # it is a store of this version now, from which the next run takes its answers
+        assert shared.run().ret == 0
+        assert len(shared.asked) == 48
 
 
 @pytest.mark.usefixtures("at_home")
