@@ -23,7 +23,7 @@ def test_info_tells_source_fit_and_margins(run):
     code, out, _ = run("bank", "info", BANKS / "text.bank")
     assert code == 0
     assert "graders          360 numeric, 264 exact" in out
-    assert "2pl, 1 dimension, scale 6d647d2eec4f878a, of 52 subjects with accuracies from .083 to .806" in out
+    assert "2pl, 1 dimension, scale 6eaec207453fa9bd, of 52 subjects with accuracies from .083 to .806" in out
     assert "a margin of .100 from a threshold, in 4 of 5 runs" in out
 
 
