@@ -46,7 +46,7 @@ def test_the_late_checkpoint_is_promoted(tmp_path: Path) -> None:
     assert interview["asked"] < 125, "the truth is far above the threshold, so that the budget need not be spent"
     assert "text: accuracy >= .60: " in output
     told = " ".join(output.split())
-    assert "% chance of a verdict within 169 of 624 questions if the truth is 10 points away, " in told
+    assert "% chance of a verdict within 170 of 624 questions if the truth is 10 points away, " in told
     assert {gate["verdict"]["outcome"] for gate in record["gates"]} == {"PASS"}
     first = interview["administrations"][0]
     assert first["text"]
