@@ -202,7 +202,7 @@ def test_questions_that_a_supervisor_refuses_are_not_blamed_on_the_interviewer(l
         write(lab, server, "[[eval.gate]]\nat_least = 0.9\n", **asked_by)
         lab.run()
     sentence = lab.record["warnings"][0]
-    assert "that ann was to set were set by code: of its 10 attempts, 10 refused by the supervisor judge" in sentence
+    assert "that ann was to set were set by code: of its 10 attempts, 10 refused by the supervisor 'judge'" in sentence
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     assert study["notes"] == []
     page = (lab.path / "page.html").read_text()
     for part in (
-        "Mean opinions", "errors without messages", "Supervisor judge", "Agreement with labels",
+        "Mean opinions", "errors without messages", "Supervisor: judge", "Agreement with labels",
         "by guessing",
     ):  # fmt: skip
         assert part in page
@@ -349,9 +349,9 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("judge", "scheme", "note"),
     [
-        ("yes", "yes-no", "the supervisor judge found a fault in all"),
-        ("<rank>1</rank>", "scale", "the supervisor judge found a fault in all"),
-        ("perhaps", "yes-no", " by the supervisor judge are unreadable"),
+        ("yes", "yes-no", "the supervisor 'judge' found a fault in all"),
+        ("<rank>1</rank>", "scale", "the supervisor 'judge' found a fault in all"),
+        ("perhaps", "yes-no", " by the supervisor 'judge' are unreadable"),
     ],
 )
 def test_a_supervisor_that_tells_nothing_is_named(lab: Any, judge: str, scheme: str, note: str) -> None:

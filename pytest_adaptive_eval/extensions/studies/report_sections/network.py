@@ -172,7 +172,7 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
         rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
-    tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
+    tables = [Table(f"Supervisor: {short(account.supervisor or '-')}", heads, rows, note)]
     agreement = account.agreement
     if agreement:
         cells = [number_or_dash(value, 2) for value in agreement.values()]
