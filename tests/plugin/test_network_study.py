@@ -99,6 +99,7 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     assert all(f"{name} {role['calls']} calls, " in text for name, role in roles.items())
     assert "web: pupil in a line of 2 nodes, with judge, at most 48 questions" in text
     assert "web (network): energy of pupil ." in text
+    assert 5 <= text.count("web: reply ") <= 10
     page = (lab.path / "page.html").read_text()
     assert "At which level of second does accuracy fall?" in page
     assert page.count("Share right by level") == 2

@@ -108,11 +108,13 @@ class NetworkEvaluation(Evaluation):
 
     @property
     def _most(self) -> int:
-        """Largest number of replies: one for the answers of a level, and one for each item that is written."""
+        """Largest number of replies, without reviews of exchanges."""
         network = self.network
-        times = 1 + network.retries
+        written = (1 + network.retries) * (1 if network.supervision is None else 2)
         return network.rounds * sum(
-            node.levels * (1 + len(node.panel) + (node.queries * times if node.interviewer else 0))
+            node.levels
+            * node.queries
+            * ((1 + len(node.panel)) * (1 + node.cycles) + (written if node.interviewer else 0))
             for node in network.nodes
         )
 
