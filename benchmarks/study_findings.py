@@ -115,7 +115,7 @@ def last_level_of_a_climb() -> str:
     levels = {"cap": 4, "accuracy": [1.0, 0.9, 0.6, 0.3]}
     settings = {"queries": 10, "stop_at": 0.5, "settle": False}
     record = converted(EvaluationRecord, {
-        "name": "x", "nodeid": "x", "subject": {}, "bank": {}, "policy": {"settings": settings},
+        "name": "x", "nodeid": "x", "subject": {"name": "x"}, "bank": {}, "policy": {"settings": settings},
         "asked": 40, "scored": 40, "size": 40, "statuses": {"ok": 40}, "stop": "LEVEL", "stop_sentence": "",
         "levels": levels, "theta": None,
         "standard_error": None, "accuracy": None, "accuracy_model": None,
