@@ -341,9 +341,11 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     page = (lab.path / "page.html").read_text()
     for part in (
         "Mean opinions", "errors without messages", "Supervisor: judge", "Agreement with labels",
-        "by guessing",
+        "by guessing", "accuracy before and after each cycle", "debated: pal",
     ):  # fmt: skip
         assert part in page
+    row = page[page.index("Agreement with labels") :].partition("</table>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", row) == ["1", ".00", "0", "-"], "counts have no decimals"
 
 
 @pytest.mark.slow
