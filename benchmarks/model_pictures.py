@@ -29,10 +29,14 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
-#: Okabe and Ito's colours for colour-blind readers, for one model after the other.
+#: Okabe and Ito's colours for colour-blind readers. The ninth model and later ones repeat them with dashed lines and
+#: hollow points.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00")
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 60, 150, 40, 50
-BAR, CELL = 26, 64  #: Height of a bar with its gap, and side of a cell, in pixels.
+#: Edges of the plane of a picture with axes, in pixels.
+LEFT, RIGHT, TOP, BOTTOM = 60, 490, 56, 350
+#: Height of a bar with its gap, side of a cell, height of a line of the legend, and width of a letter, in pixels.
+BAR, CELL, ROW, LETTER = 26, 64, 18, 7
+SHARES = (0, 0.25, 0.5, 0.75, 1)  #: Ticks of an axis from 0 to 1.
 
 
 @dataclass(frozen=True)
@@ -131,37 +135,53 @@ def level_correlation(found: Found) -> float:
 # Drawing
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", colour: str = "#222") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, anchor: str = "start", colour: str = "#222", turn: int = 0) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" transform="rotate({turn} {x:.1f} {y:.1f})"'
+    return f'<text {place} fill="{colour}">{escape(text)}</text>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str = "#ddd", width: float = 1) -> str:
-    return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{colour}" stroke-width="{width}" fill="none"/>'
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str = "#ddd", width: float = 1, dashes: str = "") -> str:
+    style = f'stroke="{colour}" stroke-width="{width}" stroke-dasharray="{dashes or "none"}"'
+    return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" {style} fill="none"/>'
 
 
-def _point(x: float, y: float, colour: str) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+def _point(x: float, y: float, found: Found, model: str) -> str:
+    colour = _colour(found, model)
+    fill = "#fff" if _repeats(found, model) else colour
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}" stroke="{colour}" stroke-width="2"/>'
 
 
-def _svg(parts: Sequence[str], title: str, width: float = WIDTH, height: float = HEIGHT) -> str:
+def _svg(parts: Sequence[str], title: str, width: float, height: float) -> str:
+    width = max(width, LEFT + 9 * len(title))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
     style = 'font-family="sans-serif" font-size="12"'
     ground = f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>'
-    heading = f'<text x="{LEFT}" y="20" font-size="14" font-weight="bold" fill="#222">{escape(title)}</text>'
+    heading = f'<text x="16" y="20" font-size="14" font-weight="bold" fill="#222">{escape(title)}</text>'
     return "\n".join([f"{head} {style}><title>{escape(title)}</title>", ground, heading, *parts, "</svg>\n"])
+
+
+def _length(names: Iterable[str]) -> int:
+    """Return the width of the longest name, in pixels."""
+    return LETTER * max(map(len, names))
 
 
 def _colour(found: Found, model: str) -> str:
     return COLOURS[found.models.index(model) % len(COLOURS)]
 
 
-def _legend(found: Found) -> list[str]:
-    x = WIDTH - RIGHT + 20
-    parts = []
+def _repeats(found: Found, model: str) -> bool:
+    """Return whether an earlier model has the same colour."""
+    return found.models.index(model) >= len(COLOURS)
+
+
+def _with_legend(parts: Sequence[str], found: Found, title: str) -> str:
+    """Return a picture with axes, and the names of the models at its right."""
+    legend = []
     for n, model in enumerate(found.models):
-        y = TOP + 10 + 18 * n
-        parts += [_point(x, y - 4, _colour(found, model)), _text(x + 10, y, model)]
-    return parts
+        y = TOP + ROW * n
+        legend += [_point(RIGHT + 24, y, found, model), _text(RIGHT + 34, y + 4, model)]
+    height = max(BOTTOM, TOP + ROW * len(found.models)) + 50
+    return _svg([*parts, *legend], title, RIGHT + 50 + _length(found.models), height)
 
 
 class _Plane:
@@ -171,20 +191,19 @@ class _Plane:
         self.most_x, self.most_y = max(most_x, 1e-9), max(most_y, 1e-9)
 
     def x(self, value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * value / self.most_x
+        return LEFT + (RIGHT - LEFT) * value / self.most_x
 
     def y(self, value: float) -> float:
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.most_y
+        return BOTTOM - (BOTTOM - TOP) * value / self.most_y
 
     def axes(self, ticks_x: Sequence[float], ticks_y: Sequence[float], name_x: str, name_y: str) -> list[str]:
         """Return grid lines with their numbers, and the names of both axes."""
         parts = []
         for tick in ticks_y:
-            parts += [_line(LEFT, self.y(tick), WIDTH - RIGHT, self.y(tick))]
+            parts += [_line(LEFT, self.y(tick), RIGHT, self.y(tick))]
             parts += [_text(LEFT - 8, self.y(tick) + 4, f"{tick:g}", "end")]
-        parts += [_text(self.x(tick), HEIGHT - BOTTOM + 18, f"{tick:g}", "middle") for tick in ticks_x]
-        middle = (LEFT + WIDTH - RIGHT) / 2
-        return [*parts, _text(middle, HEIGHT - 12, name_x, "middle"), _text(6, TOP - 6, name_y)]
+        parts += [_text(self.x(tick), BOTTOM + 18, f"{tick:g}", "middle") for tick in ticks_x]
+        return [*parts, _text((LEFT + RIGHT) / 2, BOTTOM + 38, name_x, "middle"), _text(16, TOP - 14, name_y)]
 
 
 def curves_picture(found: Found, task: str) -> str:
@@ -192,33 +211,31 @@ def curves_picture(found: Found, task: str) -> str:
     by_model = found.curves[task]
     most = max(len(curve.accuracies) for curve in by_model.values())
     plane = _Plane(most, 1.0)
-    parts = plane.axes(range(1, most + 1), (0, 0.25, 0.5, 0.75, 1), "level", "accuracy")
+    parts = plane.axes(range(1, most + 1), SHARES, "level", "accuracy")
     for model in (model for model in found.models if model in by_model):
         places = [(plane.x(level), plane.y(value)) for level, value in enumerate(by_model[model].accuracies, 1)]
         known = [place for place in places if not math.isnan(place[1])]
-        colour = _colour(found, model)
-        parts += [_line(*start, *end, colour, 2) for start, end in pairwise(known)]
-        parts += [_point(*place, colour) for place in known]
-    return _svg([*parts, *_legend(found)], task)
+        dashes = "6 4" if _repeats(found, model) else ""
+        parts += [_line(*start, *end, _colour(found, model), 2, dashes) for start, end in pairwise(known)]
+        parts += [_point(*place, found, model) for place in known]
+    return _with_legend(parts, found, task)
 
 
 def tasks_picture(found: Found) -> str:
     """Return the correlation of the areas of each two tasks as a table of colours."""
-    table, left, top = task_correlations(found), 150, 60
+    table, names = task_correlations(found), _length(found.tasks)
+    left, top, side = names + 30, 36, CELL * len(found.tasks)
     parts = []
     for row, task in enumerate(found.tasks):
         parts.append(_text(left - 8, top + CELL * (row + 0.5) + 4, task, "end"))
-        parts.append(
-            _text(left + CELL * (row + 0.5), top + CELL * len(found.tasks) + 16 + 14 * (row % 2), task, "middle")
-        )
+        parts.append(_text(left + CELL * (row + 0.5), top + side + 12, task, "end", turn=-40))
         for column, value in enumerate(table[row]):
             x, y = left + CELL * column, top + CELL * row
             shade = "#eee" if math.isnan(value) else _shade(float(value))
             parts.append(f'<rect x="{x}" y="{y}" width="{CELL - 2}" height="{CELL - 2}" fill="{shade}"/>')
-            shown = "-" if math.isnan(value) else f"{value:.2f}"
+            shown = "-" if math.isnan(value) else f"{round(value, 2) + 0.0:.2f}"
             parts.append(_text(x + CELL / 2, y + CELL / 2 + 4, shown, "middle", "#fff" if abs(value) > 0.6 else "#222"))
-    side = CELL * len(found.tasks)
-    return _svg(parts, "Pearson correlation of areas", left + side + 60, top + side + 50)
+    return _svg(parts, "Pearson correlation of areas", left + side + 16, top + side + 20 + 0.65 * names)
 
 
 def _shade(value: float) -> str:
@@ -232,32 +249,34 @@ def levels_picture(found: Found) -> str:
     """Return last level against area, a point for each model and task."""
     curves = [curve for by_model in found.curves.values() for curve in by_model.values()]
     most_x = max(max(curve.last_level for curve in curves), 1)
-    most_y = max(max(curve.area for curve in curves), 1.0)
+    most_y = max(math.ceil(max(curve.area for curve in curves)), 1)
     plane = _Plane(most_x, most_y)
-    parts = plane.axes(range(most_x + 1), range(math.ceil(most_y) + 1)[: int(most_y) + 1], "last level", "area")
-    parts += [_point(plane.x(one.last_level), plane.y(one.area), _colour(found, one.model)) for one in curves]
-    return _svg([*parts, *_legend(found)], f"Last level and area, Pearson {level_correlation(found):.2f}")
+    parts = plane.axes(range(most_x + 1), range(most_y + 1), "last level", "area")
+    parts += [_point(plane.x(one.last_level), plane.y(one.area), found, one.model) for one in curves]
+    return _with_legend(parts, found, f"Last level and area, Pearson {level_correlation(found):.2f}")
 
 
 def energies_picture(found: Found) -> str:
     """Return the energy of each network and model as bars with intervals, the highest first."""
     rows = _energy_rows(found)
-    most, width = max([1.0, *(interval.high for *_, interval in rows)]), WIDTH - 200 - 60
+    left = _length(f"{model}, {network}" for network, model, _ in rows) + 30
+    bottom = TOP + BAR * len(rows)
 
     def x(value: float) -> float:
-        return 200 + width * max(value, 0.0) / most
+        return left + (RIGHT - LEFT) * max(value, 0.0)
 
-    parts = []
+    parts = [_line(x(tick), TOP, x(tick), bottom) for tick in SHARES]
+    parts += [_text(x(tick), bottom + 18, f"{tick:g}", "middle") for tick in SHARES]
     for n, (network, model, interval) in enumerate(rows):
-        y = TOP + BAR * n
-        colour, length = _colour(found, model), x(interval.estimate) - 200
-        parts.append(_text(192, y + BAR / 2 + 4, f"{model}, {network}", "end"))
+        y, length = TOP + BAR * n, x(interval.estimate) - left
+        parts.append(_text(left - 8, y + BAR / 2 + 4, f"{model}, {network}", "end"))
         parts.append(
-            f'<rect x="200" y="{y + 4}" width="{length:.1f}" height="{BAR - 8}" fill="{colour}" opacity=".75"/>'
+            f'<rect x="{left}" y="{y + 4}" width="{length:.1f}" height="{BAR - 8}" fill="{_colour(found, model)}" '
+            'opacity=".75"/>'
         )
         parts.append(_line(x(interval.low), y + BAR / 2, x(interval.high), y + BAR / 2, "#222", 1.5))
         parts.append(_text(x(interval.high) + 6, y + BAR / 2 + 4, f"{interval.estimate:.2f}"))
-    return _svg(parts, "Network energy", height=TOP + BAR * len(rows) + 20)
+    return _svg(parts, "Network energy", x(1) + 50, bottom + 30)
 
 
 def _energy_rows(found: Found) -> list[tuple[str, str, Interval]]:

@@ -91,14 +91,10 @@ def staged() -> dict[str, Any]:
     with loopback() as url:
         toml = declared(url, STAR, "judge", "ann", "bob", "pal")
         before = run(toml.replace(', labels = "labels.jsonl"', ""))
-        reviews = [(node["name"], r) for node in before["interviews"][0]["account"]["nodes"] for r in node["reviews"]]
+        nodes = before["interviews"][0]["account"]["nodes"]
+        reviews = [(node["name"], r) for node in nodes for r in node["reviews"] if r["subject"] == "exchange"]
         labels = [
-            {
-                "node": node,
-                "subject": r["subject"],
-                "item": r["item"],
-                "rating": r["rating"] if k % 4 else 6 - r["rating"],
-            }
+            {"node": node, "item": r["item"], "rating": r["rating"] if k % 4 else 6 - r["rating"]}
             for k, (node, r) in enumerate(reviews)
         ]
         return run(toml, files={"labels.jsonl": "".join(json.dumps(label) + "\n" for label in labels)})
@@ -115,7 +111,7 @@ def last_level_of_a_climb() -> str:
     levels = {"cap": 4, "accuracy": [1.0, 0.9, 0.6, 0.3]}
     settings = {"queries": 10, "stop_at": 0.5, "settle": False}
     record = converted(EvaluationRecord, {
-        "name": "x", "nodeid": "x", "subject": {}, "bank": {}, "policy": {"settings": settings},
+        "name": "x", "nodeid": "x", "subject": {"name": "x"}, "bank": {}, "policy": {"settings": settings},
         "asked": 40, "scored": 40, "size": 40, "statuses": {"ok": 40}, "stop": "LEVEL", "stop_sentence": "",
         "levels": levels, "theta": None,
         "standard_error": None, "accuracy": None, "accuracy_model": None,
@@ -320,15 +316,15 @@ def supervisor() -> str:
     return f"{reviews}, labels: {numbers}, rated {agreement['rated']}; on the page: {', '.join(on_page)}"
 
 
-def debate_and_exchanges() -> str:
-    """What a debate mended and spoiled, and the exchanges, on the page of a star with discussion."""
+def debate() -> str:
+    """What a debate corrected and spoiled, on the page of a star with discussion."""
     record = staged()
     node = next(node for node in record["interviews"][0]["account"]["nodes"] if node["name"] == "debated")
     members = "; ".join(
         f"{m['name']} {' '.join(f'{a:.2f}' for a in m['accuracies'])}, mended {m['mended']}, spoiled {m['spoiled']}"
         for m in node["panel"]
     )
-    on_page = [part for part in ("Debate", "mended", "Exchanges") if part in record["reports"]["page"]]
+    on_page = [part for part in ("Panels", "corrected", "spoiled") if part in record["reports"]["page"]]
     return f"{members}; on the page: {', '.join(on_page)}"
 
 
@@ -475,7 +471,7 @@ def ablations() -> str:
 FINDINGS: tuple[Callable[[], str], ...] = (
     last_level_of_a_climb, last_level_of_a_node, guesser, guess_floors, not_sure, truncated, verbs_on_energy,
     verbs_on_an_area, verbs_on_a_score, network_against_its_baseline, panel_against_a_baseline, read_back,
-    mean_opinion, messages, supervisor, refusing, seen, debate_and_exchanges, paper, paper_checkpoints, topics,
+    mean_opinion, messages, supervisor, refusing, seen, debate, paper, paper_checkpoints, topics,
     single_judge, mirror, ablations,
 )  # fmt: skip
 

@@ -52,8 +52,8 @@ def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
     """Return the quantities of evaluations, by the newest result of each subject.
 
     A ladder has its area; any other interview its accuracy, by the draws or else the bank's projection. A panel has a
-    score of each member, and a network its interviewee's energy. If the bank, levels or settings of an evaluation
-    changed, the newest ones count.
+    score of each member, and a network its interviewee's energy and the area of each node. If the bank, levels or
+    settings of an evaluation changed, the newest ones count.
     """
     by_quantity: dict[tuple[str, str, str], dict[str, float]] = {}
     newest: dict[str, str] = {}
@@ -73,3 +73,5 @@ def _values(evaluation: EvaluationRecord) -> Iterator[tuple[str, str, float]]:
     for quantity, row in of_models(evaluation):
         if row.estimate is not None and not quantity.part:
             yield quantity.metric, row.subject, row.estimate
+        elif row.estimate is not None and quantity.metric == "auc":
+            yield f"auc of {quantity.part}", evaluation.subject.name, row.estimate

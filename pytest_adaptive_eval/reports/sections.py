@@ -121,7 +121,8 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
         if value != "-":
             title = f"{metric[:1].upper()}{metric[1:]} of {short(evaluation.subject.name)}"
             value, _, guessed = value.partition(" (")
-            facts.append((title, value, ", ".join(filter(None, [f"two-sided {percent}", guessed.rstrip(")")]))))
+            sided = "" if row.low is None else f"two-sided {percent}"
+            facts.append((title, value, ", ".join(filter(None, [sided, guessed.rstrip(")")]))))
         if rank != "-":
             facts.append(("Rank", rank, f"of {len(rows)}, two-sided {percent}"))
     unit = evaluation.unit[:1].upper() + evaluation.unit[1:]
@@ -141,13 +142,20 @@ def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, fl
 
 def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
     ordered = words.ranked(rows)[:ROWS]
+    title = f"Who ranks where by {metric}?"
+    names = [
+        f"{rank} {short(row.subject)}" + (" (candidate)" if row.subject == candidate else "")
+        for rank, row in enumerate(ordered, 1)
+    ]
+    if all(row.low is None for row in ordered):  # of a rule that has no errors
+        values = [words.quantity(row)[0] for row in ordered]
+        return Table(title, ("subject", metric), list(zip(names, values, strict=True)))
     bounds = [v for row in ordered for n in (row.low, row.estimate, row.high) if (v := plottable(n)) is not None]
     span = span_of(bounds, 0.1) if bounds else (0.0, 1.0)
     lines: list[tuple[str | Markup, ...]] = []
-    for rank, row in enumerate(ordered, 1):
+    for name, row in zip(names, ordered, strict=True):
         interval = interval_of(row)
-        name = f"{rank} {short(row.subject)}" + (" (candidate)" if row.subject == candidate else "")
         lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
     heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
     note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}." if bounds else ""
-    return Table(f"Who ranks where by {metric}?", heads, lines, note)
+    return Table(title, heads, lines, note)

@@ -64,3 +64,29 @@ def test_the_exact_rates_of_repeated_looks() -> None:
     page = " ".join((METHODS / "gates.md").read_text().split())
     assert f"with a probability of {looks}, and one of .695 with {near}." in page
     assert f"A single look at the end passes them with {once} and {near_once}" in page
+
+
+def test_the_row_of_a_small_panel() -> None:
+    name = "4 models, no bad judge"
+    printed = run("benchmarks/peer_panels.py", "--only", name)
+    form = r"oracle (\S+)  reliability (\S+)  paper (\S+); above paper (\S+), not below (\S+); .* cover (\S+); "
+    (found,) = re.findall(form, printed)
+    false = number(re.findall(r"honest (\d\S*?);", printed)[0])
+    written = row((METHODS / "networks.md").read_text(), name)
+    assert [*map(number, found), "-", false] == written[:-1]
+
+
+def test_the_row_of_gates_on_the_smallest_panel() -> None:
+    printed = run("-c", "from benchmarks import peer_gates; peer_gates.show(3, 3, 500)")
+    sides, above, rank = re.findall(r"at_least (.*\)), above (\S+), rank_within (\S+);", printed)[0]
+    written = row((METHODS / "networks.md").read_text(), "3 models, 3 rounds")
+    assert [re.sub(r"\b0(?=\.)", "", sides), number(above), number(rank)] == written[:-1]
+
+
+def test_the_pictures_that_a_vision_model_read() -> None:
+    printed = run("docs/_build/picture_tasks.py", "--answers", "docs/_build/picture_answers.txt")
+    right = dict(re.findall(r"^(\w+): (\d+) of 20 right", printed, re.MULTILINE))
+    page = (METHODS / "tasks.md").read_text()
+    heads, _, cells = page[page.index("| `grid` | `icons`") :].splitlines()[:3]
+    names = [head.strip(" `") for head in heads.strip("|").split("|")]
+    assert right == dict(zip(names, (cell.strip() for cell in cells.strip("|").split("|")), strict=True))

@@ -114,6 +114,8 @@ def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, 
     lab.run()
     (study,) = lab.record["interviews"]
     assert study["error"] == ""
+    rows = study["metrics"]["energy"]
+    assert min(row["high"] - row["low"] for row in rows) > 0, "also where all seeds have one energy"
     assert dict(lab.outcomes())["swaps-energy[at-least-0.4]"] == "PASS"
     assert dict(lab.outcomes())["swaps-energy[at-least-0.4-of-role_swap]"] in ("FAIL", "INCONCLUSIVE")
     found = study["account"]["values"]

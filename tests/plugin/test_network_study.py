@@ -99,6 +99,7 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     assert all(f"{name} {role['calls']} calls, " in text for name, role in roles.items())
     assert "web: pupil in a line of 2 nodes, with judge, at most 48 questions" in text
     assert "web (network): energy of pupil ." in text
+    assert 5 <= text.count("web: reply ") <= 10
     page = (lab.path / "page.html").read_text()
     assert "At which level of second does accuracy fall?" in page
     assert page.count("Share right by level") == 2
@@ -202,7 +203,7 @@ def test_questions_that_a_supervisor_refuses_are_not_blamed_on_the_interviewer(l
         write(lab, server, "[[eval.gate]]\nat_least = 0.9\n", **asked_by)
         lab.run()
     sentence = lab.record["warnings"][0]
-    assert "that ann was to set were set by code: of its 10 attempts, 10 refused by the supervisor judge" in sentence
+    assert "that ann was to set were set by code: of its 10 attempts, 10 refused by the supervisor 'judge'" in sentence
 
 
 @pytest.mark.slow
@@ -339,19 +340,21 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     assert study["notes"] == []
     page = (lab.path / "page.html").read_text()
     for part in (
-        "Mean opinions", "errors without messages", "Supervisor judge", "Agreement with labels",
-        "by guessing",
+        "Mean opinions", "errors without messages", "Supervisor: judge", "Agreement with labels",
+        "by guessing", "accuracy before and after each cycle", "debated: pal",
     ):  # fmt: skip
         assert part in page
+    row = page[page.index("Agreement with labels") :].partition("</table>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", row) == ["1", ".00", "0", "-"], "counts have no decimals"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "scheme", "note"),
     [
-        ("yes", "yes-no", "the supervisor judge found a fault in all"),
-        ("<rank>1</rank>", "scale", "the supervisor judge found a fault in all"),
-        ("perhaps", "yes-no", " by the supervisor judge are unreadable"),
+        ("yes", "yes-no", "the supervisor 'judge' found a fault in all"),
+        ("<rank>1</rank>", "scale", "the supervisor 'judge' found a fault in all"),
+        ("perhaps", "yes-no", " by the supervisor 'judge' are unreadable"),
     ],
 )
 def test_a_supervisor_that_tells_nothing_is_named(lab: Any, judge: str, scheme: str, note: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from climbs import bare, climb
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from made import several
 from scipy.stats import kendalltau, spearmanr
 
 from pytest_adaptive_eval.records.correlation import Correlation, Measure, correlate, measures
@@ -72,6 +73,20 @@ def test_the_newest_run_of_each_subject_counts() -> None:
     assert found == [
         Measure("addition", "auc", areas),
         Measure("text", "accuracy", {"a": 0.5, "b": 0.25}),
+    ]
+
+
+def test_a_network_has_its_energy_and_the_area_of_each_node() -> None:
+    rows = {"energy": [("pupil", 0.5)], "auc": [("sums", 3.0), ("paths", 1.0)], "last_level": [("sums", 4.0)]}
+    metrics = {
+        metric: [{"subject": subject, "estimate": value} for subject, value in values]
+        for metric, values in rows.items()
+    }
+    found = measures([several("web", "t.toml::web", "network", "pupil", metrics=metrics)])
+    assert [(one.metric, dict(one.values)) for one in found] == [
+        ("energy", {"pupil": 0.5}),
+        ("auc of sums", {"pupil": 3.0}),
+        ("auc of paths", {"pupil": 1.0}),
     ]
 
 

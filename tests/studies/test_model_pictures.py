@@ -16,6 +16,7 @@ from benchmarks import model_pictures
 from benchmarks.network_agents import chance
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.pool import ModelPool
@@ -95,8 +96,27 @@ def test_a_curve_is_drawn_through_its_accuracies(records: list[RunRecord], tmp_p
     assert found.curves["addition"]["elm"].accuracies == (1.0, 0.0)
     picture = ElementTree.fromstring(model_pictures.curves_picture(found, "addition"))
     heights = [float(point.get("cy", "nan")) for point in picture.iter("{http://www.w3.org/2000/svg}circle")]
-    bottom = model_pictures.HEIGHT - model_pictures.BOTTOM
-    assert heights[:2] == [model_pictures.TOP, bottom]
+    assert heights[:2] == [model_pictures.TOP, model_pictures.BOTTOM]
+
+
+def test_models_and_names_of_any_number_and_length_fit_into_the_pictures() -> None:
+    names = [f"a-model-with-a-long-name-{n}" for n in range(1, 21)]
+    curves = {name: model_pictures.Curve(name, "task", (1.0, 0.0), 1.0 + n / 10, 1) for n, name in enumerate(names)}
+    energies = {"web": {name: Interval(0.5, 0.4, 0.6, 0.95, "") for name in names}}
+    found = model_pictures.Found({"a-task-with-a-long-name": curves}, energies, names)
+    for file, picture in model_pictures.pictures(found).items():
+        root = ElementTree.fromstring(picture)
+        _, _, width, height = map(float, root.attrib["viewBox"].split())
+        for text in root.iter("{http://www.w3.org/2000/svg}text"):
+            length = model_pictures.LETTER * len(text.text or "")
+            left = float(text.attrib["x"]) - {"end": length, "middle": length / 2}.get(text.get("text-anchor", ""), 0)
+            if "rotate(-40" not in text.get("transform", ""):
+                assert left >= 0, (file, text.text)
+                assert left + length <= width, (file, text.text)
+            assert float(text.attrib["y"]) < height
+    points = ElementTree.fromstring(model_pictures.levels_picture(found)).iter("{http://www.w3.org/2000/svg}circle")
+    marks = {(point.attrib["stroke"], point.attrib["fill"]) for point in points}
+    assert len(marks) == 2 * len(model_pictures.COLOURS), "sixteen models have marks of their own"
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ def test_a_change_has_the_interval_of_paired_differences() -> None:
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
 
 
+def test_equal_values_of_few_seeds_are_not_certain() -> None:
+    assert over_seeds([0.9, 0.9], 0.95, error=0.05).low == pytest.approx(0.9 - stats.norm.ppf(0.95) * 0.05 / 2**0.5)
+    assert over_seeds(FIRST, 0.95, error=0.01) == over_seeds(FIRST, 0.95)
+
+
 def test_changes_of_quantities_that_both_have_are_shown() -> None:
     values = {
         AS_WRITTEN: {"energy": FIRST, "area of x": [1.0]},

@@ -207,6 +207,14 @@ def test_each_topic_comes_once_in_as_many_rounds(seed):
     assert first != second
 
 
+def test_the_paper_s_rule_draws_the_topic_of_each_attempt():
+    rejecting = [Peer(name, {"vote": "<rank>1</rank>"}) for name in SKILLS]
+    result = assess(rejecting, short(mode="paper", topics=["math", "logic"], rounds=40))
+    drawn = [[attempt.topic for attempt in cycle.attempts] for cycle in result.rounds]
+    assert sum(topics.count("math") for topics in drawn) == pytest.approx(60, abs=16)
+    assert sum(len(set(topics)) == 2 for topics in drawn) == pytest.approx(30, abs=8)
+
+
 def test_topics_that_came_to_nothing_are_named():
     result = assess(panel(), short(topics=["maths", "logic", "law"], rounds=1))
     never, unused = result.absent_topics()

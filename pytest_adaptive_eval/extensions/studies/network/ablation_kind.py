@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -30,7 +30,7 @@ from pytest_adaptive_eval.extensions.studies.network.kind import (
     void_reason,
 )
 from pytest_adaptive_eval.extensions.studies.network.network_run import hold_network
-from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy_error
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.several import Member, members, model_pool
 from pytest_adaptive_eval.gates.quantities import Bounded
@@ -54,13 +54,19 @@ def quantities(results: Sequence[NetworkResult]) -> dict[str, list[float]]:
     return {name: by_seed for name, by_seed in values.items() if all(map(isfinite, by_seed))}
 
 
-def over_seeds(values: Sequence[float], confidence: float) -> Interval:
-    """Return the mean of at least two values with Student's interval."""
+def over_seeds(values: Sequence[float], confidence: float, error: float = 0.0) -> Interval:
+    """Return the mean of at least two values with Student's interval, or that of a known `error` of each if wider."""
     from scipy.special import stdtrit
 
     n, mean = len(values), fmean(values)
-    half = float(stdtrit(n - 1, confidence)) * stdev(values) / n**0.5
+    spread = float(stdtrit(n - 1, confidence)) * stdev(values)
+    half = max(spread, NormalDist().inv_cdf(confidence) * error) / n**0.5
     return Interval(mean, mean - half, mean + half, confidence, "Student over seeds")
+
+
+def _sampling_error(results: Sequence[NetworkResult]) -> float:
+    """Return the mean standard error of the energies by sampling alone."""
+    return fmean(energy_error(result.nodes) or 0.0 for result in results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +113,18 @@ class AblationEvaluation(Evaluation):
             broken=bool(error),
             asked=len(results),
             notes=tuple(f"{name}: {note}" for name, result in by_variant for note in notes_on_answers(result)),
-            account={"values": values},
+            account={"values": values, "errors": [_sampling_error(results[n::several]) for n in range(several)]},
             **participants(self.roles, results, pool.loads),
         )
         return self.measured(held)
 
     def measured(self, result: Result) -> Result:
-        """Return a result with the energies of the variants, each with its interval over seeds."""
-        values = result.account["values"].values()
-        intervals = tuple(partial(over_seeds, by_seed["energy"]) for by_seed in values)
+        """Return a result with the energies of the variants, each with its interval over seeds.
+
+        Few seeds may have equal energies by chance, so an interval is at least that of sampling.
+        """
+        pairs = zip(result.account["values"].values(), result.account["errors"], strict=True)
+        intervals = tuple(partial(over_seeds, by_seed["energy"], error=error) for by_seed, error in pairs)
         return replace(result, quantities={"energy": Bounded(intervals)})
 
 

@@ -108,11 +108,13 @@ class NetworkEvaluation(Evaluation):
 
     @property
     def _most(self) -> int:
-        """Largest number of replies: one for the answers of a level, and one for each item that is written."""
+        """Largest number of replies, without reviews of exchanges."""
         network = self.network
-        times = 1 + network.retries
+        written = (1 + network.retries) * (1 if network.supervision is None else 2)
         return network.rounds * sum(
-            node.levels * (1 + len(node.panel) + (node.queries * times if node.interviewer else 0))
+            node.levels
+            * node.queries
+            * ((1 + len(node.panel)) * (1 + node.cycles) + (written if node.interviewer else 0))
             for node in network.nodes
         )
 
@@ -281,12 +283,12 @@ def _supervisor_notes(result: NetworkResult) -> Iterator[str]:
             continue
         if counts["refused"] == reviews or (given_up and subject == "question"):
             refused = "all" if counts["refused"] == reviews else f"{counts['refused']} of"
-            note = f"the supervisor {result.supervisor} found a fault in {refused} {reviews} {subject}s"
+            note = f"the supervisor {result.supervisor!r} found a fault in {refused} {reviews} {subject}s"
             if given_up and subject == "question":
                 note += f"; it was given up at {counted(given_up, 'node')}, where code set the rest of the questions"
             yield note
         elif 2 * unread > reviews:
-            yield f"{unread} of {reviews} reviews of {subject}s by the supervisor {result.supervisor} are unreadable"
+            yield f"{unread} of {reviews} reviews of {subject}s by the supervisor {result.supervisor!r} are unreadable"
 
 
 def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
@@ -303,7 +305,7 @@ def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
     if errors:
         reasons.append(f"{errors} by faults of its own")
     if counts["review"]:
-        reasons.append(f"{counts['review']} refused by the supervisor {result.supervisor}")
+        reasons.append(f"{counts['review']} refused by the supervisor {result.supervisor!r}")
     note = (
         f"{counts['fallbacks']} of {asked} questions that {interviewer} was to set were set by code: of its "
         f"{counted(counts['attempts'], 'attempt')}, {' and '.join(reasons) or 'none could be used'}"

@@ -212,7 +212,7 @@ class _Run:
         generator = int(rng.integers(self.n))
         shares = np.array([difficulty.share for difficulty in settings.difficulties])
         difficulty = settings.difficulties[int(rng.choice(len(shares), p=shares / shares.sum()))].name
-        topic = self._topic(number)
+        topic = self._topic(number, rng)
         drawn = Attempt(generator, topic, difficulty)
         position = (number, attempt, 0)
         earlier = self.tasks_by_topic[topic] if settings.mode == "reliability" else ()
@@ -234,9 +234,14 @@ class _Run:
             self.accepted_tasks.add(normalized)
         return replace(drawn, task=task, votes=votes, accepted=accepted)
 
-    def _topic(self, number: int) -> str:
-        """Return the topic of a round: topics are dealt, so each comes once in as many rounds as there are topics."""
+    def _topic(self, number: int, rng: np.random.Generator) -> str:
+        """Return the topic of a round: topics are dealt, so each comes once in as many rounds as there are topics.
+
+        The paper's rule draws the topic of each attempt.
+        """
         topics = self.settings.topics
+        if self.settings.mode == "paper":
+            return topics[int(rng.integers(len(topics)))]
         deal, place = divmod(number, len(topics))
         order = np.random.default_rng([self.settings.seed, deal, len(topics)]).permutation(len(topics))
         return topics[int(order[place])]

@@ -174,7 +174,7 @@ class PanelTable(Table, frozen=True, kw_only=True):
 
     Args:
         mode: Weights of votes and scores.
-        topics: Topics of tasks, dealt in turn in a random order.
+        topics: Topics of tasks, dealt in turn in a random order; in mode paper drawn.
         difficulties: Names of difficulties, or a table of names and shares.
         criteria: Criteria that answers are judged by.
         rounds: Rounds, accepted or not.

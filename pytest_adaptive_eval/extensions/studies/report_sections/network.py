@@ -23,10 +23,12 @@ _WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
 _LINE = 31
 #: Counts of questions that models wrote, with their heads.
 _COUNTS = {
-    "attempts": "asked", "format": "format", "level": "level", "repeat": "repeated", "silent": "silent",
+    "attempts": "attempts", "format": "format", "level": "level", "repeat": "repeated", "silent": "silent",
     "directives": "directives", "fallbacks": "by code", "wrong_claims": "untrue", "faults": "faults",
 }  # fmt: skip
 
+#: Values of an agreement that are counts.
+_COUNTED = ("judged", "rated")
 #: Most nodes whose accuracies by level are drawn.
 _CURVES = 12
 
@@ -127,6 +129,7 @@ def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
             "A model's own answers never count: the truth is the code's. Errors are shares of all attempts; MACEval "
             "counts broken formats and repetitions, among written questions alone.",
         ),
+        _panels(nodes),
         _opinions(account),
         _interviewers(account),
         *_supervisor(account),
@@ -141,6 +144,18 @@ def _author(node: NodeRow) -> str:
     if not node.interviewer or (asked and by_code >= asked):
         return "code"
     return f"{node.interviewer}, {by_code} of {asked} by code" if by_code else node.interviewer
+
+
+def _panels(nodes: Sequence[NodeRow]) -> Table:
+    """Return the accuracies of panels, where the debate is read from the left to the right."""
+    rows = []
+    for node in nodes:
+        for member in node.panel:
+            accuracies = " ".join(number_or_dash(value, 2) for value in member.accuracies)
+            rows.append((short(f"{node.name}: {member.name}"), accuracies, str(member.mended), str(member.spoiled)))
+    heads = ("node and member", "accuracy before and after each cycle", "corrected", "spoiled")
+    note = "Corrected answers were wrong at first and right in the end. The last member has the most frequent answers."
+    return Table("Panels", heads, rows[:ROWS], note)
 
 
 def _opinions(account: NetworkAccount) -> Table:
@@ -172,10 +187,10 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
         rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
-    tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
+    tables = [Table(f"Supervisor: {short(account.supervisor or '-')}", heads, rows, note)]
     agreement = account.agreement
     if agreement:
-        cells = [number_or_dash(value, 2) for value in agreement.values()]
+        cells = [number_or_dash(value, 0 if key in _COUNTED else 2) for key, value in agreement.items()]
         note = "Agreement of the supervisor's reviews with the labels of the file."
         tables.append(Table("Agreement with labels", ("supervisor", *agreement), [(account.supervisor, *cells)], note))
     return tables
@@ -284,7 +299,8 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -
         stroke_dasharray=None if node.opened else "4 3",
     )
     style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
-    return tag("g", line, tag("text", number(node.weight, 2), x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
+    y = y2 + (14 if y2 > y1 else -5)  # beside a line that comes from above, below it
+    return tag("g", line, tag("text", number(node.weight, 2), x=float(x2 - 4), y=y, **style), class_="edge")
 
 
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:

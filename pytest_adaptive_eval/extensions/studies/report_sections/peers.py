@@ -9,6 +9,8 @@ import msgspec
 from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
+from pytest_adaptive_eval.reports.figures import Figure
+from pytest_adaptive_eval.reports.plots import Frame, path, signed_label, ticks_in
 from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
@@ -59,6 +61,7 @@ class PanelAccount(msgspec.Struct):
     judgments: _Judgments = msgspec.field(default_factory=_Judgments)
     judges: list[_Judge] = []
     weights: _Numbers = []
+    changes: _Numbers = []
     truth: list[_Truth] = []
 
 
@@ -86,7 +89,23 @@ def _judgments(account: PanelAccount, names: Sequence[str], order: Sequence[int]
     return Table("Who judged whom", heads, rows, f"{note}reliability.")
 
 
-SECTION = Section(PanelAccount, _tables)
+def _figures(key: str, account: PanelAccount) -> list[Figure]:
+    """Return the drawing of the weights' convergence; none without a change."""
+    changes = [change or 0.0 for change in account.changes]
+    if not any(changes):
+        return []
+    frame = Frame((0.5, len(changes) + 0.5), (0.0, max(changes)))
+    points = [(frame.x(n), frame.y(change)) for n, change in enumerate(changes, 1)]
+    parts = [frame.above("L1 norm"), *frame.grid(ticks_in((0.0, max(changes))), signed_label), path(points, "line")]
+    every = max(1, len(changes) // 10)
+    parts += frame.below([(frame.x(n), str(n)) for n in range(1, len(changes) + 1, every)], "round")
+    description = f"{number(changes[0])} in the first round, {number(changes[-1])} in the last."
+    picture = frame.picture(f"{key}w", "Change of the judges' weights by round", description, parts)
+    caption = "Sum of the absolute changes of the judges' weights for votes, by round."
+    return [Figure("Do the weights of the judges settle?", caption, picture)]
+
+
+SECTION = Section(PanelAccount, _tables, _figures)
 
 
 def _names(account: PanelAccount) -> list[str]:
