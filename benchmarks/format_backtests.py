@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from benchmarks.subsets import evolved, item_total
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
-from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, Training, fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal import PAPER, MultimodalFit, Training, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
@@ -66,10 +66,6 @@ def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
     asked = np.bincount(label[chosen], minlength=len(sizes))
     weight = (sizes / np.maximum(asked, 1))[label[chosen]]
     return chosen.astype(np.int64), np.asarray(weight / weight.sum())
-
-
-#: Fits by the likelihood alone: priors so wide that they say nothing.
-PLAIN = Training(rate=0.01, item_spread=10.0, ability_spread=10.0)
 
 
 @dataclass(slots=True)
@@ -150,8 +146,8 @@ class Fold:
         self._fits: dict[str, Any] = {}
 
     def multimodal_fit(self, form: Form, *, likelihood: bool = False) -> Any:
-        """Return the fit of items in formats to the other subjects; `likelihood` leaves the priors out."""
-        name, training = (f"{form}-likelihood", PLAIN) if likelihood else (form, Training())
+        """Return the fit of items in formats to the other subjects; `likelihood` for the paper's."""
+        name, training = (f"{form}-likelihood", PAPER) if likelihood else (form, Training())
         if self.limit is not None:
             training = replace(training, steps=self.limit)
         return self._once(
@@ -347,7 +343,7 @@ _CONTENDERS = (
     FormatContender("flasheval", "evolutionary search of pairs (FlashEval)", _evolved),
     FormatContender("item-total", "pairs that correlate most with the subjects' means", _item_total),
     *_fitted("", ", whole items"),
-    *_fitted("-likelihood", ", fitted without priors", likelihood=True),
+    *_fitted("-likelihood", ", fitted as in the paper", likelihood=True),
     *_fitted("-static", ", one form for all", adaptive=False),
     *_fitted("-pairs", ", single pairs, one form", adaptive=False, whole=False),
 )

@@ -1,10 +1,10 @@
 """M2-IRT and M3-IRT on the public MMMU and MathVista responses in four formats, beside every baseline at equal calls.
 
-``ranking``: each of 24 models left out once, see `format_backtests`. ``auc``, the paper's figure 6: ROC-AUC of unseen
-responses of IRT, M2 and M3 as low-quality twins are mixed in. ``sparse``, its figures 19 and 20: rankings, and shares
-of low-quality items, by fits to a tenth of the responses; two minutes of CPU a target up to 50 %. ``parts``: how
-originals and twins differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part
-of both modalities, and where fits with and without priors put it.
+``ranking``: each of 24 models left out, see `format_backtests`. ``sparse``, the paper's figures 19 and 20: the same
+by fits to a tenth of the responses. In both, .30 of the items are of low quality, as in the paper. ``auc``, its figure
+6: ROC-AUC of unseen responses of IRT, M2 and M3 as low-quality twins are mixed in. ``parts``: how originals and twins
+differ in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both modalities,
+and where fits with and without priors put it.
 
 ``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
 
@@ -30,7 +30,14 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration import fit_map
-from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, Training, fit_multimodal, roc_auc
+from pytest_adaptive_eval.calibration.multimodal import (
+    PAPER,
+    UNTIL_SETTLED,
+    MultimodalFit,
+    Training,
+    fit_multimodal,
+    roc_auc,
+)
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.calibration.scale import separation
 from pytest_adaptive_eval.cat.stopping import resolve_budget
@@ -42,8 +49,8 @@ Bools = NDArray[np.bool_]
 
 FOLDER = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "m3irt"
 BUDGETS = ("5%", "10%", "30%", "50%")
-#: Of figures 19 and 20.
-SPARSE_BUDGETS = ("1%", "3%", "5%", "10%", "20%", "30%", "50%")
+#: Share of low-quality items in rankings, the paper's: its uniform draws spend .30 of the calls on them.
+LOW_QUALITY = 0.3
 
 
 def read(data: str) -> tuple[FormatResponses, Bools]:
@@ -55,11 +62,25 @@ def read(data: str) -> tuple[FormatResponses, Bools]:
     return found, np.array([name in twins for name in found.items])
 
 
-def ranking(data: FormatResponses, twin: Bools, targets: int, contenders: list[str], out: Path | None) -> None:
+def with_fewer_twins(data: FormatResponses, twin: Bools) -> tuple[FormatResponses, Bools]:
+    """Drop the last twins of the shuffled items until LOW_QUALITY of the items are twins."""
+    count = round((~twin).sum() * LOW_QUALITY / (1 - LOW_QUALITY))
+    kept = ~twin | (np.cumsum(twin) <= count)
+    return data.at(kept), twin[kept]
+
+
+def ranking(
+    data: FormatResponses,
+    twin: Bools,
+    targets: int,
+    contenders: list[str],
+    budgets: list[str],
+    out: Path | None,
+) -> None:
     start = time.process_time()
     result = None
     for target in range(min(targets, len(data.subjects))):
-        part = format_backtest(data, twin, contenders, BUDGETS, [target])
+        part = format_backtest(data, twin, contenders, budgets, [target])
         if result is None:
             result = part
         else:
@@ -172,7 +193,7 @@ def cross(data: FormatResponses, twin: Bools) -> None:
         "1000 steps at 0.01": Training(rate=0.01),
         "until settled": UNTIL_SETTLED,
         "items' priors 3 times as wide": replace(UNTIL_SETTLED, item_spread=3.0),
-        "likelihood alone": replace(UNTIL_SETTLED, item_spread=10.0, ability_spread=10.0),
+        "likelihood alone": PAPER,
     }
     for form in ("m2", "m3"):
         for name, training in kinds.items():
@@ -196,13 +217,15 @@ def main() -> None:
     parser.add_argument("--contenders", nargs="+", choices=list(FORMAT_CONTENDERS), default=list(FORMAT_CONTENDERS))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--share", type=float, default=0.1, help="of the responses that sparse fits see")
-    parser.add_argument("--budgets", nargs="+", default=list(SPARSE_BUDGETS), help="of sparse, rising")
+    parser.add_argument("--budgets", nargs="+", default=list(BUDGETS), help="of ranking and sparse, rising")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     data, twin = read(options.data)
+    if options.what in ("ranking", "sparse"):
+        data, twin = with_fewer_twins(data, twin)
     if options.what == "ranking":
-        ranking(data, twin, options.targets, options.contenders, options.out)
+        ranking(data, twin, options.targets, options.contenders, options.budgets, options.out)
     elif options.what == "auc":
         auc(data, twin, options.repeats)
     elif options.what == "sparse":

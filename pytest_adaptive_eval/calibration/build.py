@@ -22,7 +22,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, percent, subjects_needed
-from pytest_adaptive_eval.irt.multimodal import Form, FormatScale
+from pytest_adaptive_eval.irt.multimodal import FormatScale
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, Item
@@ -165,7 +165,7 @@ def calibrate(
     items: Sequence[Item] | None = None,
     given_parameters: Calibration | None = None,
     policies: Sequence[Policy] = (),
-    formats: tuple[FormatResponses, Form] | None = None,
+    formats: tuple[FormatResponses, str] | None = None,
     predicts: bool = False,
     seed: int = 0,
     force: bool = False,
@@ -180,7 +180,7 @@ def calibrate(
         items: Texts, in any order; without them the bank can be backtested, not administered.
         given_parameters: Published parameters of these items, to be checked in place of a fit. Nothing is replayed for
             them, since their calibration subjects are unknown.
-        formats: The responses in all formats, whose fullest one is `responses`, and the model to fit to them.
+        formats: The responses in all formats, whose fullest one is `responses`, and a name in `scale.FORMAT_FITS`.
         predicts: Whether the bank gets a predictor and a form.
         seed: Seed of folds and replayed draws.
         force: Whether a refused bank is to be written, and therefore replayed.
@@ -253,7 +253,7 @@ def _answered(formats: FormatResponses, responses: Responses) -> Bools:
 
 
 def _scale_of_formats(
-    formats: tuple[FormatResponses, Form],
+    formats: tuple[FormatResponses, str],
     responses: Responses,
     items: Sequence[Item],
     recipe: Recipe,
@@ -264,9 +264,9 @@ def _scale_of_formats(
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
 
     low = np.array([LOW_QUALITY in item.meta for item in items])
-    in_formats, form = formats
+    in_formats, name = formats
     scores = _in_formats(in_formats, responses)
-    return format_scale(scores, in_formats.modalities, form, low=low, limit=recipe.limit, seed=seed, progress=progress)
+    return format_scale(scores, in_formats.modalities, name, low=low, limit=recipe.limit, seed=seed, progress=progress)
 
 
 def _accuracies(

@@ -9,8 +9,9 @@ decides when to stop and which state to restore, and their ROC-AUC chooses q.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -48,7 +49,7 @@ class Training:
         block: Items in a mini-batch, in all their formats; each epoch draws the blocks again.
         every, patience: Steps between evaluations of the held-out loss, and evaluations without improvement that end
             the fit.
-        item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``.
+        item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``; infinite without a prior.
     """
 
     rate: float = 0.1
@@ -63,6 +64,10 @@ class Training:
 
 #: Settings of a single fit that decisions depend on.
 UNTIL_SETTLED = Training(rate=0.01, steps=10_000)
+#: Settings of the M3-IRT paper: the likelihood alone (equation 8), by Adam at a rate of .01.
+PAPER = replace(UNTIL_SETTLED, item_spread=math.inf, ability_spread=math.inf)
+#: Largest standard deviation of a prior in the errors of a fit, which are infinite without a prior.
+WIDEST = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,11 +211,11 @@ def fit_multimodal(
     _, result, bound = best
     items = MultimodalItems(modalities, form, bound, result.discrimination, result.difficulty)
     parts = len(modalities.parts)
-    prior = Population(result.centre, np.eye(parts) * training.ability_spread**2, bound)
+    prior = Population(result.centre, np.eye(parts) * min(training.ability_spread, WIDEST) ** 2, bound)
     flat = items.slopes.reshape(-1, parts), items.intercepts.ravel()
     abilities = estimate_abilities(array.reshape(len(array), -1), *flat, prior, start=result.theta)
     population = Population.of(abilities.theta, bound)
-    covariance = item_covariance(items, abilities.theta, observed, training.item_spread)
+    covariance = item_covariance(items, abilities.theta, observed, min(training.item_spread, WIDEST))
     abilities = with_item_errors(abilities, items, covariance, observed)
     return MultimodalFit(
         items,

@@ -7,16 +7,24 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal import PAPER, UNTIL_SETTLED, Training, fit_multimodal
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
 from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.types import Bools
+
+#: Model and settings of a fit by the name in ``calibrate --formats``.
+FORMAT_FITS: dict[str, tuple[Form, Training]] = {
+    "m2": ("m2", UNTIL_SETTLED),
+    "m3": ("m3", UNTIL_SETTLED),
+    "m2-paper": ("m2", PAPER),
+    "m3-paper": ("m3", PAPER),
+}
 
 
 def format_scale(
     scores: ArrayLike,
     modalities: Modalities | None = None,
-    form: Form = "m2",
+    fit_name: str = "m2",
     *,
     low: Bools | None = None,
     limit: int | None = None,
@@ -27,8 +35,9 @@ def format_scale(
 
     Args:
         scores: Shape (S, n, F). Scores in [0, 1], NaN where missing.
+        fit_name: Name in `FORMAT_FITS`.
         low: Shape (n,). Items known to be of low quality; the report compares their parameters with the others'.
-        limit: Largest number of steps for one q; that of `UNTIL_SETTLED` when omitted.
+        limit: Largest number of steps for one q; that of the named fit when omitted.
 
     Raises:
         EstimationError: As `fit_multimodal`.
@@ -38,12 +47,15 @@ def format_scale(
     def tick(bound: float, step: int, loss: float) -> None:
         progress(f"fitting formats, bound {bound:g}, step {step}, held-out loss {loss:.4f}")
 
-    training = UNTIL_SETTLED if limit is None else replace(UNTIL_SETTLED, steps=limit)
+    form, training = FORMAT_FITS[fit_name]
+    if limit is not None:
+        training = replace(training, steps=limit)
     fit = fit_multimodal(scores, modalities=modalities, form=form, training=training, seed=seed, progress=tick)
     identifiability = fit.identifiability()
     scale = FormatScale(fit.items, fit.population, np.empty((0, len(modalities.parts))))
     report = {
         "form": form,
+        "fit": fit_name,
         "auc": fit.auc,
         "loss": fit.loss,
         "bound": fit.items.bound,

@@ -52,7 +52,7 @@ class FitTable(ReadingTable, frozen=True):
 
     Args:
         dimensions: Abilities of mirt (4), or auto by held-out likelihood.
-        engine: Map (the default), svi (AutoJudger's, by Pyro), or a plugin's.
+        engine: Map (the default), svi (AutoJudger's, by Pyro), svi-sd (by its code's prior), or a plugin's.
         device: Torch device such as cuda (numpy on the processor).
         limit: Largest number of iterations of a fit; in formats, of steps for each q.
     """

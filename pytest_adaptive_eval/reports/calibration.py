@@ -63,7 +63,7 @@ def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 8
     if weak := [part for part, value in reliability.items() if value < _RELIABLE]:
         lines.append(
             f"warning: these responses hardly tell subjects apart by {' and '.join(weak)}: gates on that part will "
-            "be INCONCLUSIVE; add items that need it"
+            "be INCONCLUSIVE, or refused at a bound; add items that need it"
         )
     lines += [f"warning: only the sum of {a} and {b} is known" for a, b in report["confused"]]
     return _wrapped([*lines, *at_bound_lines(parts, report["at_bound"])], width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     from pytest_adaptive_eval.calibration import scale as scale_module
     from pytest_adaptive_eval.calibration.multimodal import Training
 
-    monkeypatch.setattr(scale_module, "UNTIL_SETTLED", Training(rate=0.05, steps=10_000))  # settles in fewer steps
+    monkeypatch.setitem(scale_module.FORMAT_FITS, "m2", ("m2", Training(rate=0.05, steps=10_000)))  # fewer steps
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     subjects, items = 12, 30
@@ -89,6 +90,34 @@ def test_sparse_responses_count_over_the_formats(tmp_path: Path, capsys: pytest.
     assert "half of the items have fewer than" not in said
     assert main(["calibrate", str(tmp_path / "sparse.csv"), "--abilities", str(tmp_path / "a.csv")]) == 4
     assert "goes with --formats" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["m2", "m3", "m2-paper", "m3-paper"])
+def test_a_fit_in_formats_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pytest_adaptive_eval.calibration import scale as scale_module
+    from pytest_adaptive_eval.calibration.multimodal import fit_multimodal
+
+    given = {}
+
+    def fit(*args, **settings):
+        given.update(settings)
+        return fit_multimodal(*args, **{**settings, "bounds": (4.0,)})
+
+    monkeypatch.setattr(scale_module, "fit_multimodal", fit)
+    scores = np.random.default_rng(0).integers(0, 2, (6, 10, 4)).astype(float)
+    scale = scale_module.format_scale(scores, None, name, limit=20)
+    training = given["training"]
+    assert (scale.items.form, scale.report["form"], scale.report["fit"]) == (name[:2], name[:2], name)
+    assert (training.rate, training.steps) == (0.01, 20)
+    assert {training.item_spread, training.ability_spread} == {math.inf if "paper" in name else 1.0}
+
+
+def test_names_of_fits_in_formats_are_the_command_s(capsys: pytest.CaptureFixture[str]) -> None:
+    from pytest_adaptive_eval.calibration.scale import FORMAT_FITS
+
+    with pytest.raises(SystemExit):
+        main(["calibrate", "--help"])
+    assert f"--formats {{{','.join(FORMAT_FITS)}}}" in capsys.readouterr().out
 
 
 def test_responses_in_one_format_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
 from benchmarks.multimodal_marginal import _Marginal, standing  # noqa: E402
-from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
+from pytest_adaptive_eval.calibration.multimodal import PAPER, Training, fit_multimodal, roc_auc  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems  # noqa: E402
 
@@ -145,6 +146,23 @@ def test_fractions_and_constant_items_stay_finite():
     fit = fit_multimodal(scores, bounds=(2.0,), training=Training(steps=60))
     assert np.isfinite(fit.probability()).all()
     assert np.isfinite(fit.abilities.covariance).all()
+
+
+def test_the_paper_s_fit_is_the_likelihood_alone():
+    *_, scores = planted("m3", 12, 40)
+    scores[:, 0] = 1.0  # nothing but a prior keeps an item that all solve from the bounds
+    short = replace(PAPER, steps=300, patience=100, rate=0.1)
+    alone, with_priors = (
+        fit_multimodal(scores, form="m3", bounds=(4.0,), training=training)
+        for training in (short, replace(short, item_spread=1.0, ability_spread=1.0))
+    )
+    log_likelihood = [
+        np.log(np.where(scores == 1, p, 1 - p)).sum() for p in (alone.probability(), with_priors.probability())
+    ]
+    assert log_likelihood[0] > log_likelihood[1]
+    assert alone.probability()[:, 0].mean() > with_priors.probability()[:, 0].mean()
+    assert np.isfinite(alone.abilities.covariance).all()
+    assert np.isfinite(alone.covariance).all()
 
 
 def test_roc_auc():

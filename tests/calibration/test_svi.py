@@ -11,6 +11,8 @@ import pytest
 from scipy.special import expit, logit
 
 from pytest_adaptive_eval.calibration.engines.svi import SVISettings, fit_svi
+from pytest_adaptive_eval.calibration.meanfield import MeanField
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.errors import UsageError
 
 needs_pyro = pytest.mark.skipif(
@@ -158,6 +160,21 @@ def test_the_prior_s_scale_is_a_variance_or_a_standard_deviation():
     assert SVISettings(difficulty_prior="sd").difficulty_sd == 1000
     assert SVISettings(difficulty_prior="sd", prior_scale=2.0).priors["b"] == (0.0, 2.0)
     assert SVISettings(initial_difficulty_sd=5.0).start["b"] == (0.0, 5.0)
+
+
+@needs_pyro
+@pytest.mark.parametrize(("engine", "deviation"), [("svi", 1000**0.5), ("svi-sd", 1000.0)])
+def test_an_engine_s_name_says_how_the_prior_is_read(engine, deviation, monkeypatch):
+    priors = []
+
+    def program(scores, latents, given, start, **settings):
+        priors.append(given["b"])
+        return MeanField(scores, latents, given, start, **settings)
+
+    monkeypatch.setattr("pytest_adaptive_eval.calibration.engines.svi.MeanField", program)
+    fit = Recipe("1pl", engine=engine, limit=2)(np.eye(4))
+    assert priors == [(0.0, pytest.approx(deviation))]
+    assert fit.about["engine"] == engine
 
 
 @pytest.mark.slow

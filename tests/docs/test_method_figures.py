@@ -90,3 +90,18 @@ def test_the_pictures_that_a_vision_model_read() -> None:
     heads, _, cells = page[page.index("| `grid` | `icons`") :].splitlines()[:3]
     names = [head.strip(" `") for head in heads.strip("|").split("|")]
     assert right == dict(zip(names, (cell.strip() for cell in cells.strip("|").split("|")), strict=True))
+
+
+@pytest.mark.skipif(not (DATA / "m3irt").is_dir(), reason=f"the responses in formats are not in {DATA}")
+@pytest.mark.parametrize("data", ["MMMU", "MathVista"])
+def test_rows_of_rankings_in_formats_that_take_seconds(data: str) -> None:
+    names = {"random": "random", "irt": "IRT", "item-total": "item-total"}
+    ranking = ["benchmarks/multimodal_tables.py", "ranking", "--data", data.lower(), "--budgets", "5%"]
+    printed = run(*ranking, "--contenders", *names)
+    assert ".300 of the items are known to be of low quality" in " ".join(printed.split())
+    page = (METHODS / "multimodal.md").read_text().partition(f"| {data} |")[2]
+    for name, written in names.items():
+        line = next(line for line in printed.splitlines() if line.startswith(f"{name} "))
+        rho, deviation, full, alone, alone_full, gamma, _ = line.split()[3:]
+        cells = row(page, written)
+        assert [cells[0], cells[2], *cells[4:7]] == [f"{rho} ({deviation})", gamma, full, alone, alone_full]
