@@ -540,7 +540,7 @@ def table(rows: list[dict[str, Any]], benchmark: str, kind: str, ties: str) -> N
         print(f"| {name} | " + " | ".join(shown + more) + f" | n={len(own)}")
     last = {name: [one[ties][-1] for one in rows if one["row"] == name] for name in ("estimate", "AutoJudger")}
     if kind == "random" and len(last["estimate"]) == len(last["AutoJudger"]) > 1:
-        gap = np.subtract(*last.values())
+        gap = np.subtract(last["estimate"], last["AutoJudger"])
         print(f"estimate less AutoJudger at 5 %: {gap.mean():.1f}±{gap.std(ddof=1) / len(gap) ** 0.5:.1f}")
     for name, why in ABSENT.items():
         print(f"| {name} | {why} | {PAPER.get(name, ('', ''))[which]} |")
