@@ -104,6 +104,16 @@ def test_groups_of_models_by_size(tmp_path: Path) -> None:
     assert len(re.findall("^within groups, MMMU", printed, re.MULTILINE)) == 4
 
 
+def test_pictures_in_backtests_of_responses_in_formats() -> None:
+    pytest.importorskip("open_clip", reason="encoders need open_clip (extra clip)")
+    encoder = ["--encoder", "fixtures/checkpoints/clip", "--part", "concat"]
+    printed = run("benchmarks/backtests.py", "texts", "--bank", "vision", "--splits", "40", *encoder)
+    found = re.findall(r"^  \w+ +\d% (\S+) \+- (\S+)$", printed, re.MULTILINE)
+    cells = [f"{value} ± {number(error)}" for value, error in found]
+    page = INTERVIEWER.read_text()
+    assert row(page, "`concat`") == [" / ".join(cells[:2]), " / ".join(cells[2:]), ""]
+
+
 def test_the_exact_rates_of_repeated_looks() -> None:
     printed = run("benchmarks/repeated_looks.py")
     rates = re.findall(r"up to 150 answers: (\S+) with repeated looks, (\S+) with one", printed)
