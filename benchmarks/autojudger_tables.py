@@ -405,7 +405,7 @@ def table7(options: argparse.Namespace) -> None:
             keep(options, first_items(benchmark))
     for benchmark in options.benchmark:
         for one in rows_of(options, benchmark, "first"):
-            print(f"first ten, {benchmark}, {one['row']}: mean {one['mean']:.2f}, best of 50 {one['best']:.2f}")
+            print(f"first ten, mean (best of 50), {benchmark}, {one['row']}: {one['mean']:.1f} ({one['best']:.1f})")
 
 
 def table8(options: argparse.Namespace) -> None:
