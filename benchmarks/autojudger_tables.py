@@ -2,15 +2,17 @@
 
 ``run`` interviews and keeps what it finds in ``--out``, a file of JSON lines; what is there already is not done again,
 so that a run can be stopped, gone on with and done in parts (``--benchmark``, ``--split``, ``--only``). ``show`` prints
-the tables from that file, with the paper's rows beside ours. ``table7``, ``table8``, ``table14`` and ``figure6`` do
-what is missing for that table or figure of the paper, and print it.
+the tables from that file, with the paper's rows beside ours. ``table4``, ``table7``, ``table8``, ``table14``,
+``figure4``, ``figure6`` and ``groups`` (ranks within the paper's four groups by size) do what is missing for that table
+or figure of the paper, and print it.
 
 Splits: ``paper``, the paper's 60 / 17 models, by five runs of different seeds; ``random``, 20 draws of 60 / 17 of those
 77 models with near-duplicates on one side.
 
 There are no texts or images for these matrices, so that no encoder can be used: ``residual_factors`` of the calibration
 models' responses stand in for embeddings, and vectors drawn at random for a control that knows nothing. The interviewer
-is the one without a model. What needs either is told of by the fixture banks.
+is the one without a model. Neither are there annotated difficulties, so figure 4 is of the fixture banks, whose items
+have levels. No row is without visual: no interviewer at hand sees pictures.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -35,7 +37,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np
-from backtests import BENCHMARKS, DATA, FOLDER, draw, models, read
+from backtests import BENCHMARKS, DATA, FOLDER, TRAIN, draw, fixture_runs, models, read
 from interview_metrics import relative_cost, spread
 from numpy.typing import NDArray
 
@@ -46,13 +48,14 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
-from pytest_adaptive_eval.extensions.backtests.backtest import Split
+from pytest_adaptive_eval.extensions.backtests.backtest import Split, splits
 from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.closeness import difficulty_distance, semantic_distance
 from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder
+from pytest_adaptive_eval.interviewer.encoders.reading import flops_of
 from pytest_adaptive_eval.interviewer.first import by_difficulty
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -62,6 +65,17 @@ SHARES = (1, 2, 3, 4, 5)
 RUNS, SPLITS = 5, 20
 #: The model whose course figure 6 shows.
 SHOWN = "MiniCPM-V-2"
+#: Groups of models in the paper's appendix D.2, by parameters below so many billions; proprietary ones are in the last.
+SIZES = {"below 5B": 5.0, "below 9B": 9.0, "below 16B": 16.0, "16B and more, proprietary": float("inf")}
+#: TFLOPs of the paper's table 4 and appendix H: an answer by each subject, a choice, and the first summary.
+SUBJECTS = {"3B": 6.04, "7B": 13.85, "72B": 139.97}
+CHOICE, SUMMARY = 23.25, 21.52
+#: Rows of the paper that the data do not allow, and why.
+ABSENT = {
+    "stratified": "the matrices have no categories",
+    "w/o visual": "the matrices have no pictures, and the interviewer by code would not look at any",
+    "annotated": "the matrices have no annotated difficulties; figure4 has those of the fixture banks",
+}
 
 
 @dataclass(frozen=True)
@@ -126,7 +140,10 @@ ROWS: Mapping[str, Row] = {
     "AutoJudger, parameters": judger(embedded="parameters"),
     "2PL, parameters": judger("2pl", "projection", "parameters"),
     "simplest": judger(),
+    "annotated": judger("annotated"),
 }
+#: Rows of figure 4.
+DIFFICULTIES = ("AutoJudger", "annotated", "w/o difficulty")
 
 
 def at_random(n: int, seed: int) -> Array:
@@ -193,6 +210,8 @@ def measured(name: str, banks: Callable[[str], ItemBank], train: Array, test: Ar
         "half": [ranking_accuracy(x, truth) for x in found],
         "autojudger": [ranking_accuracy(x, truth, ties="autojudger") for x in found],
         "top": [ranking_accuracy(x[top], truth[top], ties="autojudger") for x in found],
+        "scores": found[-1].tolist(),
+        "truth": truth.tolist(),
         "distance": float(np.mean([semantic_distance(points[items]) for items in asked])),
         "seconds": round(time.perf_counter() - start, 2),
         **out,
@@ -210,14 +229,16 @@ def split_of(benchmark: str, kind: str, number: int) -> tuple[Responses, Split]:
     """A split's responses and sides."""
     if kind == "random":
         responses = read(benchmark, "paper")
-        return responses, draw(responses, number, False)
+        return responses, draw(responses, number, TRAIN, False)
     responses = read(benchmark, "all")
     place = {name: s for s, name in enumerate(responses.subjects)}
     return responses, Split(*(np.array([place[m] for m in models(which)]) for which in ("train", "test")))
 
 
-def bank_maker(benchmark: str, responses: Responses, train: Array) -> Callable[[str], ItemBank]:
-    """Banks by model, each calibrated once."""
+def bank_maker(
+    benchmark: str, responses: Responses, train: Array, levels: Array | None = None
+) -> Callable[[str], ItemBank]:
+    """Banks by model, each calibrated once; ``annotated`` has the levels as difficulties."""
     made: dict[str, ItemBank] = {}
 
     def bank(model: str) -> ItemBank:
@@ -228,6 +249,9 @@ def bank_maker(benchmark: str, responses: Responses, train: Array) -> Callable[[
             elif model == "released":
                 path = FOLDER / f"{BENCHMARKS[benchmark]}_released_difficulty.jsonl.gz"
                 made[model] = read_parameters(path, responses.items).bank("b", responses.items)
+            elif model == "annotated":
+                assert levels is not None
+                made[model] = ItemBank("b", responses.items, (), np.ones(len(levels)), -levels)
             else:
                 made[model] = Recipe(model)(train).bank("b", responses.items)
         return made[model]
@@ -242,6 +266,7 @@ def one(task: tuple[str, str, int, tuple[str, ...]]) -> list[dict[str, Any]]:
     train, test = responses.scores[split.train], responses.scores[split.test]
     banks = bank_maker(benchmark, responses, train)
     key = {"benchmark": benchmark, "split": kind, "number": number}
+    key["subjects"] = [responses.subjects[s] for s in split.test]
     return [{**key, "row": name, **measured(name, banks, train, test, number)} for name in names]
 
 
@@ -292,6 +317,19 @@ def mathvista() -> Iterator[dict[str, Any]]:
             yield {"benchmark": "MathVista", "split": "leave one out", "number": run, "row": name, "half": [value]}
 
 
+def figure4(kind: str) -> Iterator[dict[str, Any]]:
+    """Difficulties by IRT, by the levels at which the items were made, and none, on the fixtures' training runs."""
+    responses, bank = fixture_runs(kind)
+    level = np.array([item.meta["level"] for item in bank.items], dtype=np.float64)
+    levels = (level - level.mean()) / level.std()
+    for number, split in enumerate(splits(responses, SPLITS, test=round(len(responses.subjects) / 5), seed=0)):
+        train, test = responses.scores[split.train], responses.scores[split.test]
+        banks = bank_maker("", responses, train, levels)
+        for name in DIFFICULTIES:
+            key = {"benchmark": kind, "split": "figure 4", "number": number, "row": name}
+            yield {**key, **measured(name, banks, train, test, number)}
+
+
 def figure6() -> Iterator[dict[str, Any]]:
     """The course of one interview: ability, and the mean difficulty of the 20 nearest questions."""
     responses, split = split_of("MMMU", "paper", 0)
@@ -339,6 +377,27 @@ def keep(options: argparse.Namespace, rows: Iterable[dict[str, Any]]) -> None:
         print(row["benchmark"], row["split"], row["number"], row["row"], flush=True)
 
 
+def table4(_: argparse.Namespace) -> None:
+    """Costs at 4 % relative to asking everything, by appendix H, with what its encoder really computes."""
+    import open_clip
+    import torch
+
+    model = open_clip.create_model("ViT-B-32")  # by its size; weights do not matter
+    with torch.inference_mode():
+        text = flops_of(lambda: model.encode_text(torch.zeros(1, 77, dtype=torch.long))) / 1e12
+        picture = flops_of(lambda: model.encode_image(torch.zeros(1, 3, 224, 224))) / 1e12
+    print(f"CLIP ViT-B/32: {1e3 * text:.2f} GFLOPs for a text of 77 tokens, {1e3 * picture:.2f} for a picture")
+    print("relative cost by alpha (1 + step / model); without the interviewer's model; of the embeddings of all texts;")
+    print("and the whole R(alpha), with embeddings, first summary and ten first questions, for MMT-Bench and MMMU:")
+    for name, answer in SUBJECTS.items():
+        costs = [relative_cost(0.04, answer, step) for step in (CHOICE, 0.0)]
+        for items in (3127, 1050):
+            first = items * text + SUMMARY
+            costs.append(relative_cost(0.04, answer, CHOICE, first=first, firsts=10, items=items))
+        simple, by_code, *whole = [f"{cost:.3f}" for cost in costs]
+        print(f"  {name}: {simple}; {by_code}; {text / answer:.5f}; {' / '.join(whole)}")
+
+
 def table7(options: argparse.Namespace) -> None:
     """First questions."""
     for benchmark in options.benchmark:
@@ -346,7 +405,7 @@ def table7(options: argparse.Namespace) -> None:
             keep(options, first_items(benchmark))
     for benchmark in options.benchmark:
         for one in rows_of(options, benchmark, "first"):
-            print(f"first ten, {benchmark}, {one['row']}: mean {one['mean']:.2f}, best of 50 {one['best']:.2f}")
+            print(f"first ten, mean (best of 50), {benchmark}, {one['row']}: {one['mean']:.1f} ({one['best']:.1f})")
 
 
 def table8(options: argparse.Namespace) -> None:
@@ -368,6 +427,55 @@ def table14(options: argparse.Namespace) -> None:
     for name in dict.fromkeys(one["row"] for one in found):
         values = [one["half"][0] for one in found if one["row"] == name]
         print(f"MathVista, leave one out, 5 %: {name} {np.mean(values):.2f}±{spread(values):.2f}")
+
+
+def show_difficulties(options: argparse.Namespace) -> None:
+    """Figure 4."""
+    for kind in ("text", "vision", "cross"):
+        if not rows_of(options, kind, "figure 4"):
+            keep(options, figure4(kind))
+        for name in DIFFICULTIES:
+            found = [one["half"] for one in rows_of(options, kind, "figure 4") if one["row"] == name]
+            error = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+            shown = " / ".join(f"{x:.1f}±{e:.1f}" for x, e in zip(np.mean(found, axis=0), error, strict=True))
+            print(f"figure 4, fixtures' bank {kind}, {name}, 1 / 2 / 3 / 4 / 5 %: {shown}")
+
+
+def groups(options: argparse.Namespace) -> None:
+    """Ranks within the paper's groups of models by size."""
+    names = ("AutoJudger", "estimate", "random", "IRT")
+    run(options, names)
+    group = size_groups()
+    for g, label in enumerate(SIZES):
+        sides = [sum(group[model] == g for model in models(which)) for which in ("train", "test")]
+        print(f"{label}: {sides[0]} models calibrate and {sides[1]} are tested in the paper's split")
+    for benchmark, name in product(options.benchmark, names):
+        found = [one for one in rows_of(options, benchmark, options.split) if one["row"] == name]
+        shown = " / ".join(f"{within(found, group, g):.1f}" for g in range(len(SIZES)))
+        print(f"within groups, {benchmark}, {options.split} split, 5 %, {name}: {shown}")
+
+
+def size_groups() -> dict[str, int]:
+    """Place in `SIZES` of each of the paper's models."""
+    with (FOLDER / "model_information.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    limits = list(SIZES.values())
+    billions = {"B": 1.0, "M": 1e-3}
+    found = {}
+    for row in rows:
+        size = float(row["params"]) * billions[row["unit"]] if row["params"] else np.inf
+        found[row["models"]] = min(int(np.searchsorted(limits, size, side="right")), len(limits) - 1)
+    return found
+
+
+def within(found: Sequence[Mapping[str, Any]], group: Mapping[str, int], chosen: int) -> float:
+    """Mean ranking accuracy among the tested models of a group, over the splits that test two of them."""
+    values = []
+    for one in found:
+        member = np.array([group[subject] == chosen for subject in one["subjects"]])
+        if member.sum() > 1:
+            values.append(ranking_accuracy(np.array(one["scores"])[member], np.array(one["truth"])[member]))
+    return float(np.mean(values))
 
 
 def show_course(options: argparse.Namespace) -> None:
@@ -392,6 +500,7 @@ PAPER = {  # at 5 %, its table 1, the mean and 1.96 SD over five runs; MMT-Bench
     "IRT": ("89.71", "82.35"),
     "AutoJudger": ("94.85±0.00", "87.94±0.71"),
     "w/o agent": ("92.28", "82.87"),
+    "w/o visual": ("94.85", "87.50"),
     "w/o memory": ("94.12", "89.71"),
     "w/o difficulty": ("94.85", "86.76"),
     "optimal difficulty": ("95.59", "83.09"),
@@ -411,36 +520,40 @@ def show(options: argparse.Namespace) -> None:
             rows = [one for one in found if (one["benchmark"], one["split"]) == (benchmark, kind)]
             if rows:
                 table(rows, benchmark, kind, ties)
-    print("relative cost at 4 % (table 4), 23.25 TFLOPs a choice of a 7B interviewer; 0 of the one without a model:")
-    for name, flops in (("3B", 6.04), ("7B", 13.85), ("72B", 139.97)):
-        print(f"  {name}: {relative_cost(0.04, flops, 23.25):.3f}; {relative_cost(0.04, flops, 0.0):.3f}")
 
 
 def table(rows: list[dict[str, Any]], benchmark: str, kind: str, ties: str) -> None:
     """Ranking accuracy by share, with distances; the spread over runs, or the standard error over splits."""
     which = 0 if benchmark == "AI2D" else 1
     what = "1.96 SD over runs" if kind == "paper" else "standard error over splits"
-    print(f"\n{benchmark}, {kind} split, ties {ties}; at 5 % with {what}")
+    print(f"\n{benchmark}, {kind} split, ties {ties}; with {what}")
     print("| | " + " | ".join(f"{share} %" for share in SHARES) + " | top half | distance | gap | paper, 5 % |")
     print("| --- " * (len(SHARES) + 5) + "|")
     for name in dict.fromkeys(one["row"] for one in rows):
         own = [one for one in rows if one["row"] == name]
         values = np.array([one[ties] for one in own])
-        last = values[:, -1].tolist()
-        around = spread(last) if kind == "paper" else float(np.std(last, ddof=1)) / len(last) ** 0.5
-        shown = [f"{x:.2f}" for x in values.mean(axis=0)]
-        shown[-1] += f"±{around:.2f}"
+        scale = 1.0 if kind == "paper" else 1.96 * len(own) ** 0.5
+        shown = [f"{column.mean():.2f}±{spread(column.tolist()) / scale:.2f}" for column in values.T]
         gap = np.mean([one["gap"] for one in own]) if "gap" in own[0] else float("nan")
         more = [f"{np.mean([one['top'][-1] for one in own]):.2f}", f"{np.mean([one['distance'] for one in own]):.3f}"]
         more += ["" if np.isnan(gap) else f"{gap:.2f}", PAPER.get(name, ("", ""))[which]]
         print(f"| {name} | " + " | ".join(shown + more) + f" | n={len(own)}")
+    last = {name: [one[ties][-1] for one in rows if one["row"] == name] for name in ("estimate", "AutoJudger")}
+    if kind == "random" and len(last["estimate"]) == len(last["AutoJudger"]) > 1:
+        gap = np.subtract(last["estimate"], last["AutoJudger"])
+        print(f"estimate less AutoJudger at 5 %: {gap.mean():.1f}±{gap.std(ddof=1) / len(gap) ** 0.5:.1f}")
+    for name, why in ABSENT.items():
+        print(f"| {name} | {why} | {PAPER.get(name, ('', ''))[which]} |")
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "table4": table4,
     "table7": table7,
     "table8": table8,
     "table14": table14,
+    "figure4": show_difficulties,
     "figure6": show_course,
+    "groups": groups,
 }
 
 
@@ -451,15 +564,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("autojudger-tables.jsonl"))
     parser.add_argument("--benchmark", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
     parser.add_argument("--split", choices=("paper", "random"), default="paper")
-    parser.add_argument("--only", nargs="+", choices=list(ROWS), help="some rows")
+    parser.add_argument("--only", nargs="+", choices=[*ROWS, *ABSENT], help="some rows")
     parser.add_argument("--count", type=int, help="runs or splits")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
+    for name in set(options.only or ()) & set(ABSENT):
+        parser.error(f"--only {name}: {ABSENT[name]}")
     if not FOLDER.is_dir():
         print(f"skipped: no response matrices at {FOLDER}; ADAPTIVE_EVAL_DATA names their folder")
         return
     if options.command == "run":
-        run(options, options.only or list(ROWS))
+        run(options, options.only or [name for name in ROWS if name not in ABSENT])
     else:
         COMMANDS.get(options.command, show)(options)
 

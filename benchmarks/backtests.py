@@ -13,7 +13,7 @@ tested ones as well as 60 others: what no bank of others can reach.
 over that of as many uniform draws. ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
 
 ``python benchmarks/backtests.py texts --encoder NAME --splits 40`` places the items of the fixtures' training runs by
-an encoder of their texts and pictures.
+an encoder. ``--bank vision`` and ``cross`` have pictures, of which ``--part`` embeds what it says.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -36,7 +36,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.banks.responses import in_formats, read_format_responses, read_responses
 from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
@@ -203,14 +203,20 @@ def paper(options: argparse.Namespace) -> None:
         print(f"  all selectors, 17 models, 5% of items: {time.perf_counter() - start:.1f} s", flush=True)
 
 
+def fixture_runs(kind: str) -> tuple[Responses, ItemBank]:
+    """The fixtures' training runs on a bank, in its fullest format, and the bank's items in the same order."""
+    path = FIXTURES / "responses" / f"{kind}.csv.gz"
+    found = grouped(read_format_responses([path]).whole if in_formats(path) else read_responses(path))
+    by_id = {item.id: item for item in read_bank(FIXTURES / "banks" / f"{kind}.bank").items}
+    return found, ItemBank.uncalibrated(kind, [by_id[name] for name in found.items])
+
+
 def texts(options: argparse.Namespace) -> None:
     """Splits of the fixtures' training runs by `autojudger` and `cluster`, with the items placed by an encoder."""
-    responses = grouped(read_responses(FIXTURES / "responses" / "text.csv.gz"))
+    responses, bank = fixture_runs(options.bank)
     embeddings = None
     if options.encoder:
-        by_id = {item.id: item for item in read_bank(FIXTURES / "banks" / "text.bank").items}
-        bank = ItemBank.uncalibrated("texts", [by_id[name] for name in responses.items])
-        embeddings = load_embedder(options.encoder).embed(bank).astype(np.float64)
+        embeddings = load_embedder(options.encoder, part=options.part).embed(bank).astype(np.float64)
     contenders = [CONTENDERS[name] for name in ("autojudger", "cluster")]
     total = Backtest(len(responses.items), {}, {})
     test = round(len(responses.subjects) / 5)
@@ -233,7 +239,9 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--train", default=str(TRAIN), help="models to calibrate on, or oracle")
     parser.add_argument("--shift", action="store_true")
-    parser.add_argument("--encoder", help="of the texts and pictures; responses place the items when omitted")
+    parser.add_argument("--bank", choices=("text", "vision", "cross"), default="text", help="of the fixtures")
+    parser.add_argument("--encoder", help="of its texts and pictures; responses place the items when omitted")
+    parser.add_argument("--part", default="text", help="what open_clip embeds: text, image, mean or concat")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     if options.command == "paper":

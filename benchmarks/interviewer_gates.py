@@ -4,7 +4,8 @@
 recorded answers, at the settings of the example (``examples/promotion``): half of the questions are the interviewer's
 and half are drawn uniformly, and the gate wants three fifths of the bank to be right. Printed are the verdicts and the
 questions asked, by interviewer: by code, by the fixture's interviewer checkpoint, and the default policy ``decide``
-beside. ``--seeds`` (20), ``--budget`` (20%), ``--floor`` (0.5).
+beside. ``--seeds`` (20), ``--budget`` (20%), ``--floor`` (0.5); ``--only`` one interviewer, ``--checkpoint`` one of the
+two.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--budget", default="20%")
     parser.add_argument("--floor", type=float, default=0.5)
+    parser.add_argument("--checkpoint", nargs="+", default=["text-late", "text-regressed"])
     parser.add_argument("--only", choices=("code", "model", "decide"))
     options = parser.parse_args()
     bank = read_bank(FIXTURES / "banks" / "text.bank")
@@ -88,7 +90,7 @@ def main() -> None:
             ),
             "decide": lambda _: plain,
         }
-        for name in ("text-late", "text-regressed"):
+        for name in options.checkpoint:
             scores = read_baseline(f"{RECORDED}#{name}", (Path("/"),), bank, "text").baseline.scores
             print(f"{name}: accuracy {scores.mean():.3f}, {THRESHOLD} required", flush=True)
             for way, policy in ways.items():

@@ -122,6 +122,10 @@ class _Embedder:
     def name(self) -> str:
         return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
 
+    @property
+    def flops(self) -> float:
+        return float(getattr(self._loaded, "flops", 0.0))
+
     def embed(self, bank: ItemBank) -> Floats:
         self._loaded, _ = best_embedder(
             bank,

@@ -78,8 +78,12 @@ class Spending:
             parts.append(f"it ends before {' or '.join(limits)}")
         return ", ".join(parts)
 
-    def costs(self, subject: Usage, interviewer: Usage, judge: Usage, size: int) -> Costs:
-        """Return the costs for a record, relative to the FLOPs of asking the subject a bank of `size` if known."""
+    def costs(self, subject: Usage, interviewer: Usage, judge: Usage, size: int, embedding: float = 0.0) -> Costs:
+        """Return the costs for a record, relative to the FLOPs of asking the subject a bank of `size` if known.
+
+        Args:
+            embedding: FLOPs of the embeddings that an interviewer goes by.
+        """
         roles = {"subject": subject, "interviewer": interviewer, "judge": judge}
         calls = {role: usage for role, usage in roles.items() if usage.calls}
         prices = self.agents if self.price is None else {**self.agents, "subject": self.price}
@@ -89,7 +93,7 @@ class Spending:
             return costs
         complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
         if subject.flops and complete and not judge.calls:
-            costs.relative = (subject.flops + interviewer.flops) / (subject.flops / subject.calls * size)
+            costs.relative = (subject.flops + interviewer.flops + embedding) / (subject.flops / subject.calls * size)
         return costs
 
 

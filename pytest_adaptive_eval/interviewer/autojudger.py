@@ -47,8 +47,8 @@ class AutoJudger:
         retrieval: Order in which candidates are taken from the window.
         agent: If false, no interviewer picks: a question is drawn in the window in proportion to its proximity.
         visual, memory: Whether the interviewer sees images, and the memory table.
-        difficulty: Source of difficulties: the bank's calibration, the items' ``meta.difficulty`` or ``meta.level``, or
-            none, which means no window and no difficulties in prompts.
+        difficulty: Source of difficulties: the bank's calibration, or none, which means no window and no difficulties
+            in prompts.
         seed: Seed of k-means; draws use the session's seeds.
 
     Raises:
@@ -353,6 +353,7 @@ class AutoJudgerInterview:
         return {
             "interviewer": dict(self._interviewer.account()) if s.agent else None,
             "embeddings": s.to_json()["embeddings"],
+            "embedding_flops": getattr(s.embeddings, "flops", 0.0),
             "first": s.first,
             "window": window,
             "widened": self._widened,

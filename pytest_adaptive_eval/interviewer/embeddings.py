@@ -187,6 +187,8 @@ class Encoder(Protocol):
     name: str
     #: All on which its embeddings depend besides the bank: weights, input, precision.
     key: str
+    #: Floating-point operations so far.
+    flops: float
 
     def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings in the bank's order, shape (n, d), each row of Euclidean length 1."""
@@ -204,6 +206,11 @@ class CachedEmbedder:
     def __init__(self, encoder: Encoder, folder: Path, note: Tell | None = None) -> None:
         self._encoder, self._folder, self._note = encoder, folder, note
         self.name = encoder.name
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations so far, 0 of embeddings from the cache."""
+        return self._encoder.flops
 
     def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d), from the cache if available."""

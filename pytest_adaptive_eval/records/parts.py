@@ -292,12 +292,14 @@ class InterviewerRecord(Part):
 
     Args:
         interviewer: None where items are drawn in the window of chances.
+        embedding_flops: Of an encoder in this run; 0 of embeddings from the cache.
         semantic_distance, difficulty_distance: Mean distances of the questions, by subject.
         memory: Rows of the memory table, by subject.
     """
 
     interviewer: AgentRecord | None = None
     embeddings: str = ""
+    embedding_flops: float = 0.0
     first: str = ""
     window: str = ""
     widened: int = 0

@@ -113,12 +113,13 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
     distances = [] if apart is None else [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
     if off is not None:
         distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
+    embedding = f", {account.embedding_flops:.2g} FLOPs" if account.embedding_flops else ""
     name = "none: drawn in the window"
     if interviewer:
         name = "by code" if interviewer.name == "deterministic" else interviewer.name or "unnamed"
     return {
         "interviewer": name,
-        "embeddings": account.embeddings,
+        "embeddings": account.embeddings + embedding,
         "window of chances": account.window,
         "chose": _choices(account, interview),
         "questions": "; ".join(distances),

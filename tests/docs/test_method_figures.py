@@ -13,7 +13,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 METHODS = ROOT / "docs" / "methods"
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", ROOT.parent / "shared" / "data"))
+INTERVIEWER, TABLES = METHODS / "interviewer.md", "benchmarks/autojudger_tables.py"
+FIGURE = re.compile(r"\d*\.\d+")
 pytestmark = pytest.mark.slow
+needs_matrices = pytest.mark.skipif(
+    not (DATA / "autojudger").is_dir(), reason=f"the published matrices are not in {DATA}"
+)
 
 
 def run(*arguments: str) -> str:
@@ -30,31 +35,111 @@ def row(text: str, name: str) -> list[str]:
     return [cell.strip() for cell in line.split("|")[2:]]
 
 
+def nearly(*texts: str) -> object:
+    """Return what the figures in texts are compared with: groups by k-means differ a little between processors."""
+    return pytest.approx(figures(*texts), abs=0.5)
+
+
+def figures(*texts: str) -> list[float]:
+    """Return the figures in texts."""
+    return [float(figure) for text in texts for figure in FIGURE.findall(text)]
+
+
 def number(text: str) -> str:
     """Return a number as pages write it, without a zero before the point."""
-    return re.sub(r"^0(?=\.)", "", text)
+    return re.sub(r"^(-?)0(?=\.)", r"\1", text)
 
 
-@pytest.mark.skipif(not (DATA / "autojudger").is_dir(), reason=f"the published matrices are not in {DATA}")
+@needs_matrices
 @pytest.mark.parametrize(("benchmark", "column"), [("AI2D", 0), ("MMMU", 2)])
 def test_rows_without_a_seed_of_the_autojudger_tables(tmp_path: Path, benchmark: str, column: int) -> None:
     names = {"IRT, released difficulties": "IRT, the released difficulties", "IRT": "IRT, a converged Rasch bank"}
     out = ["--out", str(tmp_path / "tables.jsonl")]
-    table = ["benchmarks/autojudger_tables.py", "run", "--split", "paper", "--benchmark", benchmark, "--count", "1"]
-    run(*table, *out, "--only", *names)
-    printed = run("benchmarks/autojudger_tables.py", "show", *out)
-    page = (METHODS / "interviewer.md").read_text()
+    run(TABLES, "run", "--split", "paper", "--benchmark", benchmark, "--count", "1", *out, "--only", *names)
+    printed = run(TABLES, "show", *out)
+    page = INTERVIEWER.read_text()
     for name, written in names.items():
         assert row(printed, name)[4].partition("±")[0] == row(page, written)[column]
 
 
-def test_the_cost_of_an_interviewer(tmp_path: Path) -> None:
-    if not (DATA / "autojudger").is_dir():
-        pytest.skip(f"the published matrices are not in {DATA}")
-    printed = run("benchmarks/autojudger_tables.py", "show", "--out", str(tmp_path / "none.jsonl"))
-    costs = [number(cost) for cost in re.findall(r"^  \d+B: (\S+);", printed, re.MULTILINE)]
-    page = " ".join((METHODS / "interviewer.md").read_text().split())
-    assert "It is {}, {} and {} for subjects of 3B, 7B and 72B".format(*costs) in page
+@needs_matrices
+@pytest.mark.parametrize("name", ["stratified", "w/o visual", "annotated"])
+def test_rows_that_the_matrices_do_not_allow_are_refused(name: str) -> None:
+    command = [sys.executable, TABLES, "run", "--only", name]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 2
+    assert f"--only {name}: the matrices have no" in result.stderr
+
+
+@needs_matrices
+def test_the_cost_of_an_interviewer() -> None:
+    pytest.importorskip("open_clip", reason="encoders need open_clip (extra clip)")
+    printed = run(TABLES, "table4")
+    page = INTERVIEWER.read_text()
+    text, picture = re.findall(r"([\d.]+)(?: GFLOPs)? for a", printed)
+    assert f"{text} GFLOPs for a text of 77 tokens, and {picture} for a picture" in " ".join(page.split())
+    costs = re.findall(r"^  (\d+B): (\S+); \S+; (\S+); (\S+) / (\S+)$", printed, re.MULTILINE)
+    assert len(costs) == 3
+    for name, *values in costs:
+        assert row(page, name) == [*map(number, values), ""]
+
+
+@needs_matrices
+def test_the_course_of_an_interview(tmp_path: Path) -> None:
+    printed = run(TABLES, "figure6", "--out", str(tmp_path / "tables.jsonl"))
+    course = dict(re.findall(r"^ +(1|\d0) +(\S+ +\S+)$", printed, re.MULTILINE))
+    page = INTERVIEWER.read_text()
+    columns = [list(map(number, values.split())) for values in course.values()]
+    assert row(page, "after questions") == [*course, ""]
+    assert row(page, "ability") == [ability for ability, _ in columns] + [""]
+    assert row(page, "mean difficulty of the 20 nearest") == [difficulty for _, difficulty in columns] + [""]
+
+
+@needs_matrices
+def test_difficulties_by_responses_and_by_levels(tmp_path: Path) -> None:
+    printed = run(TABLES, "figure4", "--out", str(tmp_path / "tables.jsonl"))
+    page = INTERVIEWER.read_text()
+    names = {"AutoJudger": "by responses", "annotated": "by level", "w/o difficulty": "none"}
+    for name, written in names.items():
+        at_most = re.findall(rf"bank \w+, {name},.* / (\S+)$", printed, re.MULTILINE)
+        assert len(at_most) == 3
+        assert figures(*row(page, written)) == nearly(*at_most)
+
+
+@needs_matrices
+def test_first_questions(tmp_path: Path) -> None:
+    printed = run(TABLES, "table7", "--out", str(tmp_path / "tables.jsonl"))
+    names = {
+        "residual factors": "clusters of residual factors",
+        "response factors": "clusters of plain factors",
+        "random vectors": "clusters of random vectors",
+        "IRT": "even over the difficulties",
+        "random": "drawn",
+    }
+    for name, written in names.items():
+        cells = re.findall(rf"^first ten, mean \(best of 50\), \w+, {name}: (.*)$", printed, re.MULTILINE)
+        if name == "IRT":  # all trials are alike
+            cells = [cell.partition(" ")[0] for cell in cells]
+        assert len(cells) == 2
+        assert figures(*row(INTERVIEWER.read_text(), written)) == nearly(*cells)
+
+
+@needs_matrices
+def test_groups_of_models_by_size(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "tables.jsonl")]
+    printed = run(TABLES, "groups", "--split", "random", "--benchmark", "MMMU", "--count", "1", *out)
+    counts = re.findall(r"(\d+) models calibrate and (\d+) are tested", printed)
+    page = INTERVIEWER.read_text()
+    assert row(page, "models that calibrate / are tested") == [f"{a} / {b}" for a, b in counts] + [""]
+    assert len(re.findall("^within groups, MMMU", printed, re.MULTILINE)) == 4
+
+
+def test_pictures_in_backtests_of_responses_in_formats() -> None:
+    pytest.importorskip("open_clip", reason="encoders need open_clip (extra clip)")
+    encoder = ["--encoder", "fixtures/checkpoints/clip", "--part", "concat"]
+    printed = run("benchmarks/backtests.py", "texts", "--bank", "vision", "--splits", "40", *encoder)
+    assert len(printed.splitlines()) == 4
+    assert figures(*row(INTERVIEWER.read_text(), "`concat`")) == nearly(printed)
 
 
 def test_the_exact_rates_of_repeated_looks() -> None:

@@ -159,7 +159,7 @@ class TestBest:
 class Counted:
     """An encoder that counts how often it is asked."""
 
-    name = "counted"
+    name, flops = "counted", 0.0
 
     def __init__(self, key: str = "k") -> None:
         self.key, self.asked = key, 0

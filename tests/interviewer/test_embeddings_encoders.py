@@ -128,6 +128,17 @@ class TestOpenClip:
         with pytest.raises(BankError, match="item 'p'"):
             clip(part="image").embed(one(Item("p", images=(name,), root=str(tmp_path))))
 
+    def test_operations_are_counted_once_a_text(self, text: ItemBank, tmp_path: Path) -> None:
+        places, width, layers = 48, 96, 2
+        weights = 4 * width**2 + 2 * width * 3 * width  # of attention and of the two others of a layer
+        layer = 2 * places * weights + 4 * places**2 * width
+        each = layers * layer + 2 * width * 64
+        encoder = clip(batch_size=4)
+        cached = CachedEmbedder(encoder, tmp_path)
+        cached.embed(text)
+        cached.embed(text)
+        assert cached.flops == encoder.flops == len({item.prompt for item in text.items}) * each
+
     def test_names_tell_models_and_parts_apart(self) -> None:
         assert clip(part="text").name != clip(part="image").name
         assert clip(part="text").key != clip(part="image").key
@@ -285,6 +296,15 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestSentences:
+    def test_operations_are_those_of_the_tokens(self, bert: Path, text: ItemBank) -> None:
+        encoder = SentenceFolderEmbedder.load(bert, device="cpu", batch_size=1)
+        encoder.embed(text)
+        tokens = np.array([len(encoder._loaded.tokenizer(item.prompt)["input_ids"]) for item in text.items])
+        c = encoder._loaded.model.config
+        weights = 4 * c.hidden_size**2 + 2 * c.hidden_size * c.intermediate_size
+        layers = c.num_hidden_layers * (2 * tokens * weights + 4 * tokens**2 * c.hidden_size)
+        assert encoder.flops == (layers + 2 * c.hidden_size**2).sum()  # the last is the pooler's
+
     @pytest.fixture
     def folder(self, bert: Path, tmp_path: Path) -> Path:
         made = Path(shutil.copytree(bert, tmp_path / "encoder"))

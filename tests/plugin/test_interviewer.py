@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.models.base import Usage
 
+CLIP = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "clip"
 TEST = """
 import pytest
 
@@ -187,26 +189,28 @@ def test_more_mistakes(lab: Any) -> None:
     assert "nothing-like-that" in lab.record["interviews"][0]["error"]
 
 
+#: A model that counts 100 FLOPs an answer.
+COUNTING = """
+import pytest
+from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity
+from pytest_adaptive_eval.models.base import Usage
+
+class Counting(Model):
+    usage = Usage(7, 70, 7, 0, 1.0, 700.0)
+
+    def answer(self, items):
+        self.usage += Usage(len(items), 10 * len(items), len(items), 0, 0.5, 100.0 * len(items))
+        return [Completion("right") for _ in items]
+
+@pytest.fixture(scope="module")
+def model():
+    return Counting(SubjectIdentity("counting", "hash"))
+"""
+
+
 def test_what_it_cost(lab: Any) -> None:
     lab.calibrated(n=120)
-    lab.pytester.makeconftest(
-        """
-        import pytest
-        from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity
-        from pytest_adaptive_eval.models.base import Usage
-
-        class Counting(Model):
-            usage = Usage(7, 70, 7, 0, 1.0, 700.0)
-
-            def answer(self, items):
-                self.usage += Usage(len(items), 10 * len(items), len(items), 0, 0.5, 100.0 * len(items))
-                return [Completion("right") for _ in items]
-
-        @pytest.fixture(scope="module")
-        def model():
-            return Counting(SubjectIdentity("counting", "hash"))
-        """
-    )
+    lab.pytester.makeconftest(COUNTING)
     lab.tests(TEST.format(more=", budget=30, stop='budget'"))
     assert lab.run().ret == 0
     costs = lab.record["interviews"][0]["costs"]
@@ -220,6 +224,20 @@ def test_what_it_cost(lab: Any) -> None:
     }
     assert costs["relative"] == 0.25
     assert costs["interviewer"] is None
+
+
+@pytest.mark.slow
+def test_what_the_embeddings_cost(lab: Any) -> None:
+    pytest.importorskip("open_clip", reason="encoders need open_clip (extra clip)")
+    lab.calibrated(n=120)
+    lab.pytester.makeconftest(COUNTING)
+    lab.tests(TEST.format(more=f", budget=30, stop='budget', interview={{'encoder': {str(CLIP)!r}}}"))
+    for cached in (False, True):
+        assert lab.spawn().ret == 0
+        interview = lab.record["interviews"][0]
+        flops = interview["interviewer"]["embedding_flops"]
+        assert (flops == 0) == cached
+        assert interview["costs"]["relative"] == pytest.approx((3000 + flops) / (100 * 120))
 
 
 def test_a_ratio_of_flops_needs_those_of_the_interviewer() -> None:

@@ -25,6 +25,11 @@ def test_distances_of_the_questions_are_shown() -> None:
     assert facts(semantic_distance=[1.234], difficulty_distance=[None])["questions"].endswith("(semantic distance)")
 
 
+def test_operations_of_embeddings_are_shown() -> None:
+    assert facts(embeddings="clip", embedding_flops=1.5e12)["embeddings"] == "clip, 1.5e+12 FLOPs"
+    assert facts(embeddings="categories")["embeddings"] == "categories"
+
+
 @pytest.mark.parametrize(
     "account", [{}, {"semantic_distance": [None]}, {"semantic_distance": [], "difficulty_distance": []}]
 )

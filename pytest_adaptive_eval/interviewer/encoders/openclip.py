@@ -14,7 +14,7 @@ import torch
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
-from pytest_adaptive_eval.interviewer.encoders.reading import missing, pictures_of, text_of, unit_rows
+from pytest_adaptive_eval.interviewer.encoders.reading import flops_of, missing, pictures_of, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight_open_clip
@@ -59,6 +59,7 @@ class OpenClipEmbedder:
         self.name, self.key = name, key
         self._part = part
         self._batch_size = batch_size
+        self.flops = 0.0
 
     @classmethod
     def load(
@@ -155,6 +156,8 @@ class OpenClipEmbedder:
 
     def _encoded(self, encode: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor) -> Floats:
         with torch.inference_mode():
+            # one row is counted: under the counter the others would differ in their last digits
+            self.flops += len(inputs) * flops_of(lambda: encode(inputs[:1]))
             return np.asarray(encode(inputs).float().cpu().numpy(), dtype=np.float32)
 
 

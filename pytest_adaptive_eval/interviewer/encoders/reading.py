@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,17 @@ def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
         + (f"; so it is with {len(items) - 1} more" if len(items) > 1 else "")
         + f". {fix}"
     )
+
+
+def flops_of(compute: Callable[[], object]) -> float:
+    """Run a computation of torch, and return its floating-point operations."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    # fused attention on a processor is not counted
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        compute()
+    return float(counter.get_total_flops())
 
 
 def unit_rows(rows: NDArray[Any], encoder: str) -> Floats:

@@ -13,7 +13,7 @@ import torch
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import StrPath, read_regular
-from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
+from pytest_adaptive_eval.interviewer.encoders.reading import flops_of, missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
@@ -43,6 +43,7 @@ class SentenceFolderEmbedder:
         self._loaded = loaded
         self._pooling: Pooling = pooling
         self._tokens, self._lower, self._batch_size = tokens, lower, batch_size
+        self.flops = 0.0
         loaded.tokenizer.padding_side = "right"  # positions count from the left
         self.name = f"sentence encoder {info.name} ({pooling}, {info.hash[:8]})"
         self.key = f"sentence encoder {info.hash} {pooling} {tokens} {lower} {loaded.dtype}"
@@ -102,7 +103,9 @@ class SentenceFolderEmbedder:
             texts, padding=True, truncation=True, max_length=self._tokens, return_tensors="pt"
         ).to(model.device)
         inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        first = {name: rows[:1] for name, rows in inputs.items()}
         with torch.inference_mode():
+            self.flops += len(texts) * flops_of(lambda: model(**first))
             states = model(**inputs, return_dict=True).last_hidden_state.float()
         mask = inputs["attention_mask"].unsqueeze(-1)
         if self._pooling == "cls":

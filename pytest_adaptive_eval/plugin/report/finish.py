@@ -20,6 +20,7 @@ from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
+    AgentRecord,
     BankRecord,
     InterviewerRecord,
 )
@@ -195,7 +196,9 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         spent = subject.usage - loop.respondent.usage
         record.warnings = subject.warnings
     of_judge = judge.usage if judge is not None else Usage()
-    record.costs = evaluation.spending.costs(spent, _interviewer_usage(record), of_judge, record.size)
+    account = record.interviewer or InterviewerRecord()
+    agent = account.interviewer or AgentRecord()
+    record.costs = evaluation.spending.costs(spent, agent.usage, of_judge, record.size, account.embedding_flops)
     return record
 
 
@@ -214,8 +217,3 @@ def _identity_at_the_end(loop: AskingLoop) -> SubjectIdentity:
     """Return the subject's identity with its present environment: batches may have become smaller."""
     identity, subject = loop.respondent.identity, loop.respondent.subject
     return replace(identity, environment=subject.identity.environment) if isinstance(subject, Model) else identity
-
-
-def _interviewer_usage(record: EvaluationRecord) -> Usage:
-    agent = record.interviewer.interviewer if record.interviewer else None
-    return Usage() if agent is None else agent.usage
