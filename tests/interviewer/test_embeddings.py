@@ -116,6 +116,10 @@ def test_rows_become_directions(rows: NDArray[np.float64]) -> None:
     np.testing.assert_allclose(made[some] * length[some, None], rows[some], rtol=1e-4, atol=1e-5 * (1 + length.max()))
 
 
+def test_rows_too_short_for_a_direction_have_the_first_axis() -> None:
+    np.testing.assert_array_equal(unit_rows(np.array([[0.0, 1e-162], [0.0, 1e-90]]), "x"), [[1.0, 0.0], [0.0, 1.0]])
+
+
 def test_what_is_not_finite_is_no_direction() -> None:
     with pytest.raises(CheckpointError, match="encoder x gave"):
         unit_rows(np.array([[1.0, np.nan]]), "encoder x")

@@ -16,6 +16,9 @@ from pytest_adaptive_eval.types import Floats
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+#: Length of rows below which squares lose their digits.
+SHORTEST = 1e-100
+
 
 def text_of(item: Item) -> str:
     """Return the prompt of an item, or the texts of its messages in their order."""
@@ -69,5 +72,6 @@ def unit_rows(rows: NDArray[Any], encoder: str) -> Floats:
             "is too low"
         )
     length = np.linalg.norm(wide, axis=1, keepdims=True)
-    wide[length[:, 0] == 0, 0] = 1.0
-    return np.asarray(wide / np.where(length == 0, 1.0, length), dtype=np.float32)
+    without_direction = length[:, 0] < SHORTEST
+    wide[without_direction], length[without_direction] = np.eye(1, wide.shape[1]), 1.0
+    return np.asarray(wide / length, dtype=np.float32)
