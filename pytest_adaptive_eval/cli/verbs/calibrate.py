@@ -59,10 +59,7 @@ def _add_arguments(parser: VerbParser) -> None:
     text = "policies of the replays, separated by commas, or none (%(default)s)"
     add("--policy", metavar="NAMES", default="estimate,decide", help=text)
     add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="their budgets (%(default)s)")
-    text = (
-        "fit M2- or M3-IRT as well, -paper by the likelihood alone: the responses are in formats, with and without "
-        "image or text"
-    )
+    text = "fit M2- or M3-IRT too, to responses in formats (-paper: by the likelihood alone)"
     add("--formats", choices=("m2", "m3", "m2-paper", "m3-paper"), help=text)
     add("--abilities", metavar="FILE.csv", type=Path, help="with --formats: abilities of the subjects by part")
     add_fit_arguments(parser)

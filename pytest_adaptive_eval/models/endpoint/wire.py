@@ -83,6 +83,11 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return clock.elapsed()
 
+    def run(self) -> None:
+        """Run until stopped, and close: only the thread of the loop knows when that is."""
+        self.run_forever()
+        self.close()
+
 
 class _Slots:
     """Slots for requests at the server; retries come before new requests.
@@ -173,7 +178,7 @@ class Wire:
         self._sound: tuple[str, bytes] | None = None
         self._pool = _pool(url, proxy)
         self._loop = _Loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="adaptive-eval: endpoint", daemon=True)
+        self._thread = threading.Thread(target=self._loop.run, name="adaptive-eval: endpoint", daemon=True)
         self._thread.start()
         self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool)
 
@@ -545,5 +550,3 @@ def _shut(
     with contextlib.suppress(TimeoutError, asyncio.CancelledError):
         ending.result(CLOSE_SECONDS)
     thread.join(CLOSE_SECONDS)
-    if not thread.is_alive():
-        loop.close()
