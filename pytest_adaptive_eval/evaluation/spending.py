@@ -10,7 +10,7 @@ from pytest_adaptive_eval.evaluation.tables import EvalTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
-from pytest_adaptive_eval.records.parts import Costs, Price
+from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, Price
 from pytest_adaptive_eval.text import money
 
 #: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.
@@ -78,12 +78,14 @@ class Spending:
             parts.append(f"it ends before {' or '.join(limits)}")
         return ", ".join(parts)
 
-    def costs(self, subject: Usage, interviewer: Usage, judge: Usage, size: int, embedding: float = 0.0) -> Costs:
+    def costs(self, subject: Usage, account: InterviewerRecord | None, judge: Usage, size: int) -> Costs:
         """Return the costs for a record, relative to the FLOPs of asking the subject a bank of `size` if known.
 
         Args:
-            embedding: FLOPs of the embeddings that an interviewer goes by.
+            account: That of an interviewer, with its calls and the FLOPs of the embeddings that it goes by.
         """
+        account = account or InterviewerRecord()
+        interviewer = Usage() if account.interviewer is None else account.interviewer.usage
         roles = {"subject": subject, "interviewer": interviewer, "judge": judge}
         calls = {role: usage for role, usage in roles.items() if usage.calls}
         prices = self.agents if self.price is None else {**self.agents, "subject": self.price}
@@ -93,7 +95,8 @@ class Spending:
             return costs
         complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
         if subject.flops and complete and not judge.calls:
-            costs.relative = (subject.flops + interviewer.flops + embedding) / (subject.flops / subject.calls * size)
+            whole = subject.flops / subject.calls * size
+            costs.relative = (subject.flops + interviewer.flops + account.embedding_flops) / whole
         return costs
 
 

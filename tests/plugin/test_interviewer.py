@@ -11,6 +11,7 @@ import pytest
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.records.parts import AgentRecord, InterviewerRecord
 
 CLIP = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "clip"
 TEST = """
@@ -242,8 +243,8 @@ def test_what_the_embeddings_cost(lab: Any) -> None:
 
 def test_a_ratio_of_flops_needs_those_of_the_interviewer() -> None:
     def relative(flops: float) -> float | None:
-        interviewer = Usage(5, 50, 5, 0, 1.0, flops)
-        found = Spending().costs(Usage(10, 100, 10, 0, 1.0, 300.0), interviewer, Usage(), 30)
+        account = InterviewerRecord(AgentRecord(usage=Usage(5, 50, 5, 0, 1.0, flops)))
+        found = Spending().costs(Usage(10, 100, 10, 0, 1.0, 300.0), account, Usage(), 30)
         assert found.interviewer is not None
         assert found.interviewer.calls == 5
         return found.relative

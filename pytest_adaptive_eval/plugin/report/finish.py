@@ -20,7 +20,6 @@ from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
-    AgentRecord,
     BankRecord,
     InterviewerRecord,
 )
@@ -196,9 +195,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         spent = subject.usage - loop.respondent.usage
         record.warnings = subject.warnings
     of_judge = judge.usage if judge is not None else Usage()
-    account = record.interviewer or InterviewerRecord()
-    agent = account.interviewer or AgentRecord()
-    record.costs = evaluation.spending.costs(spent, agent.usage, of_judge, record.size, account.embedding_flops)
+    record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
     return record
 
 
