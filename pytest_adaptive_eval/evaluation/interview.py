@@ -216,7 +216,7 @@ class Interview(Evaluation):
         lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
         samples: Administrations of each item; its score is their mean.
         repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
-            None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
+            None until the subject is known, where the user sets nothing; see `repeat_of` and `stopping.repeats`.
         interviewer: Spec and options of the model that leads the interview; None where no model does.
         judge: Model that grades the answers; None where code does.
         max_tokens: Cap on answers; None for the subject's own.
@@ -432,14 +432,15 @@ class Interview(Evaluation):
         """
         return self.policy.levelled is None and not self.policy.design_based
 
-    def for_subject(self, *, samples: bool) -> Interview:
-        """Return the interview of a subject whose decoding samples, or does not.
+    def repeat_of(self, *, samples: bool) -> int | str | None:
+        """Return which items of a subject are asked again, see `repeat`, by whether its decoding samples.
 
         Items that set ``meta.sample`` themselves are not asked again by default.
         """
-        if self.repeat is not None or (samples and _item_with_sample(self.bank) is None):
-            return self
-        return replace(self, repeat=0)
+        by_default = self.repeat is None
+        if by_default and (not samples or _item_with_sample(self.bank) is not None):
+            return 0
+        return self.repeat
 
     @property
     def question_bank(self) -> ItemBank:
@@ -449,12 +450,19 @@ class Interview(Evaluation):
     @property
     def most_questions(self) -> int:
         """Largest number of administrations: samples and repeats of the items in the budget."""
-        return self.budget * self.samples + repeats(self.repeat, self.budget)
+        return self.questions(self.repeat)
 
-    @property
-    def decodings(self) -> int:
-        """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
-        return self.samples if self.most_questions > self.budget else 0
+    def questions(self, repeat: int | str | None) -> int:
+        """Return the largest number of administrations of a subject, see `repeat_of`."""
+        return self.budget * self.samples + repeats(repeat, self.budget)
+
+    def decodings(self, repeat: int | str | None) -> int:
+        """Return the number of answers that a score is the mean of, where decoding noise is measured; else 0.
+
+        Args:
+            repeat: See `repeat_of`.
+        """
+        return self.samples if self.questions(repeat) > self.budget else 0
 
 
 class _Assembly(NamedTuple):
@@ -566,7 +574,7 @@ class _Assembly(NamedTuple):
             return 1, 0
         if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
             repeat = 0
-        if samples == 1 and repeat is None:  # `Interview.for_subject` looks at the items if they are to be asked again
+        if samples == 1 and repeat is None:  # `Interview.repeat_of` looks at the items if they are to be asked again
             return 1, None
         if samples == 1 and repeats(repeat, len(bank)) == 0:
             return 1, 0

@@ -11,11 +11,12 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
-from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, cut_text
+from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, canonical_json, cut_text
 from pytest_adaptive_eval.models.caps import Cap
 
 
@@ -132,12 +133,15 @@ class SubjectIdentity:
             reused.
         decoding: Every decoding setting that can change an answer (JSON values).
         environment: Device, dtype and library versions. They are recorded and do not belong to the identity.
+        hashes_files: Whether this package made `checkpoint` from the model's files. Else a person or a server stated
+            it, and two models may have the same one.
     """
 
     name: str
     checkpoint: str = ""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
+    hashes_files: bool = False
 
     @property
     def samples(self) -> bool | None:
@@ -334,8 +338,6 @@ class Model(abc.ABC):
 
     def __init__(self, identity: SubjectIdentity) -> None:
         self.identity = identity
-        # keyed by content first, so that a bare prompt finds the answer to its item
-        self._ready: dict[tuple[Any, ...], dict[str, Completion]] = {}
 
     @property
     def usage(self) -> Usage:
@@ -403,6 +405,26 @@ class Model(abc.ABC):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order.  A fault of one item is a status, not an exception."""
 
+    def request(self, item: Item) -> bytes:
+        """Return what goes out for an item: all that its answer rests on beside the model, as bytes.
+
+        A stored answer is taken for a request with equal bytes.  By default they have all of an item that a model may
+        read.
+        """
+        return item_request(item, self.cap)
+
+    @property
+    def opening(self) -> Mapping[str, Any]:
+        """What the model found out about the form of its requests, as JSON data; empty where it asks in one form."""
+        return {}
+
+    def resume(self, opening: Mapping[str, Any]) -> None:  # noqa: B027 - most models ask in one form
+        """Ask in the form that an earlier run of the same settings found out, see `opening`."""
+
+    def form(self, items: Sequence[Item]) -> Mapping[str, Any]:  # noqa: ARG002 - most models ask in one form
+        """Return decoding settings that depend on the items, such as whether their schemas are sent, for the record."""
+        return {}
+
     def prepare(self, items: Sequence[Item]) -> None:  # noqa: ARG002 - most subjects take every question
         """Raise ConfigError if the subject cannot answer the items of an interview; called before the first of them."""
         return
@@ -426,7 +448,7 @@ class Model(abc.ABC):
         Returns:
             A function that breaks off what has not arrived.
         """
-        items = [_drawn(item, sample) for item, sample in draws]
+        items = [drawn(item, sample) for item, sample in draws]
         waiting_apart, together = list[int](), list[int]()
 
         def settle(index: int, completion: Completion) -> None:
@@ -475,11 +497,6 @@ class Model(abc.ABC):
             waiting = [n for n in waiting if _whole(items[n], replies[n]) is None]
         return [whole for n, item in enumerate(items) if (whole := _whole(item, replies[n])) is not None]
 
-    def restore(self, item: Item, sample: int, completion: Completion) -> None:
-        """Store a completion, such as one of an earlier run, so `generate` and `score` find it."""
-        item = _drawn(item, sample)
-        self._ready.setdefault(_key(item), {})[item.id] = completion
-
     def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
         """Return the answer to an item or to a bare prompt.
 
@@ -511,31 +528,20 @@ class Model(abc.ABC):
             asked.graded = completion.score  # type: ignore[attr-defined]  # the wrapper reads it
         return completion.score
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most models hold nothing
         """Release memory and devices."""
-        self._ready.clear()
 
     def complete(self, item: Item) -> Completion:
         """Return the whole completion of an item; raise Unscored if the answer is empty, or it failed."""
-        item, log = _drawn(item, self.sample), RequestLog.current
+        item, log = drawn(item, self.sample), RequestLog.current
         completion = self.complete_anew(item) if log is None else log.complete(self, item)
         if completion.unread:
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
 
     def complete_anew(self, item: Item) -> Completion:
-        """Return the prefetched completion of an item, or ask for one."""
-        return self.pop_completion(item) or _cut(self._answer_turns([item], lambda _index, _completion: None)[0])
-
-    def pop_completion(self, item: Item) -> Completion | None:
-        """Remove and return the prefetched answer; for a bare prompt only if all items with this prompt agree."""
-        key = _key(item)
-        waiting = self._ready.get(key, {})
-        name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
-        completion = waiting.pop(name, None)
-        if not waiting:
-            self._ready.pop(key, None)
-        return completion
+        """Ask for the completion of an item."""
+        return _cut(self._answer_turns([item], lambda _index, _completion: None)[0])
 
 
 def _whole(item: Item, replies: Sequence[Completion]) -> Completion | None:
@@ -556,13 +562,46 @@ def _cut(completion: Completion) -> Completion:
     return completion if text is completion.text else replace(completion, text=text)
 
 
-def _drawn(item: Item, sample: int) -> Item:
+def drawn(item: Item, sample: int) -> Item:
     """Return the item for draw `sample`."""
     return replace(item, meta={**item.meta, "sample": sample}) if sample else item
 
 
+#: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.
+_UNASKED = ("id", "answer", "grader", "category", "formats", "images", "likelihood")
+
+
+def item_request(item: Item, cap: Cap | None) -> bytes:
+    """Return all of an item that a model may read, with the cap on its answer; pictures count by their content."""
+    data = {name: value for name, value in item.to_json().items() if name not in _UNASKED}
+    data["meta"] = {name: value for name, value in item.meta.items() if name != "sample"}
+    data["images"] = picture_hashes(item)
+    data["likelihood"] = None if item.likelihood is None else item.likelihood.to_json()
+    data["schema"] = list(item.answers) if item.grader == "schema" else None
+    data["max_tokens"] = None if cap is None or item.likelihood is not None else cap.of(item)
+    return canonical_json(data).encode("ascii")
+
+
+def picture_hashes(item: Item) -> list[str]:
+    """Return the hash of each picture's content, empty for a file that cannot be read."""
+    return list(map(picture_hash, item.image_paths))
+
+
+def picture_hash(path: str) -> str:
+    """Return the hash of a picture's content, empty for a file that cannot be read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:  # the subject says what is wrong
+        return ""
+
+
+def asks_alike(item: Item, request: Item) -> bool:
+    """Return whether a request is that of an item, or its bare prompt, whatever the draw."""
+    return request.id in ("", item.id) and _key(item)[:-1] == _key(request)[:-1]
+
+
 def _key(item: Item) -> tuple[Any, ...]:
-    """Return the content that a subject reads, which identifies a prefetched answer."""
+    """Return the content that a subject reads, with the index of the draw last."""
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
     images = item.image_paths if item.images else ()
     tools = json.dumps([dict(tool) for tool in item.tools], sort_keys=True) if item.tools else ""

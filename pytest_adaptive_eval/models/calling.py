@@ -90,11 +90,27 @@ class CallableModel(Model):
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
+        return self.answer_each(items, lambda _index, _completion: None)
+
+    def answer_each(self, items: Sequence[Item], arrived: Arrived) -> list[Completion]:
+        """Answer like `answer`, and call `arrived` with index and completion of each item, in order."""
+        calls: list[tuple[Any, Callable[[], Any]]] = []
         if self._calls is None:
-            inputs = [self._input(item) for item in items]
-            return [_completion(partial(self._function, argument), argument) for argument in inputs]
-        replies = self._submit(self._calls, items)
-        return [_completion(reply.result, argument) for argument, reply in replies]
+            for item in items:
+                argument = self._input(item)
+                calls.append((argument, partial(self._function, argument)))
+        else:
+            calls = [(argument, reply.result) for argument, reply in self._submit(self._calls, items)]
+        completions = []
+        for index, (argument, call) in enumerate(calls):
+            completion = _completion(call, argument)
+            completions.append(completion)
+            arrived(index, completion)
+        return completions
+
+    def request(self, item: Item) -> bytes:
+        """Return the prompt or the chat that the callable gets; see the base class."""
+        return _written(self._input(item)).encode("utf-8", "surrogatepass")
 
     def _submit(self, calls: _Threads | _EventLoop, items: Sequence[Item]) -> list[tuple[Any, Future[Any]]]:
         """Begin the calls of items; return each argument with its reply."""
@@ -168,12 +184,16 @@ class _EventLoop:
 
 def _completion(reply: Callable[[], Any], argument: Any) -> Completion:
     """Return the completion of a call with a text or a chat; its exception is a fault of the item."""
-    request = sent_request(argument if isinstance(argument, str) else json.dumps(argument, default=str))
+    request = sent_request(_written(argument))
     try:
         return Completion(_text(reply()), request=request)
     except Exception as error:  # of any library
         status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
         return Completion("", status, detail=f"{type(error).__name__}: {error}", request=request)
+
+
+def _written(argument: Any) -> str:
+    return argument if isinstance(argument, str) else json.dumps(argument, default=str)
 
 
 def _text(reply: Any) -> str:

@@ -129,7 +129,6 @@ class _PooledModel(WrappedModel):
     """A model of a pool."""
 
     def __init__(self, pool: ModelPool, name: str) -> None:
-        self._ready = {}
         self._pool, self._name = pool, name
 
     def _using(self) -> AbstractContextManager[Model]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage, sample_of
-from pytest_adaptive_eval.models.request_keys import chat_key, completion_key, shared_key
+from pytest_adaptive_eval.models.request_keys import chat_key, completion_key
 from pytest_adaptive_eval.models.store import CompletionStore, scored
 from pytest_adaptive_eval.models.wrapped import WrappedModel
 
@@ -93,4 +93,4 @@ class RecordedModel(WrappedModel):
         return None if completion is None else replace(completion, reused=True)
 
     def _shared_key(self, key: str) -> str:
-        return "" if self._store.shared is None else shared_key(self._model, key)
+        return "" if self._store.shared is None or self._model.no_reuse else key

@@ -48,7 +48,7 @@ class ReplayModel(Model):
     def __init__(self, name: str, answers: Mapping[str, Completion], source: str = "") -> None:
         content = {key: [a.text, a.score, a.status.value, a.detail] for key, a in answers.items()}
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-        super().__init__(SubjectIdentity(name, digest, environment={"source": source}))
+        super().__init__(SubjectIdentity(name, digest, environment={"source": source}, hashes_files=True))
         self._answers = dict(answers)
 
     @classmethod
@@ -88,6 +88,10 @@ class ReplayModel(Model):
                 "pass the item: `model.generate(item)` or `item.score(model.score(item))`"
             )
         return [self.find(item) for item in items]
+
+    def request(self, item: Item) -> bytes:
+        """Return the id, by which the answer is found, with what is asked; see the base class."""
+        return item.id.encode() + super().request(item)
 
     def find(self, item: Item) -> Completion:
         """Return the recorded answer to an item."""

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.outputs import make_private
 
 APPLICATION_ID = 0x41455641  #: Marks a SQLite file as such a store.
-SCHEMA_VERSION = 3  #: Version of the tables; a store of another one is refused.
+SCHEMA_VERSION = 4  #: Version of the tables; a store of another one is refused.
 #: Seconds to wait for another process: one that uses an exclusive file, and one that writes a shared file.
 OPEN_SECONDS, BUSY_SECONDS = 0.5, 30.0
 #: Least seconds between two syncs to the disk.  A sync takes milliseconds, which matters only for answers faster than
@@ -30,7 +30,7 @@ SYNC_EVERY = 0.05
 
 _TABLES = (
     "CREATE TABLE completions (key TEXT PRIMARY KEY, item TEXT, reply TEXT, checksum INTEGER) WITHOUT ROWID",
-    "CREATE TABLE runs (seed TEXT)",
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     "CREATE TABLE requests (key TEXT PRIMARY KEY, request TEXT) WITHOUT ROWID",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
@@ -165,12 +165,16 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         """Return whether a completion was there when the exclusive file was opened."""
         return key in self._earlier
 
-    def share_seed(self, seed: str) -> str:
-        """Return the seed of the random states of the run that began the file, `seed` for the first one."""
+    def fact(self, name: str) -> str:
+        """Return a fact of the run that began the file; empty where it kept none."""
         with self._lock, self._reporting():
-            if (row := self._execute("SELECT seed FROM runs").fetchone()) is None:
-                self._execute("INSERT INTO runs VALUES (?)", seed)
-        return seed if row is None else str(row[0])
+            row = self._execute("SELECT value FROM facts WHERE name = ?", name).fetchone()
+        return "" if row is None else str(row[0])
+
+    def keep_fact(self, name: str, value: str) -> None:
+        """Keep a fact of the run that begins the file; one that is there stays."""
+        with self._lock, self._reporting():
+            self._execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", name, value)
 
     def __len__(self) -> int:
         with self._lock, self._reporting():
@@ -211,7 +215,7 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
             self._execute("PRAGMA synchronous = NORMAL")
             if fresh:
                 self._execute("DELETE FROM completions")
-                self._execute("DELETE FROM runs")
+                self._execute("DELETE FROM facts")
             if self._exclusive:
                 self._keys = {key for (key,) in self._execute("SELECT key FROM completions")}
             self._earlier = set(self._keys)

@@ -20,7 +20,6 @@ class WrappedModel(Model):
     """
 
     def __init__(self, model: Model) -> None:
-        self._ready = {}
         self._model = model
 
     def _using(self) -> AbstractContextManager[Model]:

@@ -14,7 +14,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.inputs import ANSWERS_FILE
-from pytest_adaptive_eval.plugin.ask.pipeline import Pipeline
+from pytest_adaptive_eval.plugin.ask.pipeline import PIPELINE, Pipeline
 from pytest_adaptive_eval.plugin.collect.collection import Collection
 from pytest_adaptive_eval.plugin.collect.failed import failed_arguments
 from pytest_adaptive_eval.plugin.collect.fixtures import model_function
@@ -156,8 +156,8 @@ def activate(config: pytest.Config) -> None:
             _ = state.answers  # a damaged file ends the run before the first question
         except UsageError as error:
             raise pytest.UsageError(guard(str(error))) from None
-    state.pipeline = Pipeline(shares=not state.worker)  # an interview of one worker may be given to another
-    config.add_cleanup(state.pipeline.close)
+    pipeline = config.stash[PIPELINE] = Pipeline()
+    config.add_cleanup(pipeline.close)
     verdicts = config.stash[VERDICTS] = VerdictLog(state)
     show_log_warnings(config)
     register = config.pluginmanager.register

@@ -86,7 +86,6 @@ class RunState:
         suites: Requirements of gates that need some of their conditions.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             other kinds.
-        pipeline: `pipeline.Pipeline`, which imports this module.
     """
 
     config: pytest.Config
@@ -98,7 +97,6 @@ class RunState:
     declared: dict[pytest.Item, list[Declared]] = field(default_factory=dict)
     suites: dict[pytest.Item, Suite] = field(default_factory=dict)
     family: int = 0
-    pipeline: Any = None
 
     @property
     def folder(self) -> Path:

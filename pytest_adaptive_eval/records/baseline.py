@@ -77,7 +77,8 @@ class BaselineFile(Generic[Compared]):
     def doubts(self, candidate: SubjectIdentity) -> Iterator[str]:
         """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass."""
         name = self.baseline.name
-        if self.checkpoint and self.checkpoint == candidate.checkpoint:
+        is_named_alike = candidate.hashes_files or name == candidate.name  # two models may both be called v1
+        if self.checkpoint and self.checkpoint == candidate.checkpoint and is_named_alike:
             facts = candidate.environment
             if str(facts.get("weights", "")).startswith("not known") and not facts.get("revision"):  # a server
                 yield (

@@ -479,7 +479,12 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
     for gate in run.gates:
         interview, verdict = interviews.get(gate.interviews[0]), gate.verdict
         if interview is not None and interview.subject.checkpoint:
-            repeated_gate = (gate.nodeid, verdict.metric, verdict.requirement, interview.subject.checkpoint)
+            repeated_gate = (
+                gate.nodeid,
+                verdict.metric,
+                verdict.requirement,
+                interview.whose or interview.subject.checkpoint,
+            )
             yield (*repeated_gate, interview.bank.content_hash), gate, interview
 
 

@@ -87,6 +87,7 @@ class Administration(Record):
         request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
+        said: Hash of the model's last reply, before its test took anything out of it; empty if unknown.
     """
 
     position: int
@@ -114,6 +115,7 @@ class Administration(Record):
     request: str = ""
     reused: bool = False
     sent: str = ""
+    said: str = ""
     likelihood: Data = {}
 
     @property
@@ -168,6 +170,7 @@ class EvaluationRecord(Record, kw_only=True):
     Args:
         kind: ``bank`` or ``ladder`` of an interview, or another kind such as ``peers``.
         subject: The tested one, which gates judge by default.
+        whose: Hash of whose answers these are, see `models.request_keys.identity_key`; empty if unknown.
         asked, size: Units that counted, and those that took place; items administered, and those of the bank.
         unit: Such as ``rounds``.
         error: Why it is void.
@@ -202,6 +205,7 @@ class EvaluationRecord(Record, kw_only=True):
     nodeid: str
     kind: str = INTERVIEWS[0]
     subject: SubjectIdentity
+    whose: str = ""
     asked: int
     size: int
     unit: str = "items"

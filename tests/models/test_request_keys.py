@@ -15,7 +15,7 @@ from pytest_adaptive_eval.models.base import Completion, Message, Model, Subject
 from pytest_adaptive_eval.models.calling import CallableModel
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.replay import ReplayModel
-from pytest_adaptive_eval.models.request_keys import chat_key, completion_key, identity_key, shared_item_key
+from pytest_adaptive_eval.models.request_keys import chat_key, completion_key, identity_key, may_share
 
 ITEM = Item("a", "What is 1 + 1?", "2")
 
@@ -26,6 +26,23 @@ def callable_model(name: str = "a", checkpoint: str = "v1") -> CallableModel:
 
 def test_equal_models_share_their_answers() -> None:
     assert completion_key(callable_model(), ITEM) == completion_key(callable_model(), ITEM)
+
+
+def test_another_version_of_this_package_reads_its_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, chat = completion_key(callable_model(), ITEM), chat_key(Own(), Own().identity, [Message("user", "?")])
+    monkeypatch.setattr("pytest_adaptive_eval.models.request_keys.__version__", "0.0.0")
+    assert completion_key(callable_model(), ITEM) != before
+    assert chat_key(Own(), Own().identity, [Message("user", "?")]) != chat
+
+
+def test_hashed_files_and_decoding_identify_a_subject_whatever_it_is_called() -> None:
+    hashed = SubjectIdentity("a", "hash", {"temperature": 0}, hashes_files=True)
+    model = Own()
+    assert identity_key(model, hashed) == identity_key(callable_model(), replace(hashed, name="a copy"))
+    assert identity_key(model, hashed) != identity_key(model, replace(hashed, decoding={"temperature": 1}))
+    assert identity_key(model, hashed) != identity_key(model, replace(hashed, checkpoint="other"))
+    stated = replace(hashed, hashes_files=False)
+    assert identity_key(model, stated) != identity_key(model, replace(stated, name="a copy"))
 
 
 def test_models_with_the_same_checkpoint_value_share_no_answers() -> None:
@@ -67,6 +84,7 @@ class Own(Model):
         (Own(), replace(ITEM, meta={"max_tokens": 9}), False),
         (Own(), replace(ITEM, meta={"sample": 1}), True),
         (Own(), replace(ITEM, likelihood=BitsPerByte()), False),
+        (Own(), replace(ITEM, grader="schema", answer="{}"), False),
     ],
 )
 def test_a_key_covers_what_is_asked_and_not_how_it_is_graded(model: Model, item: Item, same: bool) -> None:
@@ -92,7 +110,7 @@ def test_a_picture_counts_by_its_content(tmp_path: Path) -> None:
             (tmp_path / "a.png").write_bytes(content)
         keys.append(completion_key(Own(), item))
         chats.append(chat_key(Own(), Own().identity, chat))
-        shared.append(bool(shared_item_key(Own(), item)))
+        shared.append(may_share(Own(), item))
     for found in (keys, chats):
         assert (found[1] == found[2], len(set(found))) == (True, 3)
     assert shared == [False, True, True, True]
@@ -111,4 +129,4 @@ def test_a_picture_counts_by_its_content(tmp_path: Path) -> None:
 )
 def test_a_key_among_runs_is_for_models_that_may_be_reused(model: Model, reason: str) -> None:
     assert reason in model.no_reuse
-    assert bool(shared_item_key(model, ITEM)) == (not reason)
+    assert may_share(model, ITEM) == (not reason)

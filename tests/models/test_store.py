@@ -118,13 +118,11 @@ def test_likelihoods_are_stored_without_their_score_which_is_computed_again(item
     assert scored(item, replace(stored, likelihood={"log_likelihoods": ["x"]})) is None
 
 
-def test_the_first_run_gives_the_seed(path: Path) -> None:
-    with CompletionStore(path) as store:
-        assert [store.share_seed("1"), store.share_seed("2")] == ["1", "1"]
-    with CompletionStore(path) as store:
-        assert store.share_seed("3") == "1"
-    with CompletionStore(path, fresh=True) as store:
-        assert store.share_seed("4") == "4"
+def test_facts_are_those_of_the_run_that_began(path: Path) -> None:
+    for fresh, value, kept in ((False, "1", "1"), (False, "2", "1"), (True, "3", "3")):
+        with CompletionStore(path, fresh=fresh) as store:
+            store.keep_fact("seed", value)
+            assert (store.fact("seed"), store.fact("other")) == (kept, "")
 
 
 def test_fresh_forgets_all_and_replaces_a_damaged_file(path: Path) -> None:
@@ -228,8 +226,8 @@ def test_other_databases_are_refused_and_stay(tmp_path: Path) -> None:
     edited(newer, "PRAGMA user_version = 7")
     for path, sentence in (
         (text, "not a database"),
-        (other, "expected a store of schema 3"),
-        (newer, "expected a store of schema 3"),
+        (other, "expected a store of schema 4"),
+        (newer, "expected a store of schema 4"),
         (tmp_path, "cannot be used"),
         (text / "below", "cannot be used"),
     ):

@@ -1,4 +1,4 @@
-"""What every subject does with prefetched answers, texts and scores."""
+"""What every subject does with requests, texts and scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity, load_model
-from pytest_adaptive_eval.models.base import Message, RequestLog, Usage
+from pytest_adaptive_eval.models.base import Message, RequestLog, Usage, asks_alike
 
 
 class Counted(Model):
@@ -29,36 +29,26 @@ class Counted(Model):
         return [self.given[int(item.id)] if item.id else Completion("fresh") for item in items]
 
 
-def prefetched(subject: Model, items: Sequence[Item]) -> None:
-    """Hand a subject its answers, as a run does before the tests."""
-    subject.begin([(item, 0) for item in items], lambda n, completion: subject.restore(items[n], 0, completion))
+@pytest.mark.parametrize(
+    ("request_item", "alike"),
+    [
+        (Item("0", "x", answer="7"), True),
+        (Item("", "x"), True),
+        (Item("0", "x", meta={"sample": 2}), True),
+        (Item("1", "x"), False),
+        (Item("", "y"), False),
+        (Item("", "x", images=("p.png",)), False),
+        (Item("", messages=({"role": "user", "content": "x"},)), False),
+    ],
+)
+def test_a_request_is_that_of_an_item_by_its_id_or_as_its_bare_prompt(request_item: Item, alike: bool) -> None:
+    assert asks_alike(Item("0", "x"), request_item) is alike
 
 
-def test_a_batch_is_answered_once_and_each_answer_used_once() -> None:
-    subject = Counted(Completion("a"), Completion("b"))
-    items = [Item("0", "x"), Item("1", "y")]
-    prefetched(subject, items)
-    assert subject.batches == [["0", "1"]]
-    assert [subject.generate(items[1]), subject.generate(items[0].prompt)] == ["b", "a"]
-    assert subject.generate(items[0]) == "a"
-    assert subject.batches == [["0", "1"], ["0"]]
-
-
-def test_items_that_read_the_same_keep_their_own_answers() -> None:
-    subject = Counted(Completion("a"), Completion("b"), Completion("a"))
-    prefetched(subject, [Item("0", "x"), Item("1", "x"), Item("2", "x")])
-    assert subject.generate("x") == "fresh"  # which item is meant cannot be known
-    assert subject.generate(Item("1", "x")) == "b"
-    assert subject.generate("x") == subject.generate("x") == "a"
-    assert subject.generate("x") == "fresh"
-
-
-def test_images_and_messages_tell_prompts_apart() -> None:
-    subject = Counted(Completion("a"), Completion("b"))
-    prefetched(subject, [Item("0", "x", images=("p.png",), root="bank"), Item("1", messages=({"role": "user"},))])
-    assert subject.generate("x") == "fresh"
-    assert subject.generate("x", ["bank/p.png"]) == "a"
-    assert subject.generate(Item("1", messages=({"role": "user"},))) == "b"
+def test_a_picture_is_told_by_its_path() -> None:
+    item = Item("0", "x", images=("p.png",), root="bank")
+    assert asks_alike(item, Item("", "x", images=("bank/p.png",)))
+    assert not asks_alike(item, Item("", "x"))
 
 
 @pytest.mark.parametrize(
@@ -101,13 +91,6 @@ def test_a_recorded_score_is_no_text() -> None:
         subject.generate(Item("0", "x"))
     assert subject.score(Item("0", "x")) == 0.5
     assert subject.score(Item("1", "x", answer="7")) == 1.0
-
-
-def test_closing_forgets() -> None:
-    subject = Counted(Completion("a"))
-    prefetched(subject, [Item("0", "x")])
-    subject.close()
-    assert subject.generate("x") == "fresh"
 
 
 def test_identity_is_told_by_its_decoding() -> None:

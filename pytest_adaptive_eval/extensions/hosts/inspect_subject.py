@@ -40,6 +40,12 @@ class InspectModel(Model):
         self._task, self._model, self._scorer, self._options = task, model, scorer, options
         self._samples = {str(sample.id): sample for sample in task.dataset if sample.id is not None}
 
+    def request(self, item: Item) -> bytes:
+        """Return the item, or the input of the sample with its id; see the base class."""
+        sample = self._samples.get(item.id)
+        asked = "" if sample is None else f"{item.id}\n{sample.input!r}\n"
+        return asked.encode("utf-8", "surrogatepass") + super().request(item)
+
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse pictures of items that are not samples of the task, and turns that the task would not ask."""
         check_faults(self._item_faults(items))

@@ -71,6 +71,7 @@ class _Launch:
             name=self.name or identity.name,
             checkpoint=hashlib.sha256(stated.encode()).hexdigest(),
             environment=environment,
+            hashes_files=bool(self.name),
         )
 
 

@@ -186,6 +186,7 @@ class Generator:
                 "torch": torch.__version__,
                 "transformers": transformers.__version__,
             },
+            hashes_files=True,
         )
 
     def pending(self, prompt: Prompt) -> PendingAnswer:

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
 from pytest_adaptive_eval.inputs import StrPath
-from pytest_adaptive_eval.items.item import Item, Status, items_naming
+from pytest_adaptive_eval.items.item import Item, Status, canonical_json, items_naming
 from pytest_adaptive_eval.models.base import (
     Arrived,
     Chat,
@@ -27,6 +27,7 @@ from pytest_adaptive_eval.models.base import (
     SubjectIdentity,
     Usage,
     added,
+    picture_hashes,
     sample_of,
     sent_request,
 )
@@ -267,6 +268,24 @@ class TransformersModel(Model):
             chat.append({"role": message.role, "content": parts})
         text = prompter.render(chat)
         return Prompt(NAME, text, prompter.adds_special_tokens(text), cap, images)
+
+    def request(self, item: Item) -> bytes:
+        """Return the rendered prompt with what the tokens of the answer rest on; see the base class.
+
+        An item that cannot be rendered gets no answer, which `answer` reports.
+        """
+        try:
+            prompt = self._prompt(item)
+            continuations = item.continuations
+        except BankError:
+            return super().request(item)
+        sent: dict[str, Any] = {"prompt": prompt.text, "special": prompt.special, "images": picture_hashes(item)}
+        if item.likelihood is None:
+            sent["max_tokens"] = prompt.cap
+        else:
+            sent["likelihood"] = item.likelihood.to_json()
+            sent["continuations"] = [[text.delimiter, text.text, text.after_prompt] for text in continuations]
+        return canonical_json(sent).encode("ascii")
 
     def _prompt(self, item: Item) -> Prompt:
         text = self._prompter.text(item)

@@ -19,18 +19,16 @@ from PIL import Image
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
-from pytest_adaptive_eval.models.base import Chat, Completion, Message, Usage
+from pytest_adaptive_eval.models.base import Chat, Completion, Message, Usage, picture_hashes
 from pytest_adaptive_eval.models.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.token_usage import TokenCounts, read_counts, usage_of
 from pytest_adaptive_eval.models.images import open_image
 
 #: Tolerance for a probability above 1, and between two figures for the same probability.
 TOLERANCE = 1e-3
 
-
-#: Upper limit of the tokens that one reply may report.
-TOKEN_LIMIT = 1 << 31
 
 #: Ends of answers that call tools.
 _CALLED = ("tool_calls", "function_call")
@@ -41,25 +39,10 @@ _FINISHES = {
     "content_filter": "content_filter",
     **dict.fromkeys(("abort", "aborted", "cancelled", "canceled", "error"), "abort"),
 }
-_Count = Annotated[int, Meta(ge=0, lt=TOKEN_LIMIT)]
 
 
 class MalformedReply(Exception):
     """A reply that does not follow the protocol; the message names the fault."""
-
-
-class _TokenDetails(msgspec.Struct):
-    """The parts of the completion tokens."""
-
-    reasoning_tokens: _Count | None = None
-
-
-class TokenUsage(msgspec.Struct):
-    """The token counts of a reply."""
-
-    prompt_tokens: _Count = 0
-    completion_tokens: _Count = 0
-    completion_tokens_details: _TokenDetails | None = None
 
 
 class _Thought(msgspec.Struct):
@@ -78,13 +61,13 @@ class _Part(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """The message of a choice."""
+    """The message of a choice; the answer rests on the fields with types."""
 
-    role: str = "assistant"
+    role: Any = None
     content: str | list[_Part] | None = None
     refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
     tool_calls: list[dict[str, Any]] | None = None
     function_call: dict[str, Any] | None = None
 
@@ -121,8 +104,8 @@ class _ChatCompletion(msgspec.Struct):
     """A reply to a chat."""
 
     choices: Annotated[list[_Choice], Meta(min_length=1, max_length=1)]
-    object: str = "chat.completion"
-    usage: TokenUsage | None = None
+    object: Any = None
+    usage: Any = None
 
 
 class _TextChoice(msgspec.Struct):
@@ -136,13 +119,20 @@ class _TextCompletion(msgspec.Struct):
     """A reply to a prompt."""
 
     choices: Annotated[list[_TextChoice], Meta(min_length=1, max_length=1)]
-    object: str = "text_completion"
-    usage: TokenUsage | None = None
+    object: Any = None
+    usage: Any = None
 
 
-def chat_of_item(item: Item) -> Chat:
-    """Return the messages of an item, with its images as PNG; raise BankError for missing, refused or other images."""
-    pictures = iter([picture_part(open_image(name, item.root)) for name in item.images])
+def chat_of_item(item: Item, *, hashed: bool = False) -> Chat:
+    """Return the messages of an item with its images as PNG, or with their hashes in place of them.
+
+    Raises:
+        BankError: An image is missing or refused, or is placed otherwise than the item's images.
+    """
+    if hashed:
+        pictures = iter([{"type": "image_url", "image_url": {"url": digest}} for digest in picture_hashes(item)])
+    else:
+        pictures = iter([picture_part(open_image(name, item.root)) for name in item.images])
     # images are placed as for a local model with a chat template
     messages = Prompter(None, "chat", "image").conversation(item)
     for message in messages:
@@ -239,22 +229,6 @@ def _thought(thought: str | list[_Thought]) -> str:
     return thought if isinstance(thought, str) else "".join(part.text or "" for part in thought)
 
 
-def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:
-    """Return the cost that the server counted; reasoning tokens are estimated by its share of characters if need be."""
-    if counts is None:
-        return Usage(calls=1, seconds=seconds)
-    details, completion = counts.completion_tokens_details, counts.completion_tokens
-    reasoning = None if details is None else details.reasoning_tokens
-    if reasoning is None:
-        share = reasoning_length / (reasoning_length + text_length) if reasoning_length else 0.0
-        reasoning = math.ceil(completion * share)
-    if reasoning > completion:
-        raise MalformedReply(
-            f"the usage counts {reasoning} reasoning tokens, more than the {completion} tokens of the whole reply"
-        )
-    return Usage(1, counts.prompt_tokens, completion, reasoning, seconds)
-
-
 def checked_text(text: str | None) -> str:
     """Return a text of a reply, empty for None; refuse half a surrogate pair, which no file can hold."""
     try:
@@ -296,19 +270,20 @@ def _of_chat(delivery: Delivery, *, tools: bool) -> Completion:
     completion = msgspec.convert(delivery.data, _ChatCompletion)
     (choice,) = completion.choices
     message, finish = choice.message, choice.finish_reason
-    _check("object", completion.object, "chat.completion")
-    _check("role", message.role, "assistant")
+    counts = read_counts(completion.usage)
+    odd = _oddities(counts, object=(completion.object, "chat.completion"), role=(message.role, "assistant"))
     content, thinking = _texts(message.content)
     text, inside, closed = split_reasoning(checked_text(content))
-    separate = checked_text(thinking or message.reasoning_content or message.reasoning)
+    texts = [text for text in (message.reasoning_content, message.reasoning) if isinstance(text, str)]
+    separate = checked_text(next(filter(None, (thinking, *texts)), ""))
     reasoning = "\n\n".join(filter(None, (separate, inside)))
     refusal = checked_text(message.refusal)
-    usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
+    usage = usage_of(counts, len(reasoning), len(text), delivery.seconds)
     _check_success(choice.error, finish == "error")
     if not tools and (message.tool_calls or message.function_call or finish in _CALLED):
         raise MalformedReply("the model called a tool, and none was offered")
     text += _written_calls(message)
-    reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
+    reply = _noted(_ended(finish, text, reasoning, usage, closed=closed, refusal=refusal), odd)
     if reasoning and reply.status is not Status.OK:
         detail = f"{reply.detail}, behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
         return replace(reply, detail=detail)
@@ -335,15 +310,29 @@ def _written_call(call: Any) -> str:
 def _of_prompt(delivery: Delivery) -> Completion:
     completion = msgspec.convert(delivery.data, _TextCompletion)
     (choice,) = completion.choices
-    _check("object", completion.object, "text_completion")
+    counts = read_counts(completion.usage)
     text, reasoning, closed = split_reasoning(checked_text(choice.text))
-    usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
-    return _ended(choice.finish_reason, text, reasoning, usage, closed=closed)
+    usage = usage_of(counts, len(reasoning), len(text), delivery.seconds)
+    reply = _ended(choice.finish_reason, text, reasoning, usage, closed=closed)
+    return _noted(reply, _oddities(counts, object=(completion.object, "text_completion")))
 
 
-def _check(name: str, value: str, expected: str) -> None:
-    if value != expected:
-        raise MalformedReply(f"{name} is {excerpt(value)}, expected {expected!r}")
+def _noted(reply: Completion, odd: str) -> Completion:
+    """Return a reply with a note beside the reason for its status."""
+    return replace(reply, detail="; ".join(filter(None, (reply.detail, odd)))) if odd else reply
+
+
+def _oddities(counts: TokenCounts, **fields: tuple[object, str]) -> str:
+    """Return a note on what is odd in a reply and changes no answer; empty if nothing is.
+
+    Args:
+        fields: Value and expected value by name.
+    """
+    found = [counts.odd] if counts.odd else []
+    for name, (value, expected) in fields.items():
+        if value and value != expected:
+            found.append(f"{name} is {excerpt(str(value))}, expected {expected!r}")
+    return "; ".join(found)
 
 
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -182,7 +183,7 @@ class LikelihoodReader:
     """
 
     def __init__(self, endpoint: Endpoint, method: str, begin_text: str) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._method = method
         self._begin_text = begin_text
         self._checked = False
@@ -199,12 +200,12 @@ class LikelihoodReader:
         """
         if self._checked:
             return
-        name = f"{self._endpoint.model!r} at {self._endpoint.wire.url}"
+        name = f"{self.endpoint.model!r} at {self.endpoint.wire.url}"
         check_faults(self._faults(name, items), "items are scored by the likelihoods of texts")
         self._checked = True
 
     def _faults(self, name: str, items: Sequence[Item]) -> Iterator[str]:
-        if self._endpoint.api.field != "prompt":
+        if self.endpoint.api.field != "prompt":
             yield f'{name} is asked by chats: set api = "completions"'
         replies = self._request(PROBES)
         problem = _mistrust([replies[text] for text in PROBES])
@@ -247,12 +248,28 @@ class LikelihoodReader:
             return _Needed(self._begin_text, self._begin_text + text)
         return _Needed(head, prompt + text)
 
+    def request(self, item: Item) -> bytes:
+        """Return the requests for all texts of an item, and how their log-likelihoods score it.
+
+        Raises:
+            BankError: The item cannot be scored by likelihoods here.
+        """
+        assert item.likelihood is not None
+        prompt = text_of_item(item)
+        bodies = []
+        for continuation in item.continuations:
+            bodies += self._bodies(self._texts(prompt, continuation))
+        scoring = json.dumps(item.likelihood.to_json(), sort_keys=True).encode()
+        return b"\n".join([*bodies, scoring])
+
+    def _bodies(self, texts: Sequence[str]) -> list[bytes]:
+        fields = METHODS[self._method].fields
+        return [self.endpoint.body(text, 1, temperature=0.0, seed=None, **fields) for text in texts]
+
     def _request(self, texts: Sequence[str]) -> dict[str, TokenLogs | Completion]:
         """Return the log-probabilities of each text's tokens, or the reply that has none."""
-        fields = METHODS[self._method].fields
-        bodies = [self._endpoint.body(text, 1, temperature=0.0, seed=None, **fields) for text in texts]
         replies: dict[str, TokenLogs | Completion] = {}
-        for text, delivery in zip(texts, self._endpoint.post(bodies), strict=True):
+        for text, delivery in zip(texts, self.endpoint.post(self._bodies(texts)), strict=True):
             reply = read_completion(delivery)
             self.usage += reply.cost
             if delivery.status is not Status.OK or delivery.data.get("error"):

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import logging
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import msgspec
+
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
 from pytest_adaptive_eval.models.arrivals import Arrivals
 from pytest_adaptive_eval.models.base import Arrived, Completion, Message, Model, Preference, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
-from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.chat import (
+    CHAT,
+    Question,
+    chat_of_item,
+    chat_of_messages,
+    first_token,
+    read_reply,
+)
 from pytest_adaptive_eval.models.endpoint.cut_signs import CutSigns
 from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
-from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
+from pytest_adaptive_eval.models.endpoint.opening import Endpoint, Opening, connect
 from pytest_adaptive_eval.models.endpoint.outcome import Body, Delivery
 from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
@@ -30,8 +41,12 @@ _PENDING = Completion("", Status.NOT_RUN)
 _TOP = (20, 5)
 #: Two prompts whose likely first tokens differ for any model that reads them.
 _PROBES = ("Reply with yes.", "2 + 2 =")
-#: HTTP status codes of servers that know a field and refuse it.
-_REFUSED_FIELD = frozenset({400, 415, 422, 500, 501})
+#: HTTP status codes of servers that know a field and refuse it, and those that may also mean a fault of the server.
+_REFUSED_FIELD, _UNSURE = frozenset({400, 415, 422, 501}), frozenset({500})
+#: Trial requests with a schema to a server that answers others meanwhile, before its faults count as a refusal.
+_SCHEMA_TRIES = 3
+#: Logger whose warnings the terminal shows at once.
+_LOGGER = logging.getLogger("pytest_adaptive_eval")
 
 
 class EndpointModel(Model):
@@ -57,8 +72,8 @@ class EndpointModel(Model):
         self.cap = endpoint.cap
         self._usage, self._counting = endpoint.usage, threading.Lock()
         self._pictures_checked = False
-        self._takes_schema, self._schema_checked = True, False
         self._signs = CutSigns()
+        self._schema_faults = 0  #: Faults of the server at requests with a schema, each beside an answer without one.
 
     @classmethod
     def load(cls, url: str, model: str, **options: Any) -> Self:
@@ -105,8 +120,9 @@ class EndpointModel(Model):
 
     @property
     def warnings(self) -> list[str]:
-        """Signs that the server cuts prompts or answers."""
-        return self._signs.warnings
+        """Signs that the server cuts prompts or answers, and that it refused schemas."""
+        refusal = self._endpoint.opening.refusal
+        return [*self._signs.warnings, _without_schemas(refusal)] if refusal else self._signs.warnings
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Raise ConfigError if the server cannot do what the items need: show pictures to its model, or rate texts."""
@@ -115,12 +131,86 @@ class EndpointModel(Model):
         if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
             self._count(check_pictures(self._endpoint, items))
             self._pictures_checked = True
-        schemas = (schema for item in items_naming(items, "schema") if (schema := _schema_of(item)) is not None)
-        if not self._schema_checked and (schema := next(schemas, None)) is not None:
-            endpoint = self._endpoint
-            (delivery,) = endpoint.post([endpoint.body(endpoint.api.greeting, 16, **_response_format(schema))])
-            self._count(endpoint.api.read(delivery).cost)
-            self._takes_schema, self._schema_checked = delivery.status is Status.OK, True
+        if self._endpoint.opening.schemas is None:
+            schema = _first_schema(items)
+            if schema is not None:
+                self._try_schema(schema)
+
+    def _try_schema(self, schema: Mapping[str, Any]) -> None:
+        """Find out whether the server takes a schema.  A fault of the server is not a refusal.
+
+        Raises:
+            ConfigError: The server answers no request, with or without a schema.
+        """
+        name = f"model {self.identity.name!r}"
+        for _ in range(_SCHEMA_TRIES):
+            tried = self._greet(**_response_format(schema))
+            if tried.status is Status.OK:
+                self._ask_as(msgspec.structs.replace(self._endpoint.opening, schemas=True))
+                return
+            if tried.code in _REFUSED_FIELD:
+                break
+            bare = self._greet()
+            if bare.status is not Status.OK:
+                raise ConfigError(f"{name} answers no request now: {bare.detail}; run again when the server answers")
+        opening = msgspec.structs.replace(self._endpoint.opening, schemas=False, refusal=tried.detail)
+        self._ask_as(opening)
+        _LOGGER.warning("%s: %s", name, _without_schemas(tried.detail))
+
+    def _greet(self, **fields: Any) -> Delivery:
+        """Send the greeting with further fields, and count its cost."""
+        endpoint = self._endpoint
+        (delivery,) = endpoint.post([endpoint.body(endpoint.api.greeting, 16, **fields)])
+        self._count(endpoint.api.read(delivery).cost)
+        return delivery
+
+    @property
+    def opening(self) -> Mapping[str, Any]:
+        """What the server said when it was first asked, with a hash of the settings; see the base class."""
+        return {"settings": self._endpoint.settings_hash, **msgspec.to_builtins(self._endpoint.opening)}
+
+    def resume(self, opening: Mapping[str, Any]) -> None:
+        """Ask in the form of an earlier run of the same settings; see the base class."""
+        if opening.get("settings") != self._endpoint.settings_hash:
+            return
+        with contextlib.suppress(msgspec.ValidationError):  # an opening of another version of this package
+            self._ask_as(msgspec.convert(opening, Opening))
+
+    def _ask_as(self, opening: Opening) -> None:
+        """Ask in another form from now on."""
+        before, environment = self._endpoint, self._endpoint.environment
+        self._endpoint = self._reader.endpoint = replace(before, opening=opening)
+        if self.cap == before.cap:  # an evaluation may have set another one
+            self.cap = self._endpoint.cap
+        if "decoding fields sent" in environment:
+            environment["decoding fields sent"] = dict(opening.accepted)
+        self.identity = replace(self.identity, decoding=self._endpoint.decoding)
+
+    def form(self, items: Sequence[Item]) -> Mapping[str, Any]:
+        """Return whether schemas and tools are sent, and the text before texts without a prompt; see the base class."""
+        form: dict[str, Any] = {}
+        if _first_schema(items) is not None:
+            form["schemas"] = "sent" if self._endpoint.opening.schemas else "refused"
+        if any(item.tools for item in items_naming(items, "tools")):
+            form["tools"] = "sent"
+        begin_text = self._endpoint.settings.begin_text
+        if begin_text and items_by_likelihood(items):
+            form["begin_text"] = begin_text
+        return form
+
+    def request(self, item: Item) -> bytes:
+        """Return the body of the request, with hashes in place of pictures; see the base class.
+
+        An item that cannot be sent gets no answer, which `answer` reports.
+        """
+        try:
+            if item.likelihood is not None:
+                return self._reader.request(item)
+            api = self._endpoint.api
+            question = chat_of_item(item, hashed=True) if api is CHAT else api.question(item)
+            return self._write(item, question, self.cap)
+        except BankError:
+            return super().request(item)
 
     def prepare_chats(self) -> None:
         """Raise ConfigError if the option ``api`` is another than ``chat``."""
@@ -154,19 +244,23 @@ class EndpointModel(Model):
         Many servers ignore a schema, and some refuse it. After a refusal this request and all later ones are sent
         without a schema.
         """
-        cap, endpoint = self.cap.tokens if max_tokens is None else max_tokens, self._endpoint
+        endpoint = self._endpoint
+        cap = self.cap.tokens if max_tokens is None else max_tokens
         try:
             chat = chat_of_messages(messages)
         except BankError as error:
             return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
-        form = _response_format(schema) if schema is not None and self._takes_schema else {}
+        form = _response_format(schema) if schema is not None and endpoint.opening.schemas is not False else {}
         sample = draw if endpoint.samples else 0
         (delivery,) = endpoint.post([endpoint.body(chat, cap, sample, **form)])
         reply = endpoint.read(delivery, cap)
-        if form and delivery.code in _REFUSED_FIELD and reply.status is Status.ERROR:
+        if form and delivery.code in _REFUSED_FIELD | _UNSURE and reply.status is Status.ERROR:
+            code, refusal = delivery.code, delivery.detail
             (delivery,) = endpoint.post([endpoint.body(chat, cap, sample)])
             bare = endpoint.read(delivery, cap)
-            self._takes_schema = bare.status.infrastructure
+            self._schema_faults += not bare.status.infrastructure
+            if not bare.status.infrastructure and (code in _REFUSED_FIELD or self._schema_faults >= _SCHEMA_TRIES):
+                self._ask_as(msgspec.structs.replace(endpoint.opening, schemas=False, refusal=refusal))
             reply = replace(bare, cost=reply.cost + bare.cost)
         self._count(reply.cost)
         return reply
@@ -268,7 +362,11 @@ class EndpointModel(Model):
 
     def _body(self, item: Item) -> Body:
         """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
-        write = functools.partial(self._write, item, self.cap)
+        cap, question = self.cap, self._endpoint.api.question
+
+        def write() -> bytes:
+            return self._write(item, question(item), cap)
+
         if item.images:
             return write
         try:
@@ -276,11 +374,28 @@ class EndpointModel(Model):
         except Exception:
             return write
 
-    def _write(self, item: Item, cap: Cap) -> bytes:
-        fields: dict[str, Any] = {"tools": list(map(dict, item.tools))} if item.tools else {}
-        if self._takes_schema and (schema := _schema_of(item)) is not None:
+    def _write(self, item: Item, question: Question, cap: Cap) -> bytes:
+        fields: dict[str, Any] = {}
+        if item.tools:
+            fields["tools"] = list(map(dict, item.tools))
+        schema = _schema_of(item)
+        if schema is not None and self._endpoint.opening.schemas is not False:
             fields |= _response_format(schema)
-        return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item), **fields)
+        return self._endpoint.body(question, cap.of(item), sample_of(item), **fields)
+
+
+def _without_schemas(refusal: str) -> str:
+    """Return the sentence on a server that refuses schemas, with its words."""
+    return f"the server refused a request with a JSON Schema ({refusal}), so schemas are not sent and bind no answer"
+
+
+def _first_schema(items: Sequence[Item]) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of the first item that has one; None without any."""
+    for item in items_naming(items, "schema"):
+        schema = _schema_of(item)
+        if schema is not None:
+            return schema
+    return None
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
@@ -41,6 +43,28 @@ _VOLATILE = frozenset({"created", "permission", "status"})
 
 #: Fields that cap an answer: the usual one, and that of models that refuse it, such as those that reason at OpenAI.
 _CAP_FIELDS = ("max_tokens", "max_completion_tokens")
+#: Settings that do not change what is asked: who is reached, how, and how fast.
+_CONNECTION = frozenset(
+    {"key_env", "proxy", "headers", "query", "timeout", "concurrency", "rate", "retries", "start_timeout"}
+)
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """What a server said when it was first asked, on which the form of all requests rests.
+
+    Args:
+        accepted: Neutral fields that it takes.
+        cap_field: Field of a request that caps its answer.
+        reasons: Whether the model reasons before it answers.
+        schemas: Whether it takes a JSON Schema of the reply; None until a request has had one.
+        refusal: Its words where it does not.
+    """
+
+    accepted: dict[str, int | float] = {}
+    cap_field: str = "max_tokens"
+    reasons: bool = False
+    schemas: bool | None = None
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +72,78 @@ class Endpoint:
     """A model on a server that has answered once.
 
     Args:
+        checkpoint: Hash of what the server states of the model.
         answerer: Checks which model each reply comes from.
         bounds: Checks whether a prompt or an answer was cut.
         usage: Cost of connecting.
-        cap_field: Field of a request that caps its answer.
     """
 
     wire: Wire
-    identity: SubjectIdentity
     model: str
-    api: Api
+    checkpoint: str
+    environment: dict[str, Any]
+    settings: EndpointSettings
+    opening: Opening
     answerer: Answerer
     bounds: Bounds
-    fields: Mapping[str, Any]
-    temperature: float
-    seed: int
     usage: Usage
-    cap: Cap
-    cap_field: str
+
+    @property
+    def api(self) -> Api:
+        """Path of the requests."""
+        return APIS[self.settings.api]
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Fields of each request beside the question and the decoding."""
+        return {**self.opening.accepted, **self.settings.fields}
+
+    @property
+    def cap(self) -> Cap:
+        """Cap on answers: the user's, or the default for such a model."""
+        reasons = self.opening.reasons if self.settings.reasoning is None else self.settings.reasoning
+        return cap_of(self.settings.max_tokens, reasons=reasons, context=self.bounds.context)
+
+    @property
+    def decoding(self) -> dict[str, Any]:
+        """Settings that can change an answer, for the identity."""
+        settings = self.settings
+        decoding: dict[str, Any] = {
+            "max_tokens": self.cap.tokens,
+            "temperature": settings.temperature,
+            "seed": settings.seed if settings.temperature else None,
+            "template": self.api.template,
+            "images": "png",
+        }
+        if settings.fields:
+            decoding["extra"] = dict(settings.fields)
+        if settings.temperature:
+            decoding["sent"] = dict(self.opening.accepted)
+        return decoding
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        """Identity of the model as it is asked."""
+        return SubjectIdentity(self.model, self.checkpoint, self.decoding, self.environment)
+
+    @property
+    def settings_hash(self) -> str:
+        """Hash of the settings that the form of requests rests on, without addresses and keys."""
+        settings = msgspec.to_builtins(self.settings, enc_hook=str)
+        stated = {name: value for name, value in settings.items() if name not in _CONNECTION}
+        return hashlib.sha256(json.dumps([self.model, stated], sort_keys=True).encode()).hexdigest()
 
     @property
     def samples(self) -> bool:
         """Whether equal requests may have different answers: the temperature is not 0."""
-        return bool(self.fields.get("temperature", self.temperature) != 0)  # without one, the server's own
+        # without one, the server's own
+        return bool(self.fields.get("temperature", self.settings.temperature) != 0)
 
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
-        decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample, self.cap_field), **fields}
-        return _body(self.model, {self.api.field: question}, decoding, self.fields)
+        settings = self.settings
+        decoding = _decoding(max_tokens, settings.temperature, settings.seed, sample, self.opening.cap_field)
+        return _body(self.model, {self.api.field: question}, {**decoding, **fields}, self.fields)
 
     def post(self, bodies: Sequence[Body], arrived: Delivered | None = None) -> list[Delivery]:
         """Send requests, see `Wire.post`; a reply of a model that is not accepted has status ``error``."""
@@ -148,27 +216,16 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     bounds.warn_if_blind(reply)
     environment |= _environment(base, settings, additions, bounds.context, accepted, first.neutral)
     stated = [base, model, entry, settings.revision, *([additions.written] if additions.written else [])]
-    reasons = _reasons(entry, reply) if settings.reasoning is None else settings.reasoning
-    cap = cap_of(settings.max_tokens, reasons=reasons, context=bounds.context)
-    identity = SubjectIdentity(
-        model,
-        hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest(),
-        {"max_tokens": cap.tokens, **_recorded_decoding(settings, api, accepted)},
-        environment,
-    )
     return Endpoint(
         wire,
-        identity,
         model,
-        api,
+        hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest(),
+        environment,
+        settings,
+        Opening(dict(accepted), first.cap_field, _reasons(entry, reply)),
         answerer,
         bounds,
-        {**accepted, **settings.fields},
-        settings.temperature,
-        settings.seed,
         first.usage,
-        cap,
-        first.cap_field,
     )
 
 
@@ -224,21 +281,6 @@ def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:
     parameters = (entry or {}).get("supported_parameters")
     listed = isinstance(parameters, list) and bool({"reasoning", "include_reasoning"} & set(map(str, parameters)))
     return listed or bool(reply.reasoning or reply.cost.reasoning_tokens)
-
-
-def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that can change an answer, for the identity."""
-    decoding: dict[str, Any] = {
-        "temperature": settings.temperature,
-        "seed": settings.seed if settings.temperature else None,
-        "template": api.template,
-        "images": "png",
-    }
-    if settings.fields:
-        decoding["extra"] = dict(settings.fields)
-    if settings.temperature:
-        decoding["sent"] = dict(accepted)
-    return decoding
 
 
 def _environment(

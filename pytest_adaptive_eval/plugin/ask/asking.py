@@ -2,130 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
-from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Interview
 from pytest_adaptive_eval.inference.design import Proposal
-from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_score, one_way_changes
-from pytest_adaptive_eval.items.item import Item, Response, Status
-from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity, Usage
+from pytest_adaptive_eval.inference.noise import ONE_WAY, item_score, one_way_changes
+from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts, too_many_errors
-from pytest_adaptive_eval.plugin.ask.answer_recorder import NOT_NEEDED, AnswerRecorder, Reuse
+from pytest_adaptive_eval.plugin.ask.answers import Answers, Reuse
+from pytest_adaptive_eval.plugin.ask.decoding_check import DecodingCheck, earlier_interviews
+from pytest_adaptive_eval.plugin.ask.open_questions import OpenQuestion, TestFinding
+from pytest_adaptive_eval.plugin.ask.pipeline import PIPELINE
 from pytest_adaptive_eval.plugin.ask.probe import TestProbes
-from pytest_adaptive_eval.plugin.ask.question import (
-    AskedItem,
-    Draw,
-    QuestionTest,
-    TestFinding,
-    check_scope,
-    find_model_fixture,
-)
+from pytest_adaptive_eval.plugin.ask.question import AskedItem, QuestionTest, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.parts import PolicyRecord, plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import UNKNOWN
 from pytest_adaptive_eval.text import counted
 
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.records.history import History
-
-
-class DecodingCheck:
-    """Evidence that another run would give other answers."""
-
-    def __init__(self, history: History | None, evaluation: Interview, identity: SubjectIdentity) -> None:
-        self._by_default = evaluation.repeat is None
-        self._samples = identity.samples
-        self.reason = "decoding samples" if self._samples else ""
-        self._earlier: EvaluationRecord | None = None
-        if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
-            self._earlier = _latest(history, evaluation, identity)
-            noise = self._earlier.decoding_noise if self._earlier is not None else None
-            if noise is not None and noise.variance:
-                self.reason = "an earlier run of this checkpoint gave different answers to the same item"
-
-    def add_repeats(self, evaluation: Interview, answers: Sequence[Administration]) -> Interview:
-        """Return the evaluation, with repeated items if these answers differ from an earlier run's."""
-        if self._earlier is None or self.reason:
-            return evaluation
-        requests = self._earlier.requests
-        earlier = {entry.place: entry for entry in self._earlier.administrations}
-        alike = [answer for answer in answers if answer.request == requests.get(answer.place, UNKNOWN) != UNKNOWN]
-        both = [(earlier[answer.place], answer) for answer in alike if answer.score is not None]
-        # another grader is no other answer; of some tests the score is all that is known
-        scored = [(old, new) for old, new in both if old.score is not None and bool(old.text) == bool(new.text)]
-        if differ := sum((old.text or old.score) != (new.text or new.score) for old, new in scored):
-            self.reason = (
-                f"an earlier run of this checkpoint answered {differ} of {counted(len(scored), 'item')} differently"
-            )
-            return replace(evaluation, repeat=None).for_subject(samples=True) if self._by_default else evaluation
-        return evaluation
-
-    def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
-        """Return notes for readers of any verdict; of a `whole` bank nothing but the noise is uncertain."""
-        if noise is not None:
-            if not self.reason or self._samples:
-                return []
-            # a cause that varies between runs, such as a server, need not vary within one
-            return [self.reason + (": another run may decide otherwise" if noise.variance == 0 else "")]
-        if self.reason:
-            return [
-                f"{self.reason}, and the noise was not measured: another run may decide otherwise; remove repeat = 0, "
-                "or set samples"
-            ]
-        if whole and self._samples is None:
-            return [
-                "the model does not say how it decodes: where it samples, another run may decide otherwise; set "
-                "repeat, or give its identity a temperature"
-            ]
-        return []
-
-
-def _earlier_interviews(
-    history: History | None, evaluation: Interview, identity: SubjectIdentity
-) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
-    """Yield the interviews, not void, of the same checkpoint, decoding and bank with their runs, latest first."""
-    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
-    for run, record in reversed(list(history.evaluations())) if history is not None else ():
-        of_record = (record.subject.checkpoint, record.subject.decoding_hash, record.bank.content_hash)
-        if of_record == same and not (record.error or run.copied_from):
-            yield run, record
-
-
-def _latest(history: History | None, evaluation: Interview, identity: SubjectIdentity) -> EvaluationRecord | None:
-    """Return the latest of the earlier interviews with its answers, None without any."""
-    for run, record in _earlier_interviews(history, evaluation, identity):
-        assert history is not None
-        try:
-            whole = history.whole(run.run)
-        except JournalError:  # removed or damaged meanwhile
-            return None
-        return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
-    return None
-
-
-#: Names in the record of what a draw tells, and the columns of a `Proposal`.
-_DRAW_COLUMNS = {
-    "propensity": "propensities",
-    "predicted": "predictions",
-    **{name: name for name in ("rest", "variance", "down", "up")},
-}
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
 NAMED = 10  #: Number of changed items that an error names.
-NEAR = 2  #: Batches in prospect below which the session is told the scores one by one, so that it ends at once.
+#: Why an answer that came too late for a verdict is missing.
+NOT_NEEDED = "the verdict was certain before the answer came"
+_CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
 
 
 class VoidReason(NamedTuple):
@@ -143,8 +57,8 @@ class Respondent:
     fixture: str = "model"
     subject: Any = None
     identity: SubjectIdentity = field(default_factory=lambda: SubjectIdentity(""))
+    whose: str = ""  #: See `EvaluationRecord.whose`; empty for a subject without an identity.
     decoding: str = ""
-    usage: Usage = field(default_factory=Usage)
     noise_check: DecodingCheck | None = None
     own_cap: Cap | None = None
 
@@ -175,33 +89,42 @@ class AskingLoop:
     def __init__(self, node: EvaluationTest, interview: Interview) -> None:
         self.node, self.gate_plan, self.nodeid = node, node.gate_plan, node.nodeid
         self.evaluation, self.state = interview, node.state
+        self.repeat = interview.repeat  #: Items that are asked again, see `Interview.repeat_of`.
         self.fault: VoidReason | None = None
         self.respondent = Respondent()
-        self.recorder, self.counts = AnswerRecorder(), AnswerCounts()
+        self.counts = AnswerCounts()
         self.reuse = Reuse(self.state.answers, node.config.rootpath, named=self.state.settings.names_reuse)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
-        self.skipped, self.reruns, self.finding = "", 0, TestFinding()
+        self.skipped, self.reruns = "", 0
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
         self.unneeded = 0  #: Calls whose answers the interview did not need.
-        self.call_sizes: Counter[int] = Counter()  #: Calls that answer several questions, by their number.
         self._bound = False
         self._hook = node.ihook
+        self._pipeline = node.config.stash[PIPELINE]
         self._setup_only = sets_up_only(node.config)
-        self._spends_to_a_limit = self.evaluation.spending.limited
         self._batch: list[QuestionTest] = []
         self._live: QuestionProgress
         self.session = self._open_session()
+        self.finding = TestFinding()
+        self.answers = Answers(
+            interview, self.session, self.finding, asks_items=node.asks_items, judged=self.gate_plan.judged
+        )
 
     def _open_session(self) -> Session:
         evaluation = self.evaluation
         try:
-            # `bind` sets the number of decodings where it depends on the subject
-            decodings = 0 if evaluation.repeat is None else evaluation.decodings
+            # `_identify` sets the number of decodings where it depends on the subject
+            decodings = 0 if self.repeat is None else evaluation.decodings(self.repeat)
             arguments = {**evaluation.session_arguments(self.gate_plan, self.state.family), "decodings": decodings}
             return Session(evaluation.bank, evaluation.policy, seed=evaluation.stream, **arguments)
         except AdaptiveEvalError as error:
             self._end_by(error)
             return Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
+
+    @property
+    def decodings(self) -> int:
+        """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
+        return self.evaluation.decodings(self.repeat)
 
     def run(self) -> None:
         """Ask questions until the session ends.  An error of this package makes the interview void."""
@@ -215,12 +138,12 @@ class AskingLoop:
         except AdaptiveEvalError as error:
             self._end_by(error)
         finally:
-            self.unneeded = self.state.pipeline.finish(self)
+            self.unneeded = self._pipeline.finish(self.answers)
             self.respondent.uncap()
-            self.recorder.close()
+            self.answers.close()
             self._live.end()
-            if self.evaluation.judge is not None:
-                self.evaluation.judge.close()
+            if evaluation.judge is not None:
+                evaluation.judge.close()
         if not (self.session.finished or self._setup_only):
             self.session.end(self.fault.stop if self.fault else StopReason.INTERRUPTED)
             self.give_up("the run was interrupted before the interview ended")
@@ -239,74 +162,61 @@ class AskingLoop:
         run = self.node.session
         return bool(self.fault or run.shouldstop or run.shouldfail)
 
-    @property
-    def _ability(self) -> list[float] | None:
-        """Current ability estimate, one value per dimension; None on an uncalibrated bank."""
-        return plain(self.session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
-
     def _ask_proposals(self) -> None:
+        answers = self.answers
         while not self._over and (proposal := self._propose()) is not None:
-            if not (self.recorder.administrations or self.asks_items or self._setup_only):
-                item = self.evaluation.bank.items[int(proposal.items[0, 0])]
-                if sentence := self.probes.check_first(self, self.node, item):
-                    raise ConfigError(sentence)
+            if not (answers.administrations or answers.asks_items or self._setup_only):
+                self._check_first(int(proposal.items[0, 0]))
             if not self._affordable(proposal.items.shape[1]):
                 self.session.end(StopReason.COST)
                 break
-            asked_before = len(self.recorder.administrations)
-            responses = self._run_batch(list(map(self._test, self.draws(proposal))))
+            asked_before = len(answers.administrations)
+            responses = self._run_batch(list(map(self._test, answers.proposed(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            self.tell(self.item_scores([response.score for response in responses]))
-            ability = self._ability
-            for administration in self.recorder.administrations[asked_before:]:
+            answers.tell(self.item_scores([response.score for response in responses]))
+            ability = answers.ability
+            for administration in answers.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
+
+    def _check_first(self, index: int) -> None:
+        """Run the test on made-up answers before its first question; raise ConfigError if its verdicts mean nothing."""
+        sentence = self.probes.check_first(self, self.node, self.evaluation.bank.items[index])
+        if sentence:
+            raise ConfigError(sentence)
 
     def _propose(self) -> Proposal | None:
         """Return the next questions of the session, for which a selector may load and ask a model."""
         with captured(self.node):
-            return self.session.ask(self.together)
-
-    @property
-    def together(self) -> int:
-        """How many questions are asked before the session knows their scores: one where the verdict may be near."""
-        batch = self.evaluation.policy.batch
-        return 1 if self.session.decides and self.session.remaining() <= NEAR * batch else batch
+            return self.session.ask(self.answers.together)
 
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""
-        subject, asked = self.respondent.subject, len(self.recorder.administrations)
-        if not isinstance(subject, Model):
+        subject = self.answers.subject
+        if subject is None:
             return True
         evaluation = self.evaluation
-        following = items * evaluation.samples + repeats(evaluation.repeat, self.session.asked + items)
-        return evaluation.spending.allows(subject.usage - self.respondent.usage, asked, following)
-
-    def tell(self, scores: Sequence[float | None]) -> None:
-        """Give the session the item scores of its proposal, and end it where an item that must pass is wrong."""
-        self.session.tell(np.array([[np.nan if score is None else score for score in scores]], dtype=float))
-        first, ends = self.session.take_all, self.gate_plan.judged and self.evaluation.policy.stop == "decision"
-        if self.evaluation.must_pass and ends and len(first) <= self.session.asked:
-            must_pass = np.isin(first, self.evaluation.must_pass)
-            if (self.session.log().scores[: len(first)][must_pass] < 1.0).any():
-                self.session.end(StopReason.MUST_PASS)  # all gates fail
+        following = items * evaluation.samples + repeats(self.repeat, self.session.asked + items)
+        asked = len(self.answers.administrations)
+        return evaluation.spending.allows(subject.usage - self.answers.usage_before, asked, following)
 
     def _repeat_items(self) -> None:
         """Administer some items once more, drawn uniformly, to measure decoding noise."""
-        if self.respondent.noise_check is not None:
-            self.evaluation = self.respondent.noise_check.add_repeats(self.evaluation, self.recorder.administrations)
-        evaluation = self.evaluation
+        evaluation, answers, check = self.evaluation, self.answers, self.respondent.noise_check
+        if check is not None and check.finds_changes(answers.administrations):
+            self.repeat = evaluation.repeat_of(samples=True)
         items = self.session.log().items
-        count = repeats(evaluation.repeat, len(items)) if self.session.finished else 0
+        count = repeats(self.repeat, len(items)) if self.session.finished else 0
         rng = np.random.default_rng((evaluation.stream, _REPEAT_SEED))
         drawn = rng.choice(items, count, replace=False).tolist() if count else []
         reason = "asked again, to measure the noise of decoding"
         while drawn and not self._over:
-            details = {"reason": reason, "theta_before": self._ability}
-            batch = enumerate(drawn[: evaluation.policy.batch], 1)
-            questions = [self._test(self.draw(i, evaluation.samples, offset, **details)) for offset, i in batch]
-            del drawn[: len(self._run_batch(questions))]
+            details = {"reason": reason, "theta_before": answers.ability}
+            first = len(answers.administrations) + 1
+            batch = enumerate(drawn[: evaluation.policy.batch], first)
+            again = [answers.drawn(index, evaluation.samples, position, **details) for position, index in batch]
+            del drawn[: len(self._run_batch(list(map(self._test, again))))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
         self._check_changes()
@@ -315,7 +225,7 @@ class AskingLoop:
         """End the interview as void if the repeated answers show another model than the first ones."""
         first: dict[str, float] = {}
         changes: dict[str, float] = {}
-        for answer in self.recorder.administrations:
+        for answer in self.answers.administrations:
             if answer.score is None:
                 continue
             if answer.sample == self.evaluation.samples and answer.item in first:
@@ -339,46 +249,18 @@ class AskingLoop:
         padded = [*response_scores, *[None] * (-len(response_scores) % samples)]
         return [item_score(padded[n : n + samples]) for n in range(0, len(padded), samples)]
 
-    def draws(self, proposal: Proposal) -> list[Draw]:
-        """Return the questions of a proposal, each item's samples one after the other."""
-        bank, samples = self.evaluation.bank, self.evaluation.samples
-        ability, items = self._ability, proposal.items[0]
-        columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAW_COLUMNS.items()}
-        if bank.calibrated and bank.dimensions == 1:
-            columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
-        draws: list[Draw] = []
-        for row, i in enumerate(items.tolist()):
-            details = {name: column[row] for name, column in columns.items()}
-            details |= {"theta_before": ability, "reason": self.session.reason(i)}
-            for sample in range(samples):
-                draws.append(self.draw(i, sample, len(draws) + 1, **details))
-        return draws
-
-    def draw(self, index: int, sample: int, offset: int = 1, **details: Any) -> Draw:
-        """Return the question of a bank's item, `offset` places (from 1) after the latest administration."""
-        item = self.evaluation.bank.items[index]
-        administration = Administration(
-            position=len(self.recorder.administrations) + offset,
-            item=item.id,
-            item_hash=item.content_hash,
-            format=item.formats[0],
-            sample=sample,
-            category=list(item.category),
-            **details,
-        )
-        return Draw(AskedItem(item, sample), administration)
-
-    def _test(self, draw: Draw) -> QuestionTest:
-        test = QuestionTest.of(self.node, AskedItem(draw.asked.item, draw.asked.sample))
-        test.interview, test.ihook, test.administration = self, self._hook, draw.administration
+    def _test(self, question: OpenQuestion) -> QuestionTest:
+        test = QuestionTest.of(self.node, AskedItem(question.item, question.sample))
+        test.interview, test.ihook = self, self._hook
+        test.question, test.administration = question, question.administration
         return test
 
-    def _run_batch(self, questions: list[QuestionTest]) -> list[Response]:
+    def _run_batch(self, tests: list[QuestionTest]) -> list[Response]:
         """Run questions that are answered together, up to the last or to the end of the interview."""
-        self._batch = questions
+        self._batch = tests
         responses = []
-        for place, test in enumerate(questions):
-            if not self._needs(questions[place:]):
+        for place, test in enumerate(tests):
+            if not self._needs(tests[place:]):
                 responses.append(response := Response(Status.NOT_AWAITED, detail=NOT_NEEDED))
                 if self.session.awaited is None:
                     self.session.awaited = self.session.asked + place
@@ -388,21 +270,26 @@ class AskingLoop:
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
             if response.status.infrastructure:
-                fault = too_many_errors(self.recorder.administrations, self.evaluation.most_questions)
+                most = self.evaluation.questions(self.repeat)
+                fault = too_many_errors(self.answers.administrations, most)
                 if fault:
                     self.give_up(fault, stop=StopReason.ERRORS)
             if self._over:
                 break
         return responses
 
-    def _needs(self, questions: Sequence[QuestionTest]) -> bool:
+    def _needs(self, tests: Sequence[QuestionTest]) -> bool:
         """Whether the verdict needs the first question's answer, which is there then: not one that is slow to come."""
-        evaluation, subject = self.evaluation, self.respondent.subject
-        plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
-        if not (plain and evaluation.samples == 1 and isinstance(subject, Model) and subject.waits_apart):
+        evaluation, answers = self.evaluation, self.answers
+        subject = answers.subject
+        if subject is None or not subject.waits_apart or not self._bound:
             return True
+        asks_plainly = answers.asks_items and answers.asks_ahead
+        if not asks_plainly or evaluation.must_pass or evaluation.samples > 1 or self.session.finished:
+            return True
+        self._lead()
         with captured(self.node):
-            return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
+            return self._pipeline.needs(answers, [test.question for test in tests])
 
     def _run_protocol(self, test: QuestionTest) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
@@ -410,37 +297,44 @@ class AskingLoop:
         position = items.index(self.node) if self.state.worker and self.node in items else None
         if position is not None:
             items[position] = test
-        self.recorder.current = test
+        self.answers.current = test.question
         try:
             self._hook.pytest_runtest_protocol(item=test, nextitem=self.node)
         finally:
-            self.recorder.current = None
+            self.answers.current = None
             if position is not None:
                 items[position] = self.node
 
     def _take(self, test: QuestionTest) -> Response:
+        answers = self.answers
         taken = self.latest(test.requests.taken)
         if test.asked.read and taken is not None and test.asked.text != taken.text:
             self.finding.grades_answer = False
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
-        if self.recorder.journal is not None and (fault := self.recorder.journal.fault):
+        if answers.journal is not None and (fault := answers.journal.fault):
             response = Response(Status.ERROR, None, response.text, fault)  # an answer that is not stored does not count
             self.give_up(fault, usage=True)
         self._record(test, response)
-        administration = test.administration
         request = test.requests.other_than(test.asked.item)
         if self.finding.random or (request is None and response.score is not None):
             request = UNKNOWN
+        administration = test.administration
         administration.request = request or administration.request
         for file in self.gate_plan.baselines(self.evaluation).values():
             file.check_requests([administration])
-        self._live.count(len(self.recorder.administrations))
-        self.state.pipeline.advance(self)
+        self._live.count(len(answers.administrations))
+        with captured(self.node):
+            self._pipeline.advance(answers)
         return response
 
     def _record(self, test: QuestionTest, response: Response) -> None:
-        self.recorder.add(test, response)
-        asked = test.asked
+        """Add a response to the administrations and the counts."""
+        administration, asked = test.administration, test.asked
+        administration.status, administration.score = response.status.value, response.score
+        detail = response.detail or test.fault or length_note(response.text)
+        administration.text, administration.detail = plain([response.text, detail])
+        self.answers.administrations.append(administration)
+        self.answers.questions.tell(test.question)
         self.counts.add(asked.item, response, first=not asked.sample, read=asked.read)
 
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
@@ -456,13 +350,14 @@ class AskingLoop:
         """Have a question answered before its test runs, if the test asks its item as it is."""
         if not self._bound:
             self._bind(test.funcargs)
-        subject = self.respondent.subject
-        if isinstance(subject, Model) and self._asks_by_itself(test):
-            self.state.pipeline.answer(self, subject, self._batch[self._batch.index(test) :])
+        if self.answers.subject is not None and self._asks_by_itself(test):
+            self._lead()
+            awaited = self._batch[self._batch.index(test) :]
+            self._pipeline.answer(self.answers, [other.question for other in awaited])
 
     def check_passed(self, test: QuestionTest) -> None:
         """End the interview if the test of a question that passed accepts answers to other questions."""
-        if self.asks_items or self._over:
+        if self.answers.asks_items or self._over:
             return
         latest = self.latest(test.requests.taken)
         if sentence := self.probes.check_passed(self.node, test, latest.text if latest else ""):
@@ -470,45 +365,65 @@ class AskingLoop:
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return the completion of a request that the test of the current question makes."""
-        return self.recorder.complete(subject, item)
+        return self.answers.complete(subject, item)
 
     def _asks_by_itself(self, test: QuestionTest) -> bool:
         """Whether the request of a test is known: that of its item, if made-up answers have shown it."""
+        answers = self.answers
         if test not in self._batch or self.finding.asks_item is False:
             return False
-        if self.asks_items or (self.asks_ahead and self.evaluation.policy.batch > 1):
+        if answers.asks_items or (answers.asks_ahead and self.evaluation.policy.batch > 1):
             return True
         # no likelihoods of choices follow from a prompt alone, which a test may pass
         return len(self._batch) > 1 or test.asked.item.likelihood is not None
 
-    @property
-    def asks_ahead(self) -> bool:
-        """Whether questions may be asked before their tests run, since these ask nothing but their items."""
-        return (self.asks_items or bool(self.finding.asks_item)) and not self._spends_to_a_limit
+    def _lead(self) -> None:
+        """Have the run's calls go to this interview, and to those that may follow it."""
+        subject = self.answers.subject
+        if subject is not None and not self._pipeline.leads(self.answers):
+            self._pipeline.lead(self.answers, subject, self._followers(subject))
 
-    @property
-    def asks_items(self) -> bool:
-        """Whether the tests do nothing but ask their items and grade the answers, as in TOML files."""
-        return self.node.asks_items
+    def _followers(self, subject: Model) -> Iterator[tuple[str, Callable[[], Answers | None]]]:
+        """Yield the later interviews that may be asked ahead of their tests, see `pipeline.Followers`."""
+        items = self.node.session.items
+        # an interview of one worker may be given to another
+        if self.state.worker or not subject.shared_batch or self.node not in items:
+            return
+        for node in items[items.index(self.node) + 1 :]:
+            if isinstance(node, EvaluationTest) and self._may_follow(node):
+                yield node.nodeid, partial(self._follower, node)
 
-    @property
-    def grades_answers(self) -> bool:
-        """Whether the tests give the answers to their items' graders as they are."""
-        return self.asks_items or bool(self.finding.asks_item and self.finding.grades_answer)
+    def _may_follow(self, node: EvaluationTest) -> bool:
+        """Return whether an interview can be asked ahead: by the same fixtures, with nothing else to wait for."""
+        if not node.evaluation.most_questions:
+            return False
+        if any(other.result is None for other in node.state.needs.get(node, ())):
+            return False
+        return _asks_alike(self.node, node)
+
+    def _follower(self, node: EvaluationTest) -> Answers | None:
+        """Return the answers of an interview that asks what this one asks; None where it cannot, or has no journal."""
+        assert isinstance(node.evaluation, Interview)
+        loop = AskingLoop(node, node.evaluation)
+        try:
+            if loop.fault is None:
+                loop.follow(self)
+        except Exception:  # it fails when its turn comes
+            loop.answers.close()
+            return None
+        if loop.fault is not None or loop.answers.journal is None:
+            return None
+        return loop.answers
 
     def follow(self, leader: AskingLoop) -> None:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
-
-        A loop for the same interview has its journal.
 
         Raises:
             AdaptiveEvalError: The subject cannot answer this interview.
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
-        if leader.node is self.node:
-            self.recorder.journal = leader.recorder.journal
-        self._identify(self.respondent.subject.identity)
+        self._identify(leader.respondent.subject.identity, follows=True)
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
         """Identify the subject once the first question's fixtures are set up, and open the journal."""
@@ -523,45 +438,63 @@ class AskingLoop:
             )
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
         self._identify(identity)
-        self.recorder.share_seed(self.generators)
+        self.answers.share_seed(self.generators)
 
-    def _identify(self, identity: SubjectIdentity) -> None:
-        respondent = self.respondent
-        if isinstance(respondent.subject, Model):
-            if (cap := respondent.subject.cap) is not None:
-                identity = identity.with_caps(recorded_caps(cap, self.evaluation.bank.items) or {cap.tokens})
-            respondent.usage = respondent.subject.usage
-            self._prepare(respondent.subject)
-            self.recorder.subject = respondent.subject
+    def _identify(self, identity: SubjectIdentity, *, follows: bool = False) -> None:
+        """Find out whose answers these are, in the form of the run that began the journal, if there was one.
+
+        Args:
+            follows: Whether the subject is asked by another interview now, whose form it keeps.
+        """
+        respondent, answers, evaluation = self.respondent, self.answers, self.evaluation
+        subject = respondent.subject if isinstance(respondent.subject, Model) else None
+        answers.subject = subject
+        if identity.checkpoint:  # else answers could belong to another subject
+            self._open_journal(identity)
+        if subject is not None:
+            identity = self._prepare(subject, follows=follows)
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
-        respondent.identity = identity
-        for file in self.gate_plan.baselines(self.evaluation).values():
+        respondent.identity = answers.identity = identity
+        if identity.checkpoint:
+            respondent.whose = request_key(identity_key(respondent.subject, identity))[:16]
+        for file in self.gate_plan.baselines(evaluation).values():
             file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
-        if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
-            respondent.noise_check = DecodingCheck(self.state.history, self.evaluation, identity)
-        self.evaluation = self.evaluation.for_subject(
-            samples=bool(respondent.noise_check and respondent.noise_check.reason)
-        )
-        self.session.decodings = self.evaluation.decodings
+        if evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
+            respondent.noise_check = DecodingCheck(self.state.history, evaluation, identity, respondent.whose)
+        self.repeat = evaluation.repeat_of(samples=bool(respondent.noise_check and respondent.noise_check.reason))
+        self.session.decodings = self.decodings
         self.session.go_on_from(self._earlier_budgets(identity))
-        judge, items = self.evaluation.judge, self.evaluation.bank.items
-        if judge is not None:
-            judge.check(items)
-        if isinstance(respondent.subject, Model):
-            self.reuse.refusal = respondent.subject.no_reuse
-        if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
-            self._open_journal(respondent)
+        if evaluation.judge is not None:
+            evaluation.judge.check(evaluation.bank.items)  # by each run, so its journal comes after
+            if answers.journal is not None:
+                evaluation.judge.store = answers.journal
+        if subject is not None:
+            self.reuse.refusal = subject.no_reuse
 
-    def _prepare(self, subject: Model) -> None:
-        """Check a subject of this package before its first answer."""
-        evaluation, fixture = self.evaluation, self.respondent.fixture
+    def _prepare(self, subject: Model, *, follows: bool) -> SubjectIdentity:
+        """Check a subject of this package before its first answer, and return its identity in the form it is asked."""
+        evaluation, fixture, items = self.evaluation, self.respondent.fixture, self.evaluation.bank.items
         check_scope(self.node, fixture, evaluation.name)
-        subject.prepare(evaluation.bank.items)
-        if evaluation.repeat is not None and evaluation.decodings and not subject.varies:
+        opening = subject.opening
+        as_before = self.answers.resume_opening()
+        if follows and subject.opening != opening:
+            subject.resume(opening)
+            as_before = False
+        if follows and not as_before:
+            raise ConfigError(f"{evaluation.name}: an earlier run asked in another form, which its turn takes up")
+        self.answers.usage_before += subject.usage
+        subject.prepare(items)
+        self.answers.keep_opening()
+        measures_noise = evaluation.repeat is not None and evaluation.decodings(evaluation.repeat) > 0
+        if measures_noise and not subject.varies:
             raise ConfigError(
                 f"{evaluation.name}: samples and repeat ask an item again, and {fixture!r} has one recorded "
                 "answer to it: remove samples and repeat, or ask a model"
             )
+        identity = subject.identity
+        if subject.cap is not None:
+            identity = identity.with_caps(recorded_caps(subject.cap, items) or {subject.cap.tokens})
+        return replace(identity, decoding={**identity.decoding, **subject.form(items)})
 
     def _earlier_budgets(self, identity: SubjectIdentity) -> list[int]:
         """Return the budgets at which earlier runs judged the first of these draws, whose scores were the same.
@@ -580,7 +513,7 @@ class AskingLoop:
             return []
         policy = self.policy_record()
         budgets: list[int] = []
-        for _, record in _earlier_interviews(self.state.history, self.evaluation, identity):
+        for _, record in earlier_interviews(self.state.history, self.evaluation, self.respondent.whose):
             if record.nodeid == self.nodeid and record.policy.draws_alike(policy):
                 budgets += [*record.policy.earlier, record.planned]
         return budgets
@@ -600,23 +533,49 @@ class AskingLoop:
         }
         return PolicyRecord.from_json(plain(settings))
 
-    def _open_journal(self, respondent: Respondent) -> None:
-        subject, identity = respondent.subject, respondent.identity
-        if not (isinstance(subject, Model) or self.recorder.watch(subject, identity)):
+    def _open_journal(self, identity: SubjectIdentity) -> None:
+        """Open the journal of the interview, which belongs to the subject's files, or name, kind and version.
+
+        How the subject decodes is in the keys of its answers, since a server may settle that when it is first asked.
+        """
+        evaluation, answers, subject = self.evaluation, self.answers, self.respondent.subject
+        if answers.subject is None and not answers.watch(subject, identity):
             return
-        evaluation = self.evaluation
         policy = {**evaluation.policy.identity(), "budget": None}  # an interview may go on with a larger one
         key = request_key(
             *(self.nodeid, evaluation.name, evaluation.bank.content_hash, evaluation.bank.scale),
             *(policy, evaluation.policy.assisted_by(evaluation.bank)),
-            *(evaluation.samples, str(evaluation.repeat), evaluation.must_pass_ids),
-            *(evaluation.stream, identity_key(subject, identity)),
+            *(evaluation.samples, str(evaluation.repeat), evaluation.must_pass_ids, evaluation.stream),
+            identity_key(subject, replace(identity, decoding={})),
         )
         path = self.state.journal_path(key)
-        journal, spent = self.state.pipeline.hand_over(self.nodeid, path)
-        respondent.usage -= spent
-        if journal is None:
-            journal = CompletionStore(path, shared=self.state.answers, fresh=self.state.settings.fresh)
-        self.recorder.journal = journal
-        if evaluation.judge is not None:
-            evaluation.judge.store = journal
+        self._pipeline.hand_over(self.nodeid, path, answers)
+        if answers.journal is None:
+            answers.journal = CompletionStore(path, shared=self.state.answers, fresh=self.state.settings.fresh)
+
+
+def _asks_alike(first: EvaluationTest, second: EvaluationTest) -> bool:
+    """Return whether the questions of two interviews get the same fixtures and cap, and nothing else ends them."""
+    one, other = first.evaluation, second.evaluation
+    assert isinstance(one, Interview)
+    if not isinstance(other, Interview):
+        return False
+    if other.judge is not None or other.interviewer is not None or other.lead or other.spending.limited:
+        return False
+    if one.max_tokens != other.max_tokens:
+        return False
+    if any(mark.name in _CONDITIONAL_MARKS for mark in second.iter_markers()):
+        return False
+    if len(first.ids) > 1 or len(second.ids) > 1 or first.own_model is not second.own_model:
+        return False
+    definitions = _definitions(first)
+    if definitions != _definitions(second):
+        return False
+    return first.parent is second.parent or all(entry.scope == "session" for entry in definitions.values())
+
+
+def _definitions(node: EvaluationTest) -> dict[str, Any]:
+    """Return the fixtures of an interview's test by name."""
+    info = node._fixtureinfo
+    names = {*info.names_closure} & {*info.name2fixturedefs} - {"item"}
+    return {name: info.name2fixturedefs[name][-1] for name in names}

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
 from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.request_keys import Request
+    from pytest_adaptive_eval.plugin.ask.open_questions import OpenQuestion, TestFinding
     from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
 
@@ -98,32 +98,6 @@ class AskedItem:
         self.given = number
 
 
-@dataclasses.dataclass(slots=True)
-class Draw:
-    """A question that an interview asks, before there is a test of it."""
-
-    asked: AskedItem
-    administration: Administration
-    request: Request | None = None
-
-
-class TestFinding:
-    """What answers have shown of a test.
-
-    Attributes:
-        methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
-        asks_item: Whether the test asked for an answer to its item as it is, and for nothing else; None if unknown.
-        grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
-        random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
-    """
-
-    def __init__(self) -> None:
-        self.methods: set[str] = set()
-        self.asks_item: bool | None = None
-        self.grades_answer = False
-        self.random = False
-
-
 class QuestionOwner(Protocol):
     """The interview of a question, with what the question needs."""
 
@@ -154,9 +128,9 @@ class QuestionTest(UnrepeatableTest):
 
     asked: AskedItem
     interview: QuestionOwner | None = None  #: The interview that asks; None when the question is run alone.
+    question: OpenQuestion  #: The question of the interview, if one asks.
     administration: Administration  #: Record of this administration, if an interview asks.
     response: Response | None = None
-    request: Request | None = None  #: What it asks if it asks its item as it is, once that is known.
     fault = ""  #: First line of the first report that did not pass.
     _begun: frozenset[str] = frozenset()  #: Phases that have begun: each is run once.
     _raised: BaseException | None = None  #: Exception of the set-up or the test.

@@ -37,19 +37,19 @@ FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationRecord]:
     """Return the result and the record of an interview that took `seconds`."""
-    evaluation, recorder, counts = loop.evaluation, loop.recorder, loop.counts
+    evaluation, answers, counts = loop.evaluation, loop.answers, loop.counts
     noise = None
-    if evaluation.decodings:
-        noise = noise_of(recorder.administrations, evaluation.samples, len(evaluation.bank))
+    if loop.decodings:
+        noise = noise_of(answers.administrations, evaluation.samples, len(evaluation.bank))
     notes = [*_notes_of_plan(loop), *_notes_of_noise(loop, noise)]
     cap = loop.respondent.identity.decoding.get("max_tokens")
-    shared = loop.reuse.notes(recorder.administrations, judged=evaluation.judge is not None)
+    shared = loop.reuse.notes(answers.administrations, judged=evaluation.judge is not None)
     notes += shared
     notes += filter(None, [counts.truncation_warning(cap), counts.unread_answers(), counts.constant.note()])
     if sentence := counts.too_many_unreadable():
         loop.give_up(sentence)
-        if recorder.journal is not None:  # a later run should not continue from such answers
-            remove_store(recorder.journal.path)
+        if answers.journal is not None:  # a later run should not continue from such answers
+            remove_store(answers.journal.path)
     try:
         arguments = loop.gate_plan.result_arguments(evaluation, loop.state.family)
         for file in loop.gate_plan.loaded.values():
@@ -57,7 +57,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
             notes += file.doubts(loop.respondent.identity)
     except AdaptiveEvalError:  # the session's start has reported it
         arguments = {}
-    recorder.keep_sent(loop.state.answers)
+    answers.keep_sent(loop.state.answers)
     identity = loop.respondent.identity
     result = SessionResult.of(
         evaluation.name,
@@ -66,7 +66,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         noise=noise.allowed if noise else None,
         error=loop.fault.sentence if loop.fault else "",
         chance=counts.constant.guessing,
-        must_pass=must_pass_answers(evaluation.must_pass_ids, recorder.administrations),
+        must_pass=must_pass_answers(evaluation.must_pass_ids, answers.administrations),
         notes=tuple(notes),
         subject={
             "name": identity.name,
@@ -95,7 +95,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     yield from evaluation.notes
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
-    yield from filter(None, [loop.recorder.unkept, loop.probes.note()])
+    yield from filter(None, [loop.answers.unkept, loop.probes.note()])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
@@ -132,7 +132,7 @@ def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[s
         yield noise.sentence
         if loop.respondent.identity.decoding.get("temperature") == 0:
             yield "decoding is greedy, so answers to an item can differ by device or batch noise only"
-        elif count := _equal_repeats(loop.recorder.administrations):
+        elif count := _equal_repeats(loop.answers.administrations):
             yield (
                 f"all answers to each of {count} repeated items are the same: a model that samples would differ, "
                 "so check that it does not seed its generator before every answer"
@@ -154,9 +154,9 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
 
 def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> EvaluationRecord:
     evaluation, bank, identity = loop.evaluation, loop.evaluation.bank, _identity_at_the_end(loop)
-    answers = loop.recorder.administrations
+    answers = loop.answers.administrations
     items = by_item(answers, evaluation.samples)
-    judge, journal = evaluation.judge, loop.recorder.journal
+    judge, journal = evaluation.judge, loop.answers.journal
     record = EvaluationRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
@@ -164,6 +164,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         group=evaluation.group,
         variant=evaluation.variant,
         subject=identity,
+        whose=loop.respondent.whose,
         bank=BankRecord.of(
             bank,
             path=relative(evaluation.path, loop.node.config.rootpath) if evaluation.path else "",
@@ -176,7 +177,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         decoding_noise=noise,
         administrations=answers,
         interviewer=InterviewerRecord.of(loop.session.account),
-        call_sizes={str(size): count for size, count in sorted(loop.call_sizes.items())},
+        call_sizes={str(size): count for size, count in sorted(loop.answers.call_sizes.items())},
         judge=judge.name if judge is not None else "",
         judged=judge.counts if judge is not None else None,
         baselines={name: file.compared(bank, items) for name, file in loop.gate_plan.loaded.items()},
@@ -192,7 +193,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     spent = Usage()
     subject = loop.respondent.subject
     if isinstance(subject, Model):
-        spent = subject.usage - loop.respondent.usage
+        spent = subject.usage - loop.answers.usage_before
         record.warnings = subject.warnings
     of_judge = judge.usage if judge is not None else Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)

@@ -10,7 +10,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.evaluation import Evaluation, Interview
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.plugin.ask.answer_recorder import SHARED_NOTE
+from pytest_adaptive_eval.plugin.ask.answers import SHARED_NOTE
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.report.finish import finish
