@@ -261,7 +261,7 @@ def compare(url: str, milliseconds: float, seconds: float) -> None:
     }
     turn_keepalive_off(subjects["no keep-alive"])
     one = subjects["own transport"]
-    bodies = [one._write(item, one.cap) for item in prompts()]
+    bodies = [one.request(item) for item in prompts()]
     ratios: dict[str, list[float]] = {name: [] for name in subjects}
     for _ in range(ROUNDS):
         theirs = by_wrk(url, bodies, seconds) if wrk else math.nan

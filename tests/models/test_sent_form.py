@@ -146,7 +146,7 @@ def test_a_server_that_answers_nothing_while_schemas_are_tried_ends_the_run(serv
     server = Server()
     model = served(server)
     server.fails = 500
-    with pytest.raises(ConfigError, match="answers no request now: .*gone"):
+    with pytest.raises(ConfigError, match=r"answers no request now: .*gone"):
         model.prepare([ITEM])
 
 
@@ -162,7 +162,9 @@ def test_a_resumed_run_asks_in_the_form_of_the_run_that_began(served: Any) -> No
 
 
 @pytest.mark.parametrize(
-    "change", [{"settings": "other"}, {"cap_field": 7}, {"accepted": {"top_k": "all"}}], ids=lambda change: [*change][0]
+    "change",
+    [{"settings": "other"}, {"cap_field": 7}, {"accepted": {"top_k": "all"}}],
+    ids=["settings", "field", "version"],
 )
 def test_an_opening_of_other_settings_or_of_another_version_is_not_taken(served: Any, change: dict[str, Any]) -> None:
     began, again = served(Server(400)), served(Server())

@@ -102,10 +102,11 @@ def test_the_score_of_likelihoods_is_computed_again_and_they_are_recorded(tmp_pa
     whole = Completion(result.text, score=result.score, likelihood=result.facts)
     again, asked = kept_again(tmp_path / "journal.sqlite", item, whole)
     assert again == whole
-    answers = answers_of(subject())
+    model = subject()
+    answers = answers_of(model)
     answers.questions.add(asked)
     answers.current = asked
-    assert answers.complete(cast(Model, answers.subject), item) == whole
+    assert answers.complete(model, item) == whole
     assert asked.administration.likelihood == result.facts
 
 
