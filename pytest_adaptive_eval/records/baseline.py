@@ -28,6 +28,7 @@ from pytest_adaptive_eval.records.run_record import (
     Place,
     RunRecord,
     changed_requests,
+    knows_weights,
 )
 from pytest_adaptive_eval.registry import service
 
@@ -78,8 +79,7 @@ class BaselineFile(Generic[Compared]):
         """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass."""
         name = self.baseline.name
         if self.checkpoint and self.checkpoint == candidate.checkpoint:
-            facts = candidate.environment
-            if str(facts.get("weights", "")).startswith("not known") and not facts.get("revision"):  # a server
+            if not knows_weights(candidate):
                 yield (
                     f"the baseline {name} has the address and the name of the candidate, and may be the same "
                     "checkpoint: the option revision tells two of them apart"

@@ -122,6 +122,13 @@ class Administration(Record):
         return self.item, self.item_hash, self.format, self.sample
 
 
+def knows_weights(identity: SubjectIdentity) -> bool:
+    """Return whether an identity says which weights answer: by a hash, or by the `revision` of a server's model."""
+    facts = identity.environment
+    taken_at_its_word = str(facts.get("weights", "")).startswith("not known")
+    return bool(identity.checkpoint) and (not taken_at_its_word or bool(facts.get("revision")))
+
+
 def changed_requests(before: Mapping[Place, str], after: Iterable[Administration]) -> str:
     """Return how many of the common administrations asked something else, as the start of a sentence; else empty."""
     common = [entry for entry in after if UNKNOWN not in (entry.request, before.get(entry.place, UNKNOWN))]
