@@ -89,6 +89,7 @@ class Administration(Record):
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
         request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
+        question: Hash of what the item asks, see `models.images.question_hash`; empty in older records.
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
     """
@@ -119,6 +120,7 @@ class Administration(Record):
     reused: bool = False
     sent: str = ""
     likelihood: Data = {}
+    question: str = ""
 
     @property
     def place(self) -> Place:

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.inference.noise import ONE_WAY, DecodingNoise, item_sc
 from pytest_adaptive_eval.items.item import Item, Response, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
+from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts, too_many_errors
@@ -361,6 +362,7 @@ class AskingLoop:
             position=len(self.recorder.administrations) + offset,
             item=item.id,
             item_hash=item.content_hash,
+            question=question_hash(item),
             format=item.formats[0],
             sample=sample,
             category=list(item.category),
