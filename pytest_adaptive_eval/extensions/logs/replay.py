@@ -234,9 +234,10 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     if len(subjects) != 1:
         subjects_text = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
         raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
-    stated = tuple(
-        Stated(subjects[0], f"{path}: evaluation {each.name!r}", each.asked, status=each.error) for each in interviews
-    )
+    stated = [
+        Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
+        for each in interviews
+    ]
     warnings = [part.fault for part in stated if part.fault]
     if warnings and not table.partial:
         raise ResponsesError(f"{warnings[0]}: ask again, or replay what there is with partial = true in model_options")
