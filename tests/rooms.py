@@ -33,7 +33,7 @@ FLOORS = (
         "ties",
         "typed_tables",
     ),
-    ("mappings", "tables", "worker"),
+    ("mappings", "tables", "worker", "file_hashes"),
     ("irt", "inference"),
     ("items",),
     ("claims", "models"),

@@ -254,6 +254,7 @@ class Interview(Evaluation):
 
     def for_gates(self, gates: GatePlan) -> Interview:
         """Return the interview with the uniform draws and the budget that its gates need, where neither is written."""
+        interview = self
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
         if by_draws and self._for_gates != self.policy:
             note = (
@@ -261,7 +262,11 @@ class Interview(Evaluation):
                 "draws; floor sets this share"
             )
             repeat = self.repeat if "repeat" in self.written or self.samples > 1 else None
-            return replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
+            interview = replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
+        return interview._with_needed_budget(gates)
+
+    def _with_needed_budget(self, gates: GatePlan) -> Interview:
+        """Return the interview with the budget that its gates need, where none is written and they need more."""
         if not self.open_budget:
             return self
         recorded = {name: file.baseline for name, file in gates.recorded.items()}

@@ -212,6 +212,7 @@ class Item:
     others: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
+    plain: Item | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         answers: Any = self.answer

@@ -91,14 +91,15 @@ def with_choices(item: Item) -> Item:
     if not asked or item.meta.get(CHOICES_SHOWN) is False or all(_is_within(choice, asked) for choice in item.choices):
         return item
     listed = f"\n\n{_listed(item.choices)}"
+    plain = item.plain or item
     if item.turns:
-        return replace(item, turns=(*item.turns[:-1], item.turns[-1] + listed))
+        return replace(item, turns=(*item.turns[:-1], item.turns[-1] + listed), plain=plain)
     if not item.messages:
-        return replace(item, prompt=item.prompt + listed)
+        return replace(item, prompt=item.prompt + listed, plain=plain)
     whole = (
         content + listed if isinstance(content, str) else [*(content or ()), {"type": "text", "text": listed.strip()}]
     )
-    return replace(item, messages=(*item.messages[:-1], {**item.messages[-1], "content": whole}))
+    return replace(item, messages=(*item.messages[:-1], {**item.messages[-1], "content": whole}), plain=plain)
 
 
 def _is_within(choice: str, asked: str) -> bool:
@@ -191,7 +192,8 @@ class Presentation:
             )
         examples = [example for example in self.examples if self._asked(example) != item.prompt]
         before = "".join(self._example(example) for example in examples)
-        return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
+        prompt = self._filled(item.id, item.prompt, item.choices, before)
+        return replace(item, prompt=prompt, plain=item.plain or item)
 
     def _instructed(self, item: Item) -> Item:
         """Return the item as a chat that begins with the system message."""
@@ -200,7 +202,8 @@ class Presentation:
             content = "a system message of its own" if system_message else "a text that is scored as it is"
             raise BankError(f"item {item.id!r} has {content}: remove system from the evaluation, or ask other items")
         messages = item.messages or ({"role": "user", "content": item.prompt},)
-        return replace(item, prompt="", messages=({"role": "system", "content": self.system}, *messages))
+        instructed = ({"role": "system", "content": self.system}, *messages)
+        return replace(item, prompt="", messages=instructed, plain=item.plain or item)
 
     def _asked(self, example: Example) -> str:
         """Return the prompt of an example, with its choices where those of items are listed."""

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.types import Array, Bools
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import Modalities
 
-_ROUNDED = 5.1e-4  #: Largest difference of a stated accuracy from that of the samples: tools round to three digits.
+ROUNDED = 5.1e-4  #: Largest difference of a stated accuracy from that of the samples: tools round to three digits.
 
 
 def _duplicate(names: Sequence[str]) -> str | None:
@@ -66,6 +66,8 @@ class Stated(NamedTuple):
         samples, planned: Number of samples in the log, and of those the run was to have; None if the log does not say.
         status: How the run ended, if not as planned; empty otherwise.
         accuracy, measured: Mean score as the log states it, and of its samples; None if the log does not say.
+        contradictions: What else it states that its samples are not.
+        doubt: What it lacks where the rest is whole; empty if nothing.
     """
 
     subject: str
@@ -75,6 +77,8 @@ class Stated(NamedTuple):
     status: str = ""
     accuracy: float | None = None
     measured: float | None = None
+    contradictions: Sequence[str] = ()
+    doubt: str = ""
 
     @property
     def fault(self) -> str:
@@ -84,7 +88,9 @@ class Stated(NamedTuple):
             return f"{self.where}: {self.samples} of {self.planned} planned samples{ended}"
         if self.status:
             return f"{self.where}: the run did not end as planned{ended}"
-        if self.accuracy is None or self.measured is None or abs(self.accuracy - self.measured) <= _ROUNDED:
+        if self.contradictions:
+            return f"{self.where}: {self.contradictions[0]}"
+        if self.accuracy is None or self.measured is None or abs(self.accuracy - self.measured) <= ROUNDED:
             return ""
         return (
             f"{self.where}: it states an accuracy of {self.accuracy:.4f}, and its samples have {self.measured:.4f} "
@@ -159,14 +165,16 @@ class Responses:
         Raises:
             ResponsesError: There is such a part, and `partial` is false; the message has both figures.
         """
-        faults = [part.fault for part in self.stated if part.subject == subject and part.fault]
+        parts = [part for part in self.stated if part.subject == subject]
+        faults = [part.fault for part in parts if part.fault]
         if faults and not partial:
             more = f", and {len(faults) - 1} more parts" if len(faults) > 1 else ""
             raise ResponsesError(
                 f"{faults[0]}{more}: the log is not whole; finish the run, or judge what there is with --partial "
                 "(partial = true in model_options)"
             )
-        return [f"a log that is not whole was judged: {fault}" for fault in faults]
+        warnings = [f"a log that is not whole was judged: {fault}" for fault in faults]
+        return [*warnings, *(f"{part.where}: {part.doubt}" for part in parts if part.doubt)]
 
     def scores_of(self, subject: str) -> dict[str, float]:
         """Return the scores of the items that the subject's log has by item, NaN where missing."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.items.item import Item, canonical_json, hash_of_content
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MAX_PIXELS = 20_000_000
 
 FORMATS = ("PNG", "JPEG", "WEBP")
+_ASKED = frozenset({"prompt", "messages", "turns", "choices", "tools"})  #: Fields of an item that a subject reads.
 
 
 def open_image(path: str, root: str) -> Image:
@@ -75,6 +77,22 @@ def image_hash(path: str, root: str) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise BankError(f"image {path!r} cannot be read: {error}; fix its permissions") from error
+
+
+def question_hash(item: Item) -> str:
+    """Return the first 16 hex digits of SHA-256 over what an item asks: texts, choices, tools and content of pictures.
+
+    Its bank's form counts, without system text, template and examples of an evaluation.
+    """
+    plain = item.plain or item
+    asked = {name: value for name, value in plain.to_json().items() if name in _ASKED}
+    pictures: list[str] = []
+    for path in plain.images:
+        try:
+            pictures.append(image_hash(path, plain.root))
+        except BankError:  # it is not there, and whoever reads it says so
+            pictures.append("")
+    return hash_of_content(canonical_json([asked, pictures]).encode("ascii"))
 
 
 def _locate(path: str, root: str) -> Path:

@@ -76,6 +76,11 @@ class ReplayModel(Model):
         return cls(name, answers, str(file))
 
     @property
+    def notes(self) -> list[str]:
+        """How the answers join items."""
+        return []
+
+    @property
     def no_reuse(self) -> str:
         """Recorded answers are never asked for."""
         return "the answers are recorded ones"

@@ -28,6 +28,7 @@ from pytest_adaptive_eval.records.run_record import (
     Place,
     RunRecord,
     changed_requests,
+    knows_weights,
 )
 from pytest_adaptive_eval.registry import service
 
@@ -79,8 +80,7 @@ class BaselineFile(Generic[Compared]):
         name = self.baseline.name
         is_named_alike = candidate.hashes_files or name == candidate.name  # two models may both be called v1
         if self.checkpoint and self.checkpoint == candidate.checkpoint and is_named_alike:
-            facts = candidate.environment
-            if str(facts.get("weights", "")).startswith("not known") and not facts.get("revision"):  # a server
+            if not knows_weights(candidate):
                 yield (
                     f"the baseline {name} has the address and the name of the candidate, and may be the same "
                     "checkpoint: the option revision tells two of them apart"

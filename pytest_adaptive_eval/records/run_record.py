@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Self
@@ -60,6 +61,9 @@ _DESELECTED = "gates that were deselected did not judge this run"  #: Warning on
 _ALL = "run them too, without -k, -m, --lf or --deselect"
 _SHARD = "gates of other shards did not judge this run"  #: Warning on gates of other shards.
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
+#: Options of a shard: those of the number of shards and of its own, which pytest-shard counts from 0.
+_SHARD_OPTIONS = re.compile(r"--(\S+)=(\d+) --(\S+)=(\d+)")
+_FROM_ZERO = "shard-id"
 REQUIRED = "required gates gave no result, so nothing is promoted"
 _NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 #: Warning on a promotion by peer assessments alone.
@@ -85,6 +89,7 @@ class Administration(Record):
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
         request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
+        question: Hash of what the item asks, see `models.images.question_hash`; empty in older records.
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
         said: Hash of the model's last reply, before its test took anything out of it; empty if unknown.
@@ -117,11 +122,19 @@ class Administration(Record):
     sent: str = ""
     said: str = ""
     likelihood: Data = {}
+    question: str = ""
 
     @property
     def place(self) -> Place:
         """Item, as it was, and number of its answer."""
         return self.item, self.item_hash, self.format, self.sample
+
+
+def knows_weights(identity: SubjectIdentity) -> bool:
+    """Return whether an identity says which weights answer: by a hash, or by the `revision` of a server's model."""
+    facts = identity.environment
+    taken_at_its_word = str(facts.get("weights", "")).startswith("not known")
+    return bool(identity.checkpoint) and (not taken_at_its_word or bool(facts.get("revision")))
 
 
 def changed_requests(before: Mapping[Place, str], after: Iterable[Administration]) -> str:
@@ -400,7 +413,8 @@ class RunRecord(Record):
         deselected: Node ids of gates that were found and did not run.
         shard: Number of the shard that the run is, as ``2 of 3``; empty for a whole run.
         merged: Ids of the runs that a derived record is of.
-        only_required_gates_absent: The run failed for nothing but required gates without a result.
+        only_required_gates_absent: The run failed for nothing but gates without a result: required ones, or those of
+            shards that were not merged.
         only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
 
@@ -484,6 +498,17 @@ class RunRecord(Record):
         if self.exit_status == 0 and self.absent_required:
             self.exit_status, self.only_required_gates_absent = 1, True
 
+    def fail_without_shards(self) -> None:
+        """Add an ERROR for each gate that no merged shard judged; a run that passed otherwise has failed."""
+        if not self.left_to_shards:
+            return
+        stated = f"no merged record judged it: {_absent_shards(self.shard)}"
+        for nodeid in self.deselected:
+            name = nodeid.rpartition("::")[2]
+            self.gates.append(GateRecord(name, nodeid, "", Verdict(Outcome.ERROR, stated=stated)))
+        if self.exit_status == 0:
+            self.exit_status, self.only_required_gates_absent = 1, True
+
     def warn(self) -> None:
         """Set `warnings`, once everything else is known."""
         self.warnings = []
@@ -528,6 +553,21 @@ class RunRecord(Record):
                 f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: run it again"
             )
         return super().from_json(data)
+
+
+def _absent_shards(shards: str) -> str:
+    """Return which shards are absent, from the options of those that are there, and what to do."""
+    absent = []
+    numbers: dict[tuple[str, int, str], set[int]] = {}
+    for count_option, count, option, own in _SHARD_OPTIONS.findall(shards):
+        numbers.setdefault((count_option, int(count), option), set()).add(int(own))
+    for (count_option, count, option), present in numbers.items():
+        first = 0 if option == _FROM_ZERO else 1
+        missing = sorted({*range(first, first + count)} - present)
+        absent += [f"--{count_option}={count} --{option}={number}" for number in missing]
+    if not absent:
+        return "every shard left it to another; run all shards with the same tests and options"
+    return f"the record of the shard {' and of '.join(absent)} is not there; merge it too"
 
 
 def _names_of(evaluations: Iterable[EvaluationRecord]) -> set[str]:
@@ -594,6 +634,7 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
         whole.shard = ", ".join(dict.fromkeys(record.shard for record in records if record.shard))
     whole.required = _all_required(records)
     whole.fail_without_required()
+    whole.fail_without_shards()
     whole.warn()
     return whole
 
@@ -616,7 +657,8 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
         renamed |= {evaluation.name: name, evaluation.nodeid: name}
         own_name = evaluation.evaluation_name if name != evaluation.name else evaluation.own_name
         whole.evaluations.append(replace(evaluation, name=name, own_name=own_name))
-    whole.gates += [_renamed(gate, renamed) for gate in record.gates]
+    judged = (gate for gate in record.gates if gate.nodeid not in record.deselected)  # see `fail_without_shards`
+    whole.gates += [_renamed(gate, renamed) for gate in judged]
     whole.seconds += record.seconds
     whole.versions |= record.versions
 
@@ -628,7 +670,7 @@ def _renamed(gate: GateRecord, names: Mapping[str, str]) -> GateRecord:
 
 
 def _exit_status(record: RunRecord) -> int:
-    """Return a run's exit status, 0 if it failed only for required gates, which another run may have judged."""
+    """Return a run's exit status, 0 if it failed only for gates without a result, which another run may have judged."""
     if record.exit_status == 1 and record.only_required_gates_absent:
         return 0
     return 1 if record.exit_status is None else record.exit_status

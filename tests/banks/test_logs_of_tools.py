@@ -54,13 +54,14 @@ def stat(name, mean, count=1, **more):
 def helm_run(folder, model, *instances):
     write(folder / "run_spec.json", {"name": f"mmlu:subject=law,model={model}", "adapter_spec": {"model": model}})
     write(folder / "per_instance_stats.json", list(instances))
-    instance = {
+    shown = {
         "input": {"text": "Which?"},
         "references": [{"output": {"text": "x"}, "tags": []}, {"output": {"text": "y"}, "tags": ["correct"]}],
-        "id": "id1",
     }
-    state = {"instance": instance, "output_mapping": {"A": "x", "B": "y"}, "result": {"completions": [{"text": " B"}]}}
-    write(folder / "scenario_state.json", {"request_states": [state]})
+    reply = {"output_mapping": {"A": "x", "B": "y"}, "result": {"completions": [{"text": " B"}]}}
+    names = dict.fromkeys(each["instance_id"] for each in instances)
+    states = [{"instance": {**shown, "id": name}, **reply} for name in names]
+    write(folder / "scenario_state.json", {"request_states": states})
 
 
 def instance(name, *stats, **more):
@@ -150,7 +151,9 @@ def test_an_evalscope_log_that_was_cut_is_no_whole_log(tmp_path):
     write(tmp_path / "reports" / "big" / "gsm8k.json", stated)
     file = tmp_path / "reviews" / "big" / "gsm8k_main.jsonl"
     lines(file, *rows)
-    assert read_responses(tmp_path).check_whole("big", partial=False) == []
+    assert read_responses(file).check_whole("big", partial=False) == []
+    with pytest.raises(ResponsesError, match=r"gsm8k.json: 'gsm8k_other': 0 of 9 planned samples"):
+        read_responses(tmp_path).check_whole("big", partial=False)
     lines(file, *rows[:2])
     for place in (tmp_path, file):
         with pytest.raises(ResponsesError, match="2 of 3 planned samples"):

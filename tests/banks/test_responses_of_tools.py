@@ -196,7 +196,10 @@ def log(path, about, entries, method=zipfile.ZIP_DEFLATED):
     path.parent.mkdir(parents=True, exist_ok=True)
     with inspectlog._zip_module().ZipFile(path, "w", method) as archive:
         archive.writestr("_journal/start.json", "{}")
-        archive.writestr("samples/1_epoch_1.json", "{}")
+        for entry in entries:
+            if isinstance(entry, dict):
+                name = f"{entry.get('id')}_epoch_{entry.get('epoch')}"
+                archive.writestr(f"samples/{name}.json", json.dumps(entry))
         archive.writestr("summaries.json", json.dumps(entries))
         archive.writestr("header.json", json.dumps(about))
     return path

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_adaptive_eval.banks import write_bank
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.evaluation import Context, EvalSpec, Settings, read_toml
+from pytest_adaptive_eval.evaluation import Context, EvalSpec, GatePlan, Settings, read_toml
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.planning import DEFAULT_CHANCE, outlooks
+from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.items.item import Item
 
 
@@ -243,3 +246,47 @@ def test_mistakes_in_a_toml_file_name_the_line(tmp_path: Path, text: str, messag
         read_toml(path)
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
+
+
+GATES = [
+    [Condition("accuracy", "at_least", 0.7)],
+    [Condition("accuracy", "at_least", 0.9), Condition("accuracy", "at_least", 0.5)],
+]
+
+
+@pytest.mark.fast_rows(4)
+@pytest.mark.parametrize("gates", GATES, ids=["one", "two"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        {},
+        {"selector": "information"},
+        {"selector": "maximum-information"},
+        {"selector": "spread"},
+        {"selector": "variance"},
+        {"selector": "nearest-difficulty"},
+        {"selector": "stratified"},
+        {"selector": "random"},
+        {"selector": "information", "floor": 0.2},
+        {"selector": "information", "batch": 4},
+        {"selector": "information", "samples": 2},
+        {"selector": "information", "repeat": 2},
+        {"selector": "information", "must_pass": ["q1"]},
+    ],
+    ids=lambda written: "-".join(map(str, written.values())) or "nothing",
+)
+def test_the_budget_that_gates_need_is_kept_whatever_the_selector(
+    tmp_path: Path, written: dict[str, Any], gates: list[Condition]
+) -> None:
+    items = [Item(id=f"q{i}", prompt=f"{i}?", answer=str(i)) for i in range(200)]
+    write_bank(tmp_path / "good.bank", items, discrimination=[1.0] * 200, intercept=[0.8] * 200)
+    built = EvalSpec({"bank": "good.bank", **written}, "t.py:1", tmp_path).build(settings(tmp_path))
+    judged = built.for_gates(GatePlan(gates))
+    assert judged.budget == judged.policy.budget
+    assert judged.budget > built.budget
+    drawn = judged.budget - len(judged.must_pass)
+    for gate in gates:
+        assert min(outlook.chance(drawn) for outlook in outlooks(gate, judged.bank, judged.policy)) >= DEFAULT_CHANCE
+    assert judged.policy.floor >= GATE_FLOOR or judged.policy.selector.name == "random"
+    given = EvalSpec({"bank": "good.bank", "budget": 30, **written}, "t.py:1", tmp_path).build(settings(tmp_path))
+    assert given.for_gates(GatePlan(gates)).budget == 30

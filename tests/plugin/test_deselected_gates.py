@@ -121,7 +121,8 @@ def test_merged_record_without_one_of_the_shards_promotes_nothing(sharded: Any) 
     for group in (1, 2):
         record = f"--adaptive-eval-record={group}.json"
         assert sharded.run("-p", "pytest_split", "--splits=3", f"--group={group}", record).ret == 0
-    assert main(["merge", "1.json", "2.json", "-o", "all.json"]) == 0
+    assert main(["merge", "1.json", "2.json", "-o", "all.json"]) == 1
+    assert main(["report", "all.json", "--exit-code"]) == 1
     both = RunRecord.from_json(json.loads((sharded.path / "all.json").read_text()))
     assert not both.promote
     (warning,) = both.warnings

@@ -291,3 +291,54 @@ def test_an_old_baseline_is_told(lab: Any) -> None:
     (lab.path / "base.json").write_text(json.dumps(record))
     assert lab.run("--adaptive-eval-baseline=base.json").ret == 0
     assert any("the baseline toy was recorded" in note and "days ago" in note for note in verdict(lab)["notes"])
+
+
+NO_GATE = PAIRED.partition("@pytest.mark.adaptive_gate")[0]
+OTHER = """
+@pytest.mark.adaptive_gate("toy", not_worse_than="other", margin=0.5)
+def test_other(adaptive_eval):
+    assert adaptive_eval.verdicts
+
+@pytest.mark.adaptive_eval("toy.jsonl", budget=20, stop="budget", name="other")
+def test_other_questions(item, model):
+    assert item.grade(model.generate(item.prompt))
+"""
+
+
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize("gates", [NO_GATE + ABLE, NO_GATE, NO_GATE + OTHER, PAIRED + ABLE])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--adaptive-eval-baseline=none.json"],
+        ["--adaptive-eval-baseline=none.json", "--adaptive-eval-missing-baseline=fail"],
+        ["--adaptive-eval-baseline=none.json", "--adaptive-eval-missing-baseline=warn"],
+        ["--adaptive-eval-baseline=none.csv#main", "-k", "toy"],
+        ["--adaptive-eval-baseline=replay:none.csv"],
+        ["--adaptive-eval-baseline=runs/none"],
+        ["--adaptive-eval-baseline=gone.json"],
+        ["-o", "adaptive_eval_baseline=none.json"],
+    ],
+)
+def test_a_named_baseline_that_is_not_there_is_a_mistake_whatever_the_gates(
+    lab: Any, flags: list[str], gates: str
+) -> None:
+    lab.bank(n=300)
+    lab.toy(9)
+    lab.tests(gates)
+    (lab.path / "gone.json").symlink_to("nowhere.json")
+    result = lab.run("-q", *flags)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "no baseline at " in result.stderr.str()
+
+
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize(("gates", "told"), [(NO_GATE + ABLE, True), (NO_GATE, True), (PAIRED, False)])
+def test_a_baseline_that_no_gate_compares_with_is_named(lab: Any, gates: str, told: bool) -> None:
+    lab.bank(n=300)
+    lab.toy(9)
+    lab.tests(gates)
+    items = [json.loads(line)["id"] for line in (lab.path / "toy.jsonl").read_text().splitlines()]
+    (lab.path / "base.csv").write_text(f"subject,{','.join(items)}\nmain{',1' * len(items)}\n")
+    out = lab.run("-q", "--adaptive-eval-baseline=base.csv").stdout.str()
+    assert ("no gate of this run compares with the baseline base.csv" in " ".join(out.split())) is told

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
+
+from pytest_adaptive_eval.extensions.logs.replay import LoggedAnswer, LogReplay
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.presentation import Example, Presentation, with_choices
+from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.images import question_hash
+from pytest_adaptive_eval.records.parts import PresentationRecord
 
 TOML = """
 [[eval]]
@@ -70,17 +80,14 @@ def test_other_gates_judge_a_replayed_record(toy: Any) -> None:
     assert toy.outcomes() == [("toy-accuracy[at-least-0.99]", "FAIL")]
 
 
-def test_a_score_without_a_text_is_lost_where_the_question_was_edited(toy: Any) -> None:
+def test_a_score_without_a_text_is_lost_where_the_item_changed(toy: Any) -> None:
     write(toy, "scores.jsonl", [{"id": f"q{n}", "score": 1} for n in range(40)])
     assert replay(toy, "scores.jsonl", "--adaptive-eval-record=scored.json").ret == 0
     assert replay(toy, "scored.json").ret == 0
     assert set(scores(toy).values()) == {1.0}
     edited = {item for item in scores(toy) if int(item[1:]) % 7 == 0}
-    write(
-        toy,
-        "toy.jsonl",
-        [{"id": f"q{n}", "prompt": f"{n}{'?' * (1 + (n % 7 == 0))}", "answer": "yes"} for n in range(40)],
-    )
+    keys = ["no" if n % 7 == 0 else "yes" for n in range(40)]
+    write(toy, "toy.jsonl", [{"id": f"q{n}", "prompt": f"{n}?", "answer": key} for n, key in enumerate(keys)])
     replay(toy, "scored.json")
     assert {item for item, score in scores(toy).items() if score is None} == edited
     assert interview(toy)["statuses"]["not_recorded"] == len(edited)
@@ -173,3 +180,105 @@ def test_a_log_may_be_the_baseline(toy: Any) -> None:
     write(toy, "new.jsonl", [{"id": f"toy:{n}", "text": "yes"} for n in range(40)])
     assert replay(toy, "new.jsonl", "--adaptive-eval-baseline=replay:old.json").ret == 0
     assert dict(toy.outcomes())["toy-accuracy[not-worse-than-0.1-baseline]"] == "PASS"
+
+
+ASKED = Item("q", "What is 2 + 5?", "7", "numeric", choices=("7", "8"), images=("a.png",), root="ROOT")
+CHAT = Item("q", "", "7", "numeric", messages=({"role": "user", "content": "What is 2 + 5?"},))
+TURNS = Item("q", "What is 2 + 5?", "7", "numeric", turns=("And once more?",))
+TOOLS = Item("q", "What is 2 + 5?", "7", "numeric", tools=({"type": "function", "function": {"name": "add"}},))
+SYSTEM, FORM = Presentation(system="Be brief."), Presentation("Question: {prompt}\nAnswer:")
+SHOTS = Presentation("{examples}{prompt}", (Example("What is 1 + 1?", (), "2"),))
+
+
+def picture(folder: Path, colour: str) -> None:
+    Image.new("RGB", (4, 4), colour).save(folder / "a.png")
+
+
+def logged(item: Item, presentation: Presentation | None, **facts: Any) -> LoggedAnswer:
+    """Return an answer as a record has it."""
+    asked = with_choices(item) if presentation is None else presentation.present(item)
+    recorded = None if presentation is None else PresentationRecord.from_json(presentation.to_json())
+    answer = {"item_hash": asked.content_hash, "question": question_hash(asked), **facts}
+    return LoggedAnswer(Completion("It is 7.", score=1.0), presentation=recorded, **answer)
+
+
+@pytest.mark.fast_rows(4)
+@pytest.mark.parametrize(
+    ("before", "then", "after", "now", "expected"),
+    [
+        (ASKED, None, ASKED, None, "taken"),
+        (ASKED, None, replace(ASKED, prompt="What is 2 + 6?"), None, "edited"),
+        (ASKED, None, replace(ASKED, prompt="What is 2 + 5? "), None, "edited"),
+        (ASKED, None, replace(ASKED, prompt="Say 7."), None, "edited"),
+        (ASKED, None, replace(ASKED, choices=("7", "9")), None, "edited"),
+        (ASKED, None, replace(ASKED, choices=("8", "7")), None, "edited"),
+        (ASKED, None, replace(ASKED, choices=()), None, "edited"),
+        (ASKED, None, replace(ASKED, images=()), None, "edited"),
+        (ASKED, None, "another picture", None, "edited"),
+        (ASKED, None, replace(ASKED, answer="8"), None, "taken"),
+        (ASKED, None, replace(ASKED, answer=("8", "9")), None, "taken"),
+        (ASKED, None, replace(ASKED, grader="contains"), None, "taken"),
+        (ASKED, None, replace(ASKED, category=("sums",)), None, "taken"),
+        (ASKED, None, replace(ASKED, meta={"tolerance": 1}), None, "taken"),
+        (CHAT, None, replace(CHAT, messages=({"role": "user", "content": "Say 7."},)), None, "edited"),
+        (CHAT, None, replace(CHAT, messages=({"role": "system", "content": "S"}, *CHAT.messages)), None, "edited"),
+        (CHAT, None, replace(CHAT, answer="8"), None, "taken"),
+        (TURNS, None, replace(TURNS, turns=("And now?",)), None, "edited"),
+        (TURNS, None, replace(TURNS, turns=()), None, "edited"),
+        (TOOLS, None, replace(TOOLS, tools=()), None, "edited"),
+        (ASKED, None, ASKED, SYSTEM, "otherwise"),
+        (ASKED, SYSTEM, ASKED, None, "otherwise"),
+        (ASKED, SYSTEM, ASKED, SYSTEM, "taken"),
+        (ASKED, SYSTEM, replace(ASKED, answer="8"), SYSTEM, "taken"),
+        (ASKED, SYSTEM, replace(ASKED, prompt="Say 7."), SYSTEM, "edited"),
+        (ASKED, FORM, ASKED, None, "otherwise"),
+        (ASKED, FORM, replace(ASKED, prompt="Say 7."), FORM, "edited"),
+        (TOOLS, SHOTS, TOOLS, None, "otherwise"),
+        (TOOLS, SHOTS, TOOLS, SHOTS, "taken"),
+        (TOOLS, SHOTS, TOOLS, FORM, "otherwise"),
+    ],
+)
+def test_an_answer_belongs_to_the_question_that_was_asked(
+    tmp_path: Path, before: Item, then: Presentation | None, after: Any, now: Presentation | None, expected: str
+) -> None:
+    picture(tmp_path, "red")
+    answer = logged(replace(before, root=str(tmp_path)), then)
+    if after == "another picture":
+        picture(tmp_path, "blue")
+        after = before
+    plain = replace(after, root=str(tmp_path))
+    today = with_choices(plain) if now is None else now.present(plain)
+    model = LogReplay("m", {"q": [answer]}, "record.json", [])
+    assert model.find(today).text == ("" if expected == "edited" else "It is 7.")
+    assert [("edited since" in text) for text in model.warnings] == [True] * (expected == "edited")
+    assert [("another system text" in text) for text in model.notes] == [True] * (expected == "otherwise")
+    taken = LogReplay("m", {"q": [answer]}, "record.json", [], edited=True)
+    assert taken.find(today).text == "It is 7."
+    assert bool(taken.warnings) is (expected == "edited")
+
+
+def test_records_of_versions_that_kept_no_question_join_by_id_with_a_note() -> None:
+    answer = logged(TOOLS, None, question="")
+    model = LogReplay("m", {"q": [answer]}, "record.json", [])
+    assert model.find(TOOLS).text == "It is 7."
+    assert model.notes == []
+    assert model.find(replace(TOOLS, answer="8")).text == "It is 7."
+    (note,) = model.notes
+    assert note.startswith("1 question joined by id alone")
+
+
+def test_several_answers_are_graded_by_a_corrected_key() -> None:
+    model = LogReplay("m", {"q": [logged(TOOLS, None), logged(TOOLS, None)]}, "record.json", [])
+    assert model.find(TOOLS).score == 1.0
+    assert model.find(replace(TOOLS, answer="8")).score == 0.0
+
+
+def test_answers_to_edited_questions_are_counted_and_taken_on_request(toy: Any) -> None:
+    write(toy, "toy.jsonl", [{"id": f"q{n}", "prompt": f"Is {n}?", "answer": "yes"} for n in range(40)])
+    result = replay(toy, "first.json")
+    assert result.ret == 1
+    assert "20 questions edited since the record" in result.stdout.str()
+    (toy.path / "pytest.ini").write_text("[pytest]\nadaptive_eval_model_options =\n    edited = true\n")
+    result = replay(toy, "first.json")
+    assert result.ret == 0
+    assert "20 questions edited since the record" in result.stdout.str()

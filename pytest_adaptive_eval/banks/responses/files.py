@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -18,6 +19,7 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Reply, Responses, Stated
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
+from pytest_adaptive_eval.text import counted
 
 #: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
@@ -139,6 +141,8 @@ class TaskLog(NamedTuple):
         planned, status: As in `Stated`.
         accuracies: Mean scores that the log states, by metric.
         unscored: Why none of its answers has a score, if so.
+        items: Items that the run was to ask, each in so many `epochs`; empty if the log does not say.
+        contradictions, doubt: As in `Stated`.
     """
 
     where: str
@@ -149,18 +153,35 @@ class TaskLog(NamedTuple):
     status: str = ""
     accuracies: Mapping[str, Any] = MappingProxyType({})
     unscored: str = ""
+    items: Sequence[str] = ()
+    epochs: int = 1
+    contradictions: Sequence[str] = ()
+    doubt: str = ""
+
+    @property
+    def unplanned(self) -> list[str]:
+        """Items that it has and was not to ask."""
+        return sorted({answer.item for answer in self.answers} - {*self.items}) if self.items else []
 
     @property
     def metrics(self) -> set[str]:
         """Names of all metrics that some answer has a value of."""
         return {name for answer in self.answers for name, value in answer.values.items() if value is not None}
 
-    def stated(self, metric: str, held_samples: int, measured: float | None) -> Stated:
-        """Return what the log states, beside the number of samples that are held, and their mean."""
-        planned = self.planned if held_samples else self.planned or 1
+    def stated(self, metric: str, samples: Collection[tuple[str, str]], logs: Sequence[TaskLog], mean: Any) -> Stated:
+        """Return what the log states, beside the samples of all logs of the task, and its mean score."""
+        planned = self.planned if samples else self.planned or 1
         accuracy = self.accuracies.get(metric)
         stated_accuracy = float(accuracy) if isinstance(accuracy, int | float) else None
-        return Stated(self.subject, self.where, held_samples, planned, self.status, stated_accuracy, measured)
+        contradictions = []
+        held = Counter(item for item, _ in samples)
+        if absent := [item for item in self.items if held[item] < self.epochs]:
+            contradictions.append(f"{len(absent)} of {len(self.items)} planned items are absent, such as {absent[0]!r}")
+        if unplanned := [item for log in logs for item in log.unplanned]:
+            contradictions.append(f"{counted(len(unplanned), 'item')} not planned, such as {unplanned[0]!r}")
+        contradictions += [sentence for log in logs for sentence in log.contradictions]
+        ended = planned, self.status, stated_accuracy, mean
+        return Stated(self.subject, self.where, len(samples), *ended, contradictions, self.doubt)
 
 
 class Collected:
@@ -260,7 +281,7 @@ class Collected:
             samples |= {(answer.item, answer.sample) for answer in log.answers}
             settled |= {answer.item for answer, value in zip(log.answers, scores, strict=True) if not math.isnan(value)}
         mean = sum(measured) / len(measured) if measured else None
-        self.stated.append(latest.stated(metric, len(samples), mean))
+        self.stated.append(latest.stated(metric, samples, logs, mean))
 
     def leave_out(self, reason: str, settings: ReadSettings) -> None:
         """Note a log without any score."""

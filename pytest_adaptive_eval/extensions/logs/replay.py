@@ -13,18 +13,23 @@ from pytest_adaptive_eval.banks.responses.files import files_of
 from pytest_adaptive_eval.banks.responses.ids import rename_items, with_item_ids
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record
 from pytest_adaptive_eval.cli.settings import ReadingTable
-from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.presentation import Presentation, with_choices
 from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.replay import ReplayModel
+from pytest_adaptive_eval.records.parts import PresentationRecord
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
-from pytest_adaptive_eval.text import Tell
+from pytest_adaptive_eval.text import Tell, counted
 from pytest_adaptive_eval.typed_tables import read_table
 
 _NO_SCORE = Completion("", Status.NOT_RECORDED, detail="the log has no score of it")
-_EDITED = Completion("", Status.NOT_RECORDED, detail="the question was edited since, and the answer's text is not kept")
+_TEXTLESS = Completion("", Status.NOT_RECORDED, detail="the item changed since, and the answer's text is not kept")
+_EDITED = Completion("", Status.NOT_RECORDED, detail="the question was edited since the answer was recorded")
+_OF_TOOL = "answers join the bank's items by their ids alone: a log of another tool does not say what they were asked"
 
 
 class ReplayTable(ReadingTable, frozen=True):
@@ -33,53 +38,130 @@ class ReplayTable(ReadingTable, frozen=True):
     Args:
         ids: Prefix, pattern, field or file that gives the items' ids in the bank.
         partial: Judge a log that is not whole too, with a warning.
+        edited: Take the answers to questions that were edited since a record was written, with a warning.
     """
 
     ids: str | None = None
     partial: bool = False
+    edited: bool = False
 
 
 class LoggedAnswer(NamedTuple):
-    """An answer in a log, with its recorded score; `item_hash` is that of its question, empty if unknown."""
+    """An answer in a log, with its recorded score.
+
+    Args:
+        item_hash, question: Hashes of its item as it was asked, and of what the bank's item asks; empty if unknown.
+        presentation: How its item was asked.
+    """
 
     completion: Completion
     item_hash: str = ""
+    question: str = ""
+    presentation: PresentationRecord | None = None
+
+    def asked_otherwise(self, item: Item) -> bool:
+        """Return whether the item is asked with another system text, template or examples."""
+        plain = item.plain or item
+        try:
+            if self.presentation is None:
+                before = with_choices(plain)
+            else:
+                before = Presentation.from_json(self.presentation.to_json()).present(plain)
+        except (BankError, KeyError, TypeError, ValueError):
+            return True
+        return (before.prompt, before.messages, before.turns) != (item.prompt, item.messages, item.turns)
 
 
 class LogReplay(ReplayModel):
     """Answers in a log, graded by the items' graders of today.
 
     The recorded score counts where the answer has no text, the item has no grader, or the item has several answers,
-    whose mean counts.
+    whose mean counts. An answer to a question that was edited since is not taken.
+
+    Args:
+        warnings: Why the log is not whole.
+        notes: How its answers join items.
+        edited: Whether answers to edited questions are taken too.
     """
 
     def __init__(
-        self, name: str, answers: Mapping[str, Sequence[LoggedAnswer]], source: str, warnings: Sequence[str]
+        self,
+        name: str,
+        answers: Mapping[str, Sequence[LoggedAnswer]],
+        source: str,
+        warnings: Sequence[str],
+        notes: Sequence[str] = (),
+        *,
+        edited: bool = False,
     ) -> None:
         flat = {f"{item} {n}": each.completion for item, logged in answers.items() for n, each in enumerate(logged)}
         super().__init__(name, flat, source)
         self._logged = answers
-        self._warnings = list(warnings)
+        self._warnings, self._notes, self._takes_edited = list(warnings), list(notes), edited
+        self._edited: set[str] = set()
+        self._unverified: set[str] = set()
+        self._otherwise: set[str] = set()
 
     @property
     def warnings(self) -> list[str]:
-        """Why the log is not whole."""
-        return self._warnings
+        """Why the log is not whole, and how many questions were edited since."""
+        edited = []
+        if self._edited:
+            taken = "are taken (edited = true)" if self._takes_edited else "are not taken"
+            edited.append(
+                f"{counted(len(self._edited), 'question')} edited since the record: their recorded answers {taken}; "
+                "model_options = { edited = true } takes them"
+            )
+        return [*self._warnings, *edited]
+
+    @property
+    def notes(self) -> list[str]:
+        """How answers join items, and how many were given in another form of the question."""
+        notes = list(self._notes)
+        if self._unverified:
+            questions = counted(len(self._unverified), "question")
+            notes.append(
+                f"{questions} joined by id alone: the record is of a version that does not keep what was asked"
+            )
+        if self._otherwise:
+            questions = counted(len(self._otherwise), "question")
+            notes.append(f"{questions} asked with another system text, template or examples than in the record")
+        return notes
 
     def find(self, item: Item) -> Completion:
         """Return the answer to an item; of several to questions of one id those to its present text."""
         logged = self._logged.get(item.id)
         if not logged:
             return super().find(item)
-        same = [each.completion for each in logged if each.item_hash in ("", item.content_hash)]
-        completions = same or [each.completion for each in logged]
-        if len(completions) > 1:
-            return _mean_of(completions)
-        if item.meta.get("textless"):
-            return completions[0]
-        if completions[0].text.strip() and item.likelihood is None:
-            return replace(completions[0], score=None)
-        return completions[0] if same or completions[0].score is None else _EDITED
+        question = question_hash(item)
+        matching = [each for each in logged if each.question in ("", question)]
+        if not matching:
+            self._edited.add(item.id)
+            if not self._takes_edited:
+                return _EDITED
+            matching = list(logged)
+        same = [each for each in matching if each.item_hash in ("", item.content_hash)]
+        if not same and not matching[0].question:
+            self._unverified.add(item.id)
+        elif not same and matching[0].asked_otherwise(item):
+            self._otherwise.add(item.id)
+        return _today(item, [each.completion for each in same or matching], unchanged=bool(same))
+
+
+def _today(item: Item, completions: Sequence[Completion], *, unchanged: bool) -> Completion:
+    """Return the answer to an item by its grader; by recorded scores where texts do not serve and it is unchanged."""
+    readable = item.likelihood is None and not item.meta.get("textless")
+    if len(completions) > 1:
+        if readable and not unchanged:
+            responses = [replace(each, score=None).response(item) for each in completions]
+            completions = [Completion("", score=each.score) for each in responses if each.score is not None]
+        return _mean_of(completions)
+    (completion,) = completions
+    if readable and completion.text.strip():
+        return replace(completion, score=None)
+    if unchanged or item.meta.get("textless") or completion.score is None:
+        return completion
+    return _TEXTLESS
 
 
 def _mean_of(completions: Sequence[Completion]) -> Completion:
@@ -104,7 +186,7 @@ def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> L
         texts[item] = [reply.text for reply in replies if reply.subject == name]
     scores = responses.scores_of(name)
     answers = {item: [LoggedAnswer(_completion(texts.get(item, ()), score))] for item, score in scores.items()}
-    return LogReplay(name, answers, str(path), warnings)
+    return LogReplay(name, answers, str(path), warnings, [_OF_TOOL])
 
 
 def _completion(texts: Sequence[str], score: float) -> Completion:
@@ -152,17 +234,19 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     if len(subjects) != 1:
         subjects_text = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
         raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
-    stated = tuple(
-        Stated(subjects[0], f"{path}: evaluation {each.name!r}", each.asked, status=each.error) for each in interviews
-    )
+    stated = [
+        Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
+        for each in interviews
+    ]
     warnings = [part.fault for part in stated if part.fault]
     if warnings and not table.partial:
         raise ResponsesError(f"{warnings[0]}: ask again, or replay what there is with partial = true in model_options")
     answers: dict[str, list[LoggedAnswer]] = {}
     for interview in interviews:
         for entry in interview.administrations:
-            answers.setdefault(entry.item, []).append(LoggedAnswer(_recorded(entry), entry.item_hash))
-    model = LogReplay(subjects[0], answers, str(path), warnings)
+            logged = LoggedAnswer(_recorded(entry), entry.item_hash, entry.question, interview.bank.presentation)
+            answers.setdefault(entry.item, []).append(logged)
+    model = LogReplay(subjects[0], answers, str(path), warnings, edited=table.edited)
     model.identity = replace(model.identity, decoding=_decoding(interviews))
     return model
 

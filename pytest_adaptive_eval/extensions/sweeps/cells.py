@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import msgspec
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.evaluation.toml import parse_toml
+from pytest_adaptive_eval.extensions.sweeps import inputs as inputs_plugin
+from pytest_adaptive_eval.extensions.sweeps.inputs import CELL, PARTS, CellInputs, kept_hashes, look_at
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.records.run_files import read_run
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord, knows_weights
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import Index, Table, read_table
 
-RECORD, OUTPUT = "record.json", "output.txt"
+RECORD, OUTPUT, INPUTS = "record.json", "output.txt", "inputs.json"
 _REPLAY = "replay:"
 _NUMBER = re.compile(r"(\d+)")
 
@@ -75,24 +82,26 @@ class Cell:
         return f"{self.name} x {self.evaluation or 'all evaluations'}"
 
     def record(self) -> RunRecord | None:
-        """Return the record of a cell with a verdict that is newer than all that it was made from, else None."""
-        path = self.folder / RECORD
+        """Return the record of a cell with a verdict, else None."""
         try:
-            record = read_run(path)
+            record = read_run(self.folder / RECORD)
         except AdaptiveEvalError:
             return None
-        modified = path.stat().st_mtime
-        newer = any(file.stat().st_mtime > modified for file in self._inputs(record) if file.is_file())
-        return None if newer or record.exit_status not in (0, 1) else record
+        return record if record.exit_status in (0, 1) else None
 
-    def _inputs(self, record: RunRecord) -> Iterator[Path]:
-        """Yield the files of the checkpoint, the evaluations and the banks."""
-        banks = [interview.bank.path for interview in record.interviews if interview.bank.path]
-        specs = [self.model.removeprefix(_REPLAY).partition("#")[0], self.evaluation.partition("::")[0], *banks]
-        for spec in filter(None, specs):
-            path = self.base / spec
-            yield path
-            yield from path.rglob("*")
+
+class CellEnd(NamedTuple):
+    """How a cell ended.
+
+    Args:
+        status: Exit status of pytest.
+        before: Whether an earlier sweep ran it, from the same inputs.
+        unknown: Models that it was not asked again for, though nobody knows whether their weights changed.
+    """
+
+    status: int
+    before: bool = False
+    unknown: Sequence[str] = ()
 
 
 def read_sweep(path: Path) -> tuple[SweepTable, list[Cell]]:
@@ -151,25 +160,76 @@ def _slug(cell: Cell) -> str:
     return f"{readable}--{digest}"
 
 
-def run_cell(cell: Cell, environment: Mapping[str, str] = MappingProxyType({})) -> int:
-    """Run a cell to its end, from the answers that an earlier process of it kept.  Return the exit status of pytest."""
+def run_cell(cell: Cell, environment: Mapping[str, str] = MappingProxyType({}), *, resume: bool = False) -> CellEnd:
+    """Run a cell to its end, from the answers that an earlier process of it kept, unless its inputs are as they were.
+
+    Args:
+        environment: Variables of the process.
+        resume: Leave models as they are whose weights nobody knows.
+    """
     cell.folder.mkdir(parents=True, exist_ok=True)
-    record = cell.folder / RECORD
-    record.unlink(missing_ok=True)
+    before, record = _read_inputs(cell.folder / INPUTS), cell.record()
+    if before is not None and record is not None:
+        unknown = [*_unknown_subjects(record), *before.unknown]
+        if (resume or not unknown) and _are_equal(cell, before, environment):
+            assert record.exit_status is not None
+            return CellEnd(record.exit_status, True, unknown)
+    for name in (RECORD, INPUTS):
+        (cell.folder / name).unlink(missing_ok=True)
+    status, inputs = _run(cell, environment, OUTPUT, f"--adaptive-eval-record={cell.folder / RECORD}")
+    (cell.folder / INPUTS).write_bytes(msgspec.json.encode(inputs))
+    return CellEnd(status)
+
+
+def _are_equal(cell: Cell, before: CellInputs, environment: Mapping[str, str]) -> bool:
+    """Return whether collecting the tests of a cell, and all files that its run read, give what they gave then."""
+    hashes = kept_hashes(cell.folder)
+    for path, entry in before.files.items():
+        if not os.path.lexists(path) or look_at(path, hashes) != entry:
+            return False
+    _, now = _run(cell, environment, "collection.txt", "--collect-only")
+    return bool(now.facts) and now.facts == before.facts and now.files.keys() <= before.files.keys()
+
+
+def _run(cell: Cell, environment: Mapping[str, str], output: str, *arguments: str) -> tuple[int, CellInputs]:
+    """Run pytest for a cell.  Return its exit status, and what all of its processes read."""
+    parts = cell.folder / PARTS
+    shutil.rmtree(parts, ignore_errors=True)
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"),
-        *(f"--adaptive-eval-model={cell.model}", f"--adaptive-eval-dir={cell.folder}"),
-        f"--adaptive-eval-record={record}",
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", inputs_plugin.__name__),
+        *("--adaptive-eval", f"--adaptive-eval-model={cell.model}", f"--adaptive-eval-dir={cell.folder}"),
+        *arguments,
         *cell.arguments,
         *([cell.evaluation] if cell.evaluation else []),
     ]
-    with (cell.folder / OUTPUT).open("wb") as output:
-        return subprocess.run(
+    with (cell.folder / output).open("wb") as stream:
+        status = subprocess.run(
             command,
             cwd=cell.base,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=stream,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
+            env={**os.environ, **environment, CELL: str(cell.folder)},
             check=False,
         ).returncode
+    whole = CellInputs()
+    for part in filter(None, map(_read_inputs, parts.glob("*.json"))):
+        whole.facts = whole.facts or part.facts
+        whole.unknown = whole.unknown or part.unknown
+        for path, entry in part.files.items():
+            known = whole.files.setdefault(path, entry)
+            if known != entry:  # it changed between two processes
+                whole.files[path] = (entry[0], None)
+    return status, whole
+
+
+def _read_inputs(path: Path) -> CellInputs | None:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(read_regular(path), type=CellInputs)
+    return None
+
+
+def _unknown_subjects(record: RunRecord) -> list[str]:
+    """Return the names of subjects whose weights nobody knows."""
+    subjects = [subject for entry in record.evaluations for subject in (entry.subject, *entry.members)]
+    return list(dict.fromkeys(subject.name for subject in subjects if not knows_weights(subject)))

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.extensions.sweeps.cells import Cell
+    from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Times that Ray runs a cell again whose worker or node died; the cell goes on from its journal.
@@ -29,6 +29,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sweep", metavar="FILE", type=Path, help="TOML file with checkpoints and evaluations")
     add("--jobs", metavar="N", type=parse_count, default=1, help="cells at once on this machine (%(default)s)")
+    text = "leave finished cells as they are though nobody knows whether the weights behind a server's name changed"
+    add("--resume", action="store_true", help=text)
     text = "run the cells on a Ray cluster at this address; without one, on a local cluster that is started"
     add("--ray", metavar="ADDRESS", nargs="?", const="local", help=text)
 
@@ -41,14 +43,20 @@ def _run(options: argparse.Namespace) -> int:
     table, cells = read_sweep(options.sweep)
     folder = options.sweep.absolute().parent / table.folder
     make_private(folder)
-    waiting = [cell for cell in cells if cell.record() is None]
-    say([f"{counted(len(cells), 'cell')}, {len(cells) - len(waiting)} finished before; results: {folder}"])
-    run = _on_ray(waiting, table.gpus, options.ray) if options.ray else _here(waiting, table.gpus, options.jobs)
-    for cell, status in run:
+    say([f"{counted(len(cells), 'cell')}; results: {folder}"])
+    run = _on_ray if options.ray else _here
+    before = 0
+    for cell, end in run(cells, table.gpus, options):
+        before += end.before
         record = cell.record()
         outcomes = [gate.outcome.value for gate in record.gates] if record is not None else []
-        ended = ", ".join(outcomes) or f"pytest ended with {status}, see {cell.folder / OUTPUT}"
-        say([f"{cell.title}: {ended}"])
+        sentence = ", ".join(outcomes) or f"pytest ended with {end.status}, see {cell.folder / OUTPUT}"
+        if end.before:
+            sentence += ", finished before"
+        if end.unknown:
+            sentence += f"; whether the weights of {', '.join(end.unknown)} changed since is not known (--resume)"
+        say([f"{cell.title}: {sentence}"])
+    say([f"{before} of {counted(len(cells), 'cell')} finished before"])
     records = [(cell, cell.record()) for cell in cells]
     finished = [_named(record, cell) for cell, record in records if record is not None]
     if finished:
@@ -58,31 +66,31 @@ def _run(options: argparse.Namespace) -> int:
     return PASSED if passed else NOT_PASSED
 
 
-def _here(cells: Sequence[Cell], gpus: int, jobs: int) -> Iterator[tuple[Cell, int]]:
-    """Run cells on this machine, and yield each with its exit status when it has ended."""
+def _here(cells: Sequence[Cell], gpus: int, options: argparse.Namespace) -> Iterator[tuple[Cell, CellEnd]]:
+    """Run cells on this machine, and yield each when it has ended."""
     from pytest_adaptive_eval.extensions.sweeps.cells import run_cell
 
     slots: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for slot in range(jobs):
+    for slot in range(options.jobs):
         slots.put(slot)
 
-    def run(cell: Cell) -> int:
+    def run(cell: Cell) -> CellEnd:
         slot = slots.get()
         devices = ",".join(str(slot * gpus + number) for number in range(gpus))
         try:
-            return run_cell(cell, {"CUDA_VISIBLE_DEVICES": devices} if gpus else {})
+            return run_cell(cell, {"CUDA_VISIBLE_DEVICES": devices} if gpus else {}, resume=options.resume)
         finally:
             slots.put(slot)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         futures = {pool.submit(run, cell): cell for cell in cells}
         for future in as_completed(futures):
             yield futures[future], future.result()
 
 
-def _on_ray(cells: Sequence[Cell], gpus: int, address: str) -> Iterator[tuple[Cell, int]]:
+def _on_ray(cells: Sequence[Cell], gpus: int, options: argparse.Namespace) -> Iterator[tuple[Cell, CellEnd]]:
     """Run cells as tasks of a Ray cluster whose nodes see the same files, and yield each when it has ended."""
-    from pytest_adaptive_eval.extensions.sweeps.cells import run_cell
+    from pytest_adaptive_eval.extensions.sweeps.cells import CellEnd, run_cell
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -90,19 +98,21 @@ def _on_ray(cells: Sequence[Cell], gpus: int, address: str) -> Iterator[tuple[Ce
     except ImportError:
         raise ConfigError("--ray needs Ray: pip install pytest-adaptive-eval[ray]") from None
     try:
-        ray.init(address=address, log_to_driver=False)
+        ray.init(address=options.ray, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        raise ConfigError(f"--ray {address}: no cluster can be reached there ({error}); check the address") from None
+        raise ConfigError(
+            f"--ray {options.ray}: no cluster can be reached there ({error}); check the address"
+        ) from None
     try:
         task = ray.remote(run_cell).options(num_cpus=1, num_gpus=gpus, max_retries=_RETRIES)
-        running = {task.remote(cell): cell for cell in cells}
+        running = {task.remote(cell, resume=options.resume): cell for cell in cells}
         while running:
             ended, _ = ray.wait(list(running), num_returns=1)
             try:
-                status = int(ray.get(ended[0]))
+                end = ray.get(ended[0])
             except ray.exceptions.RayError:  # its worker or node died too often
-                status = -1
-            yield running.pop(ended[0]), status
+                end = CellEnd(-1)
+            yield running.pop(ended[0]), end
     finally:
         ray.shutdown()
 
@@ -130,7 +140,7 @@ REGISTERED = (
         "sweep",
         "run a grid of checkpoints and evaluations",
         "Run each checkpoint of a sweep file on each of its evaluations, a pytest process each, and merge the records. "
-        "Cells with a verdict that is newer than their files are not run again.",
+        "A cell is run again unless its tests, settings and files are what they were at its verdict.",
         _add_arguments,
         _run,
         ("sweep sweep.toml --jobs 2",),

@@ -6,7 +6,6 @@ Nothing is unpickled or downloaded, and neither torch nor transformers is import
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
 import json
@@ -20,7 +19,8 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import StrPath, files_of_pytest, open_regular, read_regular, reading
+from pytest_adaptive_eval.file_hashes import FileHashes
+from pytest_adaptive_eval.inputs import StrPath, files_of_pytest, read_regular, reading
 from pytest_adaptive_eval.models.checkpoint.weights import (
     INDEX,
     check_header,
@@ -30,7 +30,6 @@ from pytest_adaptive_eval.models.checkpoint.weights import (
     read_object,
     weight_files,
 )
-from pytest_adaptive_eval.outputs import replacing
 
 #: Files besides the weights that determine the model, tokenizer, template or processor.
 _PARTS = re.compile(
@@ -233,8 +232,8 @@ def _resolve(folder: StrPath, *, config: bool = True) -> tuple[Path, str]:
         raise CheckpointError(fault)
     if path.name.startswith("models--") and (path / "snapshots").is_dir():
         path = _snapshot(path)
-    root = path.resolve()
-    if config and not (root / "config.json").exists():
+    root, names = path.resolve(), os.listdir(path)  # noqa: PTH208 -- by its own name, which may be a link
+    if config and "config.json" not in names:
         layout = other_layout(root)
         fault = layout or "has no config.json, so it is not a checkpoint in Hugging Face format; pass its folder"
         raise CheckpointError(f"{path} {fault}")
@@ -329,46 +328,9 @@ def _walk(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _digest(root: Path, files: tuple[str, ...], cache: Path | None) -> str:
-    digests = _Digests(cache)
+    hashes = FileHashes(cache / "checkpoint-hashes.json" if cache else None)
     total = hashlib.sha256()
     for name in files:
-        total.update(json.dumps([name, digests.of(root / name)]).encode())
-    digests.save()
+        total.update(json.dumps([name, hashes.of(root / name)]).encode())
+    hashes.save()
     return total.hexdigest()
-
-
-class _Digests:
-    """Hashes of files, stored in ``checkpoint-hashes.json`` of a folder.
-
-    The file only saves time. A damaged or unwritable one is ignored.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self.path = folder / "checkpoint-hashes.json" if folder else None
-        self.entries: dict[str, Any] = {}
-        self.changed = False
-        if self.path is not None:
-            with contextlib.suppress(OSError, ValueError, RecursionError):
-                stored = json.loads(read_regular(self.path))
-                self.entries = stored if isinstance(stored, dict) else {}
-
-    def of(self, path: Path) -> str:
-        """Return the SHA-256 of a file, reading it only if its size, times or inode changed."""
-        path = path.resolve()
-        status = path.stat()
-        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
-        entry = self.entries.get(str(path))
-        stored = str(entry.get("sha256")) if isinstance(entry, dict) and entry.get("stamp") == stamp else ""
-        if re.fullmatch("[0-9a-f]{64}", stored):
-            return stored
-        with open_regular(path) as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        self.entries[str(path)] = {"stamp": stamp, "sha256": digest}
-        self.changed = True
-        return digest
-
-    def save(self) -> None:
-        """Write the hashes, if any is new."""
-        if self.path is not None and self.changed:
-            with contextlib.suppress(OSError), replacing(self.path) as file:
-                file.write(json.dumps(self.entries, indent=0).encode())

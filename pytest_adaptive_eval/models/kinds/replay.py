@@ -21,7 +21,7 @@ class ReplayKind(ModelKind):
     chats = False
     model = "pytest_adaptive_eval.models.replay:ReplayModel"
     options = (
-        *("format", "orientation", "metric", "filter", "ids", "partial"),
+        *("format", "orientation", "metric", "filter", "ids", "partial", "edited"),
         *ResponseMapping.__struct_fields__,
     )
 

@@ -29,6 +29,7 @@ from pytest_adaptive_eval.models.base import (
     asks_alike,
     drawn,
 )
+from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.request_keys import completion_key, identity_key, may_share, request_key
 from pytest_adaptive_eval.models.store import CompletionStore, scored
 from pytest_adaptive_eval.plugin.ask.open_questions import (
@@ -173,6 +174,7 @@ class Answers:
                 position=position,
                 item=item.id,
                 item_hash=item.content_hash,
+                question=question_hash(item),
                 format=item.formats[0],
                 sample=sample,
                 category=list(item.category),

@@ -30,7 +30,12 @@ from pytest_adaptive_eval.plugin.ask.question import (
     is_placeholder,
 )
 from pytest_adaptive_eval.plugin.collect.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
-from pytest_adaptive_eval.plugin.collect.gate_planning import count_fail_claims, plan_gate
+from pytest_adaptive_eval.plugin.collect.gate_planning import (
+    check_baseline,
+    count_fail_claims,
+    plan_gate,
+    unused_baseline,
+)
 from pytest_adaptive_eval.plugin.collect.named_models import check_named
 from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
@@ -333,6 +338,9 @@ class Collection:
                     plan_gate(item, self.state)
         with self._keep_mistake():
             check_named(self.state.settings.models, self._toml_names)
+        if not self._mistakes:
+            with self._keep_mistake():
+                check_baseline(self.state)
         for node in self.state.evaluations:
             node.evaluation = node.evaluation.for_gates(node.gate_plan)
 
@@ -381,6 +389,8 @@ class Collection:
         """Report the expected result of each gate before the first question."""
         planned = [item for item in items if item in self.state.evaluations]  # without those that have a mistake
         lines = [line for item in planned if isinstance(item, EvaluationTest) for line in _outlook(item)]
+        if planned and (unused := unused_baseline(self.state)):
+            lines.append(f"WARNING: {unused}")
         quiet = self.config.get_verbosity() < 0
         shown_lines = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
         if not items and (keyword := self.config.option.keyword):

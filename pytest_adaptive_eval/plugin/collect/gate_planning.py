@@ -188,6 +188,32 @@ def _baseline_spec(name: str, folders: Sequence[Path], state: RunState) -> str:
     return spec
 
 
+def check_baseline(state: RunState) -> None:
+    """Refuse a baseline that the options name and that is not there, whatever the gates compare with.
+
+    Raises:
+        BaselineError: It is not there, and this run is not to record it.
+    """
+    spec = state.settings.baseline
+    if spec is None or is_tracked(spec) or state.settings.missing_baseline == "record" or not state.evaluations:
+        return
+    path, _ = baseline_path(spec)
+    folders = (state.config.invocation_params.dir, *(node.path.parent for node in state.evaluations))
+    locate_baseline(path, list(dict.fromkeys((*folders, state.config.rootpath))), _ADVICE)
+
+
+def unused_baseline(state: RunState) -> str:
+    """Return a sentence on a baseline that the options name and no gate of this run compares with; else empty."""
+    plans = [node.gate_plan for node in state.evaluations]
+    used = any("baseline" in names for plan in plans for names in (plan.recorded, plan.missing))
+    if state.settings.baseline is None or used or not plans:
+        return ""
+    return (
+        f"no gate of this run compares with the baseline {state.settings.baseline}: write not_worse_than = "
+        '"baseline" and a margin into a gate, or leave the baseline out'
+    )
+
+
 def _with_needs(node: EvaluationTest, state: RunState) -> set[EvaluationTest]:
     """Return an interview and all interviews that it waits for."""
     return {node}.union(*(_with_needs(other, state) for other in state.needs.get(node, ())))

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, items_naming
 from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
+from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
@@ -95,6 +96,8 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     yield from evaluation.notes
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
+    if isinstance(loop.respondent.subject, ReplayModel):
+        yield from loop.respondent.subject.notes
     yield from filter(None, [loop.answers.unkept, loop.probes.note()])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_that, named, score
 from pytest_adaptive_eval.banks.responses.mapping import clear_names
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
-from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
+from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, load_file, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.mappings import ResponseMapping
 
 #: Keys listed in an error.
@@ -38,6 +37,8 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
         log: In such a row, the name of the log's file; any if empty.
         planned: In such a row, the number of samples.
         total: In such a row, the sum of the scores.
+        mean, measure: In such a row, the mean score, and the name of its metric, which may begin with ``mean_``.
+        records: In the log itself, the number of its records of all subjects.
     """
 
     content: str
@@ -50,6 +51,9 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
     log: str = ""
     planned: str = ""
     total: str = ""
+    mean: str = ""
+    measure: str = ""
+    records: str = ""
 
 
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
@@ -87,6 +91,8 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
 
     def read(path: Path, settings: ReadSettings) -> Responses:
         collected = Collected(str(path), texts=settings.texts)
+        read: set[tuple[str, str]] = set()
+        unread: dict[tuple[str, str], _Sums] = {}
         for file in files_that(recognises, path, f"expected {table.content}"):
             answers: dict[str, list[Answer]] = {}
             for row, values, scores in _responses(table, file, settings):
@@ -95,8 +101,14 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
                 answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
                 answers.setdefault(_name(values, "subject", row), []).append(answer)
             sums = _sums(table, file) if table.stated else {}
-            logs = [_log(str(file), name, answered, sums.get(name, {})) for name, answered in answers.items()]
+            faults = list(_record_faults(table, file, sum(map(len, answers.values()))))
+            named_sums = [(subject, sums.get((subject, file.stem if table.log else ""), {})) for subject in answers]
+            logs = [_log(str(file), subject, answers[subject], stated, faults) for subject, stated in named_sums]
             collected.add_task(logs, settings, str(file))
+            read |= {(subject, file.stem) for subject in answers}
+            unread |= sums
+        if path.is_dir() and table.log:
+            collected.stated += _absent({key: stated for key, stated in unread.items() if key not in read})
         return collected.responses()
 
     return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
@@ -117,10 +129,36 @@ def _responses(
         settings.note(f"{file.name}: {without} rows have no score and are left out")
 
 
-def _log(where: str, subject: str, answers: Sequence[Answer], sums: Mapping[str, Any]) -> TaskLog:
+#: What a tool states about the answers of a subject in a log, by the keys of `LogTable`.
+_Sums = Mapping[str, Any]
+
+
+def _log(
+    where: str, subject: str, answers: Sequence[Answer], sums: _Sums, contradictions: Sequence[str] = ()
+) -> TaskLog:
     scored = sum(bool(answer.values) for answer in answers)  # a failed sample adds nothing to the tool's sum
     accuracies = {"score": sums["total"] / scored} if scored and "total" in sums else {}
-    return TaskLog(where, subject, answers, planned=sums.get("planned"), accuracies=accuracies)
+    if isinstance(sums.get("measure"), str):
+        accuracies[sums["measure"].removeprefix("mean_")] = sums.get("mean")
+    return TaskLog(
+        where, subject, answers, planned=sums.get("planned"), accuracies=accuracies, contradictions=contradictions
+    )
+
+
+def _absent(sums: Mapping[tuple[str, str], _Sums]) -> Iterator[Stated]:
+    """Yield the logs that a tool states sums of and that are not there."""
+    for (subject, log), stated in sums.items():
+        planned = stated.get("planned") or 1
+        yield Stated(subject, f"{stated['where']}: {log!r}", 0, planned, "no file of this name")
+
+
+def _record_faults(table: LogTable, file: Path, held: int) -> Iterator[str]:
+    """Yield that a log states another number of records than it has."""
+    if table.records and suffix_of(file) == ".json":
+        data = load_file(file)
+        stated = parse_expression(table.records)(data, {}) if isinstance(data, Mapping) else None
+        if isinstance(stated, int | float) and stated != held:
+            yield f"it states {stated:g} results, and {held} are there"
 
 
 def _rows(mapping: ResponseMapping, file: Path) -> Iterator[tuple[TableRecord, dict[str, Any]]]:
@@ -157,19 +195,23 @@ def _name(values: Mapping[str, Any], field: str, row: TableRecord) -> str:
         raise ResponsesError(f"{error}; give --set {field}=COLUMN with it; there are {_keys(row)}, $file") from None
 
 
-def _sums(table: LogTable, file: Path) -> dict[str, Counter[str]]:
-    """Return the number of samples and the sum of scores that a tool states about a log, by subject."""
+def _sums(table: LogTable, file: Path) -> Mapping[tuple[str, str], _Sums]:
+    """Return what a tool states about each subject and log; of several rows of one the numbers are added."""
     stating = sorted(file.absolute().parent.parent.parent.glob(table.stated_in)) if table.stated_in else [file]
-    expressions = {name: getattr(table, name) for name in ("subject", "log", "planned", "total")}
-    fields = {name: parse_expression(text) for name, text in expressions.items() if text}
-    sums: dict[str, Counter[str]] = {}
+    names = ("subject", "log", "planned", "total", "mean", "measure")
+    fields = {name: parse_expression(text) for name in names if (text := getattr(table, name))}
+    sums: dict[tuple[str, str], dict[str, Any]] = {}
     for file_of_sums in stating:
         for row in read_records(file_of_sums, table.stated) if suffix_of(file_of_sums) == ".json" else ():
             values = {name: expression(row.data, row.names) for name, expression in fields.items()}
-            if values.pop("log", file.stem) == file.stem and None not in values.values():
-                sums.setdefault(_name(values, "subject", row), Counter()).update(
-                    {name: value for name, value in values.items() if name != "subject"}
-                )
+            if values.get("planned") is None:
+                continue
+            log = str(values.pop("log", ""))
+            of_log = sums.setdefault((_name(values, "subject", row), log), {"where": file_of_sums})
+            for name in ("planned", "total"):
+                if values.get(name) is not None:
+                    of_log[name] = of_log.get(name, 0) + values[name]
+            of_log |= {name: values[name] for name in ("mean", "measure") if name in values}
     return sums
 
 

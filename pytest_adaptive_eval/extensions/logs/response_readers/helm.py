@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,8 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
         settings.note(f"{file}: {perturbed} perturbed instances are left out")
     splits = {_split(each) for each in whole}
     split = choose("filter", splits, settings.filter, f"{file}, splits") if splits else ""
-    logged = dict(_questions(file.with_name("scenario_state.json")))
+    states = list(_states(file.with_name("scenario_state.json")))
+    logged = dict(_questions(states, file))
     answers = []
     for n, instance in enumerate(whole, 1):
         if _split(instance) == split:
@@ -60,7 +61,9 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
             answers.append(Answer(where, f"{scenario}:{name}", _values(instance, where), *logged.get(name, ())))
     sums = _sums(file.with_name("stats.json"), split)
     planned = round(sums["num_instances"]) if "num_instances" in sums else None
-    return scenario, TaskLog(f"{file}, split {split!r}", model, answers, "", planned, "", sums)
+    of_split = [instance for instance, _ in states if (inner(instance, "split") or split) == split]
+    items = tuple(dict.fromkeys(f"{scenario}:{instance['id']}" for instance in of_split))
+    return scenario, TaskLog(f"{file}, split {split!r}", model, answers, "", planned, "", sums, items=items)
 
 
 def _sums(file: Path, split: str) -> dict[str, float]:
@@ -114,14 +117,22 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
     return values
 
 
-def _questions(file: Path) -> Iterator[tuple[str, tuple[LoggedQuestion | None, Any]]]:
-    """Yield question and reply of each unperturbed instance, by its id."""
+def _states(file: Path) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """Yield each unperturbed instance with the state of its request."""
     for state in _objects(inner(_loaded(file), "request_states")):
         instance = inner(state, "instance")
         if inner(instance, "id") is not None and not inner(instance, "perturbation"):
-            completions = _objects(inner(state, "result", "completions"))
-            reply = inner(completions[0], "text") if completions else None
-            yield str(instance["id"]), (_question(instance, state.get("output_mapping"), file), reply)
+            yield instance, state
+
+
+def _questions(
+    states: Iterable[tuple[Any, Mapping[str, Any]]], file: Path
+) -> Iterator[tuple[str, tuple[LoggedQuestion | None, Any]]]:
+    """Yield question and reply of each instance, by its id."""
+    for instance, state in states:
+        completions = _objects(inner(state, "result", "completions"))
+        reply = inner(completions[0], "text") if completions else None
+        yield str(instance["id"]), (_question(instance, state.get("output_mapping"), file), reply)
 
 
 def _question(instance: Mapping[str, Any], letters: Any, file: Path) -> LoggedQuestion | None:

@@ -76,9 +76,15 @@ class _File(NamedTuple):
     path: Path
     results: Mapping[str, Any]
 
+    @property
+    def _counts(self) -> tuple[tuple[str, ...], ...]:
+        """Keys of the numbers of documents in the results."""
+        return ("n-samples", self.task, "effective"), ("results", self.task, "sample_len")
+
     def log(self, answers: list[Answer], filter_name: str) -> TaskLog:
         """Return the answers by one filter, with the means that the results state; they may have other sums too."""
-        planned = inner(self.results, "n-samples", self.task, "effective")
+        counts = [inner(self.results, *keys) for keys in self._counts]
+        planned = max((count for count in counts if isinstance(count, int)), default=None)
         listed = inner(self.results, "configs", self.task, "metric_list") or ()
         means = {each.get("metric") for each in listed if each.get("aggregation") == "mean"}
         sums = inner(self.results, "results", self.task) or {}
@@ -142,11 +148,15 @@ def _missing_tasks(
     logged = {(task, file.subject) for task, files in tasks.items() for file in files}
     for folder, subject in subjects.items():
         for name, data in results[folder].items():
-            planned = inner(data, "n-samples")
-            for task, counts in planned.items() if isinstance(planned, Mapping) else ():
+            named_tasks = [key for part in ("n-samples", "configs") for key in _keys(inner(data, part))]
+            for task in dict.fromkeys(named_tasks):
                 if (task, subject) not in logged:
-                    count = inner(counts, "effective") or 1
+                    count = inner(data, "n-samples", task, "effective") or 1
                     yield Stated(subject, f"{folder / name}, task {task!r}", 0, count, "no samples file")
+
+
+def _keys(value: Any) -> Sequence[str]:
+    return [*value] if isinstance(value, Mapping) else []
 
 
 class _Line(NamedTuple):
