@@ -436,14 +436,18 @@ class Model(abc.ABC):
             arrived(index, completion)
         return completions
 
-    def begin(self, draws: Sequence[tuple[Item, int]], arrived: Arrived) -> Callable[[], object]:
+    def begin(
+        self, draws: Sequence[tuple[Item, int]], arrived: Arrived, keep: Arrived | None = None
+    ) -> Callable[[], object]:
         """Have items answered, each with the index of its draw.
 
         Texts have the stored length.
 
         Args:
-            arrived: Called with the index and the completion of each: now, perhaps from another thread, or later by
+            arrived: Called with the index and the completion of each, in the calling thread: now, or later by
                 `take_arrived`.
+            keep: Called before it, perhaps from another thread, as soon as a completion of a subject that waits apart
+                is there: the calling thread may be busy, and a run may be killed meanwhile.
 
         Returns:
             A function that breaks off what has not arrived.
@@ -454,6 +458,10 @@ class Model(abc.ABC):
         def settle(index: int, completion: Completion) -> None:
             arrived(index, _cut(completion))
 
+        def keep_apart(index: int, completion: Completion) -> None:
+            if keep is not None:
+                keep(waiting_apart[index], _cut(completion))
+
         for index, item in enumerate(items):
             if self.waits_apart and not item.turns and item.likelihood is None:
                 waiting_apart.append(index)
@@ -462,14 +470,19 @@ class Model(abc.ABC):
         cancel: Callable[[], object] = lambda: None  # noqa: E731
         if waiting_apart:
             cancel = self._send(
-                [items[n] for n in waiting_apart], lambda n, completion: settle(waiting_apart[n], completion)
+                [items[n] for n in waiting_apart],
+                lambda n, completion: settle(waiting_apart[n], completion),
+                keep_apart,
             )
         if together:
             self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
         return cancel
 
-    def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
-        """Begin to answer items, for which `take_arrived` calls `arrived`; return a function that breaks off."""
+    def _send(self, items: Sequence[Item], arrived: Arrived, keep: Arrived) -> Callable[[], object]:
+        """Begin to answer items; return a function that breaks off.
+
+        `keep` is called at once for each completion, and `take_arrived` calls `arrived`.
+        """
         raise NotImplementedError
 
     def take_arrived(self, *, wait: bool) -> None:  # noqa: ARG002 - only subjects that wait apart have any

@@ -121,13 +121,15 @@ class CallableModel(Model):
         messages = [dict(message) for message in item.messages] or [{"role": "user", "content": item.prompt}]
         return messages if item.messages or self._messages else item.prompt
 
-    def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
+    def _send(self, items: Sequence[Item], arrived: Arrived, keep: Arrived) -> Callable[[], object]:
         assert self._calls is not None
         replies = self._submit(self._calls, items)
 
         def note(index: int, argument: Any, reply: Future[Any]) -> None:
             if not reply.cancelled():
-                self._arrivals.put(lambda: arrived(index, _completion(reply.result, argument)))
+                completion = _completion(reply.result, argument)
+                keep(index, completion)
+                self._arrivals.put(lambda: arrived(index, completion))
 
         for index, (argument, reply) in enumerate(replies):
             reply.add_done_callback(partial(note, index, argument))

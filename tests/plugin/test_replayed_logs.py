@@ -216,7 +216,7 @@ def logged(item: Item, presentation: Presentation | None, **facts: Any) -> Logge
         (ASKED, None, replace(ASKED, images=()), None, "edited"),
         (ASKED, None, "another picture", None, "edited"),
         (ASKED, None, replace(ASKED, answer="8"), None, "taken"),
-        (ASKED, None, replace(ASKED, answer=("8", "9")), None, "taken"),
+        (ASKED, None, replace(ASKED, answer="8", others=("9",)), None, "taken"),
         (ASKED, None, replace(ASKED, grader="contains"), None, "taken"),
         (ASKED, None, replace(ASKED, category=("sums",)), None, "taken"),
         (ASKED, None, replace(ASKED, meta={"tolerance": 1}), None, "taken"),

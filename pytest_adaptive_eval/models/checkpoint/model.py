@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
+from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.inputs import StrPath
 from pytest_adaptive_eval.items.item import Item, Status, canonical_json, items_naming
 from pytest_adaptive_eval.models.base import (
@@ -277,7 +277,7 @@ class TransformersModel(Model):
         try:
             prompt = self._prompt(item)
             continuations = item.continuations
-        except BankError:
+        except Exception:  # such as a chat template that does not end
             return super().request(item)
         sent: dict[str, Any] = {"prompt": prompt.text, "special": prompt.special, "images": picture_hashes(item)}
         if item.likelihood is None:

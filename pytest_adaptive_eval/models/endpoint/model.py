@@ -322,11 +322,13 @@ class EndpointModel(Model):
         self._endpoint.post([self._body(items[index]) for index in written], take)
         return completions
 
-    def _send(self, items: Sequence[Item], arrived: Arrived) -> Callable[[], object]:
+    def _send(self, items: Sequence[Item], arrived: Arrived, keep: Arrived) -> Callable[[], object]:
         cap = self.cap
 
         def note(index: int, delivery: Delivery) -> None:
-            self._arrivals.put(lambda: arrived(index, self._complete(delivery, items[index], cap)))
+            completion = self._complete(delivery, items[index], cap)
+            keep(index, completion)
+            self._arrivals.put(lambda: arrived(index, completion))
 
         sent = self._endpoint.begin([self._body(item) for item in items], note)
         sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))

@@ -36,6 +36,7 @@ from pytest_adaptive_eval.plugin.ask.open_questions import (
     OpenQuestion,
     OpenQuestions,
     Prospect,
+    QuestionState,
     TestFinding,
     known_scores,
 )
@@ -98,6 +99,7 @@ class Answers:
         self.spent = self.usage_before = Usage()
         self.call_sizes: Counter[int] = Counter()
         self._prospect = Prospect()
+        self._looked_at = 0  #: Number of drawn questions for which kept answers were looked up.
         self._slowest = 0.0  #: Longest time, in seconds, that an answer took.
         self._settled: float | None = None  #: Time at which the verdict became certain.
         self._numbers: Counter[str] = Counter()  #: Of equal calls of a watched function within one question.
@@ -223,15 +225,13 @@ class Answers:
 
     def _look_at_draws(self) -> None:
         """Open the questions that were drawn, with the answers that earlier runs have kept."""
-        session, samples = self.session, self.evaluation.samples
-        first = len(self.administrations)  # of those before, the tests have run
-        drawn = itertools.product(session.drawn_items.tolist(), range(samples))
+        first = max(self._looked_at, len(self.administrations))  # of those before, the tests have run
+        drawn = itertools.product(self.session.drawn_items.tolist(), range(self.evaluation.samples))
         for place, (index, sample) in enumerate(itertools.islice(drawn, first, None), first):
-            if self.questions.find(index, sample) is not None:
-                continue
             question = self.drawn(index, sample, place + 1)
-            if self.restore(question):  # an interrupted run may not have graded it
-                self._begin_to_judge(question)
+            if question.state is QuestionState.DRAWN and self.restore(question):
+                self._begin_to_judge(question)  # an interrupted run may not have graded it
+        self._looked_at = self.session.drawn * self.evaluation.samples
 
     def _most(self, share: float) -> int:
         """Return the number of questions that may have a call or an answer now."""
@@ -283,14 +283,21 @@ class Answers:
 
     # Completions.
 
+    def keep(self, question: OpenQuestion, completion: Completion) -> None:
+        """Write a completion to the journal, from any thread; what cannot be written is left to the test."""
+        if self.journal is not None:
+            with contextlib.suppress(AdaptiveEvalError):
+                self._store(*self.keys(question), question.item, completion)
+        question.kept = True
+
     def arrived(self, question: OpenQuestion, completion: Completion) -> None:
-        """Keep a completion; what cannot be written, or is a fault of the run, is left to the test."""
+        """Give a question its completion."""
+        if not question.kept:
+            self.keep(question, completion)
         if question.began is not None:
             self._slowest = max(self._slowest, clock.elapsed() - question.began)
         self.questions.arrive(question, completion)
         self._note_score(question, completion)
-        with contextlib.suppress(AdaptiveEvalError):
-            self._store(question.key, question.shared_key, question.item, completion)
         self._begin_to_judge(question)
 
     def restore(self, question: OpenQuestion) -> bool:

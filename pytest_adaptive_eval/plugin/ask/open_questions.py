@@ -60,6 +60,7 @@ class OpenQuestion:
             empty where other runs ask for themselves.
         score: Score that its test will find, in [0, 1], for the forecast; NaN while it is unknown.
         began: Time at which its call began, in seconds; None without one in this run.
+        kept: Whether its completion was written, or could not be.
         cancel: Breaks off its call.
         judgments: Replies of the judge to come.
     """
@@ -74,6 +75,7 @@ class OpenQuestion:
     completion: Completion | None = None
     score: float = math.nan
     began: float | None = None
+    kept: bool = False
     cancel: Callable[[], object] = _nothing
     judgments: Sequence[Future[Any]] = field(default=())
 

@@ -247,6 +247,10 @@ class Pipeline:
         subject, before, timed_seconds = lead.subject, lead.subject.usage, 0.0
         costs: dict[Answers, Usage] = {}
 
+        def keep(index: int, completion: Completion) -> None:
+            answers, question = requests[index]
+            answers.keep(question, completion)
+
         def arrived(index: int, completion: Completion) -> None:
             nonlocal timed_seconds
             answers, question = requests[index]
@@ -261,7 +265,8 @@ class Pipeline:
         for answers, question in requests:
             answers.questions.send(question, now)
         try:
-            cancel = subject.begin([(question.item, question.sample) for _, question in requests], arrived)
+            draws = [(question.item, question.sample) for _, question in requests]
+            cancel = subject.begin(draws, arrived, keep)
         except BaseException:
             self._fail(lead)
             raise
