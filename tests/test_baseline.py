@@ -12,7 +12,7 @@ from climbs import bare, run
 from msgspec.structs import replace
 
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.errors import BaselineError
+from pytest_adaptive_eval.errors import BaselineError, BaselineMissing
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -157,3 +157,9 @@ def test_a_run_that_did_not_pass_is_no_baseline_of_a_history_and_is_doubted_as_a
     assert named.refusal == refusal
     doubts = [text for text in named.doubts(SubjectIdentity("candidate", "other")) if "did not pass" in text]
     assert len(doubts) == bool(refusal)
+
+
+def test_a_history_of_failed_runs_alone_has_no_baseline(folders: list[Path]) -> None:
+    write_run(folders[0], run_of(1, [1.0] * 4, exit_status=1))
+    with pytest.raises(BaselineMissing, match="of its 1 runs none has passed"):
+        read_baseline(".", folders, BANK, "toy")
