@@ -73,7 +73,7 @@ def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
     assert project.records == []
     told = [line for line in (*result.outlines, *result.errlines) if "ERROR" in line]
     assert len(told) == 1, told
-    empty = "config.json" if find_spec("transformers") else "install pytest-adaptive-eval[hf]"
+    empty = "config.json" if find_spec("transformers") else "pytest-adaptive-eval[hf]"
     assert {"http": "127.0.0.1:9", "empt": empty}.get(spec[:4], "nowhere") in told[0]
 
 
