@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from climbs import bare, run
+from msgspec.structs import replace
 
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.errors import BaselineError
+from pytest_adaptive_eval.errors import BaselineError, BaselineMissing
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_baseline
-from pytest_adaptive_eval.records.run_record import Administration
+from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.records.run_files import write_run
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, RunRecord
 
 BANK = ItemBank.uncalibrated("toy", [Item(f"q{i}", "?", "a") for i in range(1, 5)])
 MATRIX = "subject,q1,q2,q3,q4\nearly,1,0,0,0.25\nlate,1,1,1,1.0\n"
@@ -115,3 +122,44 @@ def test_the_answers_of_the_model_are_no_baseline_of_it(folders: list[Path]) -> 
     early.check(decoding="", checkpoint=late.checkpoint)
     with pytest.raises(BaselineError, match="the baseline holds the same answers as the model"):
         early.check(decoding="", checkpoint=early.checkpoint)
+
+
+def run_of(day: int, scores: list[float], **facts: Any) -> RunRecord:
+    """A run of four questions, with a gate that passed."""
+    asked = [Administration(n + 1, f"q{n + 1}", "h", score=score) for n, score in enumerate(scores)]
+    bank = {"name": "toy", "content_hash": BANK.content_hash}
+    interview = bare(name="toy", nodeid="t::toy", bank=bank, administrations=plain(asked), stop="BUDGET")
+    gate = GateRecord("g", "t::g", "toy", Verdict(Outcome.PASS, stated="it holds"))
+    record = replace(run(day, interview), gates=[gate], exit_status=0)
+    return replace(record, **facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "taken", "refusal"),
+    [
+        ({}, 1.0, ""),
+        ({"exit_status": 1}, 0.0, "exit status 1"),
+        ({"exit_status": 2}, 0.0, "exit status 2"),
+        ({"exit_status": None}, 0.0, "exit status None"),
+        ({"exit_status": 1, "only_baselines_missing": True}, 0.0, ""),
+        ({"exit_status": 3, "only_baselines_missing": True}, 0.0, "exit status 3"),
+    ],
+)
+def test_a_run_that_did_not_pass_is_no_baseline_of_a_history_and_is_doubted_as_a_file(
+    folders: list[Path], facts: dict[str, Any], taken: float, refusal: str
+) -> None:
+    earlier, later = run_of(1, [0.0] * 4), run_of(2, [1.0] * 4, **facts)
+    for record in (earlier, later):
+        write_run(folders[0], record)
+    chosen = read_baseline(".", folders, BANK, "toy")
+    assert chosen.baseline.scores.tolist() == [taken] * 4
+    named = read_baseline(f"runs/{later.run}.json", folders, BANK, "toy")
+    assert named.refusal == refusal
+    doubts = [text for text in named.doubts(SubjectIdentity("candidate", "other")) if "did not pass" in text]
+    assert len(doubts) == bool(refusal)
+
+
+def test_a_history_of_failed_runs_alone_has_no_baseline(folders: list[Path]) -> None:
+    write_run(folders[0], run_of(1, [1.0] * 4, exit_status=1))
+    with pytest.raises(BaselineMissing, match="of its 1 runs none has passed"):
+        read_baseline(".", folders, BANK, "toy")

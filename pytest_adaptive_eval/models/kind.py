@@ -70,14 +70,14 @@ class ModelKind:
             CheckpointError: A checkpoint folder is unsafe, incomplete or does not load in full.
         """
         module, _, loader = self.model.partition(":")
-        try:
-            load = getattr(import_module(module), loader).load
-        except ImportError as error:
-            raise self.missing_package(spec, error) from error
         self.check_names(spec, options)
         if cache is not None and self.hashes_files:
             options = {"cache": cache, **options}
-        loaded: Model = load(*self.arguments(spec), **options)
+        try:
+            load = getattr(import_module(module), loader).load
+            loaded: Model = load(*self.arguments(spec), **options)
+        except ImportError as error:
+            raise self.missing_package(spec, error) from error
         try:
             if chats:
                 loaded.prepare_chats()
@@ -102,5 +102,5 @@ class ModelKind:
 
     def missing_package(self, spec: str, error: ImportError) -> ConfigError:
         """Return the error for a package that is not installed."""
-        fix = f"install pytest-adaptive-eval[{self.extra}]" if self.extra else "install it"
+        fix = f'pip install "pytest-adaptive-eval[{self.extra}]"' if self.extra else "install it"
         return ConfigError(f"{self.label(spec)!r}: {self.help} needs a package ({error}); {fix}")

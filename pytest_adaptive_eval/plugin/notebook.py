@@ -143,7 +143,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{json.dumps(name)} = {_toml(value)}" for name, value in table.items()]
+    return [f"{_toml(name)} = {_toml(value)}" for name, value in table.items() if value is not None]
 
 
 def _toml(value: Any) -> str:
@@ -152,4 +152,5 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(_lines(value)) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value)  # texts are escaped alike
+    # texts are escaped alike, but for characters beyond the basic plane, and for the control character 127
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

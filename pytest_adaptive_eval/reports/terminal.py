@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -268,10 +269,16 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
     several = len(record.evaluations) > 1
     standing = standing_notes(record)
     head = max((len(gate.outcome.value) for gate in record.gates), default=0) + 2
-    return [(gate.outcome, _lines(gate, width, head, several=several, standing=standing)) for gate in record.gates]
+    counts = Counter(gate.name for gate in record.gates)
+    lines = []
+    for gate in record.gates:
+        title = gate.name + (_interview_of(gate) if several else "")
+        names = [title] if counts[gate.name] > 1 else [title, gate.name]  # which of several gates the line is about
+        lines.append((gate.outcome, _lines(gate, width, head, names, standing)))
+    return lines
 
 
-def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
+def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standing: Sequence[str]) -> list[str]:
     outcome, verdict = gate.outcome, gate.verdict
     claim = _claim(gate, outcome)
     asked = "" if not verdict.size else f", {verdict.asked} of {verdict.size}"
@@ -279,17 +286,16 @@ def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: 
         asked += f" {verdict.unit}"
     reason = _reason(gate, standing)
     start, indent, columns_left = outcome.value.ljust(head), " " * head, width - head
-    name = clean_terminal(gate.name, max(columns_left, NAME), keep_end=True)
-    full_name = name + (_interview_of(gate) if several else "")
+    titles = [clean_terminal(name, max(columns_left, NAME), keep_end=True) for name in names]
     metric = verdict.metric
     short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
     asked_briefly = asked.replace(" of ", "/")
     texts = [f"{line}{tail}" for line in (claim, short_claim) for tail in (asked, asked_briefly)]
-    lines = [f"{title}: {line}" for title in (full_name, name) for line in (*texts, claim, short_claim)]
+    lines = [f"{title}: {line}" for title in titles for line in (*texts, claim, short_claim)]
     fitting = _first_within(lines, columns_left)
     if fitting:
         return [f"{start}{fitting}", *_cut([reason], width, indent)]
-    title = _first_within([full_name], columns_left) or clean_terminal(name, columns_left, keep_end=True)
+    title = _first_within(titles[:1], columns_left) or clean_terminal(names[-1], columns_left, keep_end=True)
     whole = f"{claim}{asked}"
     line = _first_within([whole, f"{claim}{asked_briefly}", claim], columns_left) or whole
     return [f"{start}{title}", *_cut([line, reason], width, indent)]

@@ -203,3 +203,14 @@ def test_doctor_checks_a_model_and_what_pytest_collects(run, tmp_path):
     assert re.search(r"fault   model nowhere: model 'nowhere' is not\s+known", out)
     assert re.search(r"fault   pytest --adaptive-eval: .*none\.jsonl", out.replace("\n        ", " "))
     assert "2 to fix before pytest --adaptive-eval can run here" in out
+
+
+@pytest.mark.slow
+def test_doctor_collects_with_the_model_that_is_named(run, tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "prompt": "?", "answer": "yes"}\n')
+    (tmp_path / "answers.jsonl").write_text('{"id": "a", "text": "yes"}\n')
+    (tmp_path / CONFIG).write_text('[[eval]]\nbank = "q.jsonl"\n')
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "no model: name one" in " ".join(out.split())
+    assert run("doctor", "--model", "replay:answers.jsonl")[0] == 0

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.bets import claim_family
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import misfit_note, misfit_reason, refitted_projection
 from pytest_adaptive_eval.gates.outlook import Outlook
@@ -52,6 +53,13 @@ def interview(of, scores, *, seed=1, policy=POLICIES["decide"], planned=(), fami
     while (proposal := session.ask()) is not None:
         session.tell(scores[proposal.items])
     return SessionResult.of("eval", session, statuses={}, planned=tuple(planned), family=family, **more)
+
+
+@pytest.mark.parametrize(("family", "expected"), [(0, 3), (2, 3), (3, 3), (20, 20)])
+def test_a_fail_verdict_is_corrected_for_all_claims_of_the_interview(family, expected):
+    planned = [Condition("accuracy", "at_least", value) for value in (0.5, 0.6, 0.7)]
+    found = interview(bank(), answers(bank(), 0.5), planned=planned, family=family)
+    assert [claim_family(found, condition) for condition in planned] == [expected] * 3
 
 
 # -- decided on the way ---------------------------------------------------------------------------

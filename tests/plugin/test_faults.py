@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.models.store import CompletionStore
+
 MARK = '@pytest.mark.adaptive_gate("toy", at_least=0.5)\n'  #: Mark of the gate.
 
 CHECKPOINT = """
@@ -71,7 +73,7 @@ def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
     assert project.records == []
     told = [line for line in (*result.outlines, *result.errlines) if "ERROR" in line]
     assert len(told) == 1, told
-    empty = "config.json" if find_spec("transformers") else "install pytest-adaptive-eval[hf]"
+    empty = "config.json" if find_spec("transformers") else "pytest-adaptive-eval[hf]"
     assert {"http": "127.0.0.1:9", "empt": empty}.get(spec[:4], "nowhere") in told[0]
 
 
@@ -619,3 +621,21 @@ def test_a_report_at_a_link_to_itself(project: Any, flag: str) -> None:
 def test_a_baseline_that_is_a_link_to_itself_and_that_no_gate_reads(project: Any) -> None:
     (project.path / "circle").symlink_to("circle")
     assert project.run("--adaptive-eval-baseline=circle").ret == 0
+
+
+def test_an_answer_that_could_not_be_stored_does_not_count(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, asked = CompletionStore.store, []
+
+    def fails_at_the_fifth(self: CompletionStore, key: str, *answer: Any) -> None:
+        asked.append(key)
+        store(self, key, *answer)
+        if len(asked) == 5:
+            self.fault = "the disk is full"
+
+    monkeypatch.setattr(CompletionStore, "store", fails_at_the_fifth)
+    assert project.run().ret != 0
+    (interview,) = project.record["interviews"]
+    assert "the disk is full" in interview["error"]
+    last = interview["administrations"][-1]
+    assert (last["status"], last["score"]) == ("error", None)
+    assert interview["scored"] == len(interview["administrations"]) - 1

@@ -182,7 +182,7 @@ def test_more_mistakes(lab: Any) -> None:
     lab.tests(ungated.format(more=", interview={'interviewer': 'empty', 'count': 1}"))
     result = lab.spawn()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    complaint = "empty has no config.json" if find_spec("transformers") else "install pytest-adaptive-eval[hf]"
+    complaint = "empty has no config.json" if find_spec("transformers") else "pytest-adaptive-eval[hf]"
     assert complaint in result.stderr.str()
     assert not lab.records
     lab.tests(ungated.format(more=", interview={'encoder': 'nothing-like-that'}"))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, must_pass_sentence
+from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, must_pass_sentence, with_must_pass
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 
 MARKED = """
 import pytest
@@ -132,3 +133,13 @@ def test_a_long_list_is_cut() -> None:
     assert sentence.startswith('5 of 6 must-pass items wrong: i0 answered "xxx')
     assert sentence.endswith('..." and 2 more')
     assert must_pass_sentence([MustPassAnswer("half", 0.5, "a")]).endswith('half answered "a", score .50')
+
+
+@pytest.mark.parametrize(
+    ("score", "outcome"),
+    [(1.0, "PASS"), (0.999, "FAIL"), (0.75, "FAIL"), (0.5, "FAIL"), (0.25, "FAIL"), (0.0, "FAIL"), (None, "ERROR")],
+)
+def test_an_answer_that_is_right_in_part_does_not_pass(score: float | None, outcome: str) -> None:
+    passed = Verdict(Outcome.PASS, "accuracy", ">= .50", asked=30, size=60)
+    judged = with_must_pass(passed, lambda verdict: verdict, [MustPassAnswer("refund", score, "yes")])
+    assert judged.outcome.value == outcome

@@ -89,3 +89,15 @@ def test_the_example_notebook_is_the_example_script(questions: Path, capsys: pyt
     exec("\n\n".join(cells), names)
     assert names["result"].passed
     assert "True PASS" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["\U0001f600", "\x7f", "é\u2028", 'a "quoted" \\ text', "\ttab\n", "\x00"])
+def test_texts_of_settings_may_have_any_character(questions: Path, text: str) -> None:
+    result = interview(questions, lambda prompt: "yes", template=f"{text} {{prompt}}", name="any", budget=4, batch=None)
+    assert result.record.interviews[0].bank.presentation.template == f"{text} {{prompt}}"
+    assert result.record.interviews[0].asked == 4
+
+
+def test_a_setting_of_none_is_one_that_is_not_given(questions: Path) -> None:
+    result = interview(questions, answer, gates=[{"at_least": 0.4, "confidence": None}], budget=None, selector=None)
+    assert result.gates[0].verdict.outcome == "PASS"

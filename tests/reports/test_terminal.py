@@ -303,3 +303,12 @@ def test_costs_of_several_interviews_have_a_total(make: SimpleNamespace) -> None
     )
     second.costs = make.interview(costs=costs(4, "EUR")).costs
     assert words.cost_rows([first, second])[-1] == ("total", "27", "200", "10", "2.0", "-")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_gates_of_one_name_say_which_evaluation_they_judge(make: SimpleNamespace, width: int) -> None:
+    names = ["mmmu", "mmmu[candidate-step-4000]", "mmmu[candidate-step-8000]"]
+    interviews = [make.interview(name=name, nodeid=f"t.py::{name}") for name in names]
+    gates = [make.gate(name="test_promotion", of=name) for name in names]
+    whole = " ".join(text(brief_verdict_lines(make.record(interviews, gates), width)))
+    assert [f"({name})" in whole or (width == 40 and name[-8:] in whole) for name in names] == [True] * 3

@@ -25,6 +25,7 @@ from pytest_adaptive_eval.text import counted
 _DEPTH = 5
 #: Answers kept of an item, and the longest.
 _REPLIES, _REPLY_LENGTH = 4, 8000
+SUMMARY_ALONE = "a summary alone"  #: Fault of an answer whose sample is absent.
 #: Verdicts in words, in lower case; C, P, I and N are the grades of Inspect.
 _VERDICTS: Mapping[str, float] = MappingProxyType(
     {
@@ -123,6 +124,7 @@ class Answer(NamedTuple):
     Args:
         values: Scores by metric, as they are logged; empty where it was not scored.
         sample: What tells several answers to the item apart, such as an epoch.
+        fault: What the sample has, where its scores are there twice and differ; empty for most.
     """
 
     where: str
@@ -131,6 +133,7 @@ class Answer(NamedTuple):
     question: LoggedQuestion | None = None
     reply: Any = None
     sample: str = ""
+    fault: str = ""
 
 
 class TaskLog(NamedTuple):
@@ -142,7 +145,6 @@ class TaskLog(NamedTuple):
         accuracies: Mean scores that the log states, by metric.
         unscored: Why none of its answers has a score, if so.
         items: Items that the run was to ask, each in so many `epochs`; empty if the log does not say.
-        contradictions, doubt: As in `Stated`.
     """
 
     where: str
@@ -155,8 +157,6 @@ class TaskLog(NamedTuple):
     unscored: str = ""
     items: Sequence[str] = ()
     epochs: int = 1
-    contradictions: Sequence[str] = ()
-    doubt: str = ""
 
     @property
     def unplanned(self) -> list[str]:
@@ -179,9 +179,17 @@ class TaskLog(NamedTuple):
             contradictions.append(f"{len(absent)} of {len(self.items)} planned items are absent, such as {absent[0]!r}")
         if unplanned := [item for log in logs for item in log.unplanned]:
             contradictions.append(f"{counted(len(unplanned), 'item')} not planned, such as {unplanned[0]!r}")
-        contradictions += [sentence for log in logs for sentence in log.contradictions]
+        answers = [answer for log in logs for answer in log.answers]
+        faulty = [answer for answer in answers if answer.fault]
+        doubt = ""
+        if answers and all(answer.fault == SUMMARY_ALONE for answer in answers):
+            doubt = "the samples were removed, and their summaries count"
+        elif faulty:
+            faulty.sort(key=lambda answer: answer.fault == SUMMARY_ALONE)
+            counts = f"{len(faulty)} of {len(answers)} samples"
+            contradictions.append(f"{counts} have {faulty[0].fault}, such as {faulty[0].item!r}")
         ended = planned, self.status, stated_accuracy, mean
-        return Stated(self.subject, self.where, len(samples), *ended, contradictions, self.doubt)
+        return Stated(self.subject, self.where, len(samples), *ended, contradictions, doubt)
 
 
 class Collected:

@@ -37,7 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.text import clean_terminal, wrap
 
-    findings = [*_machine(), *([_model(options.model)] if options.model else []), _collection()]
+    findings = [*_machine(), *([_model(options.model)] if options.model else []), _collection(options.model)]
     for finding in findings:
         text = clean_terminal(f"{finding.topic}: {finding.text}")
         say(wrap(text, width(), " " * 8, first=f"{finding.state:<8}"))
@@ -91,11 +91,12 @@ def _model(spec: str) -> Finding:
     return Finding("ok", f"model {kind.label(located)}", kind.help)
 
 
-def _collection() -> Finding:
-    """Return what ``pytest --adaptive-eval --collect-only`` says of this folder."""
+def _collection(model: str | None) -> Finding:
+    """Return what ``pytest --adaptive-eval --collect-only`` says of this folder, with the model that was named."""
     import pytest
 
     command = [sys.executable, "-m", "pytest", "-q", "--adaptive-eval", "--collect-only", "-p", "no:cacheprovider"]
+    command += [f"--adaptive-eval-model={model}"] if model else []
     process = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()]
     if process.returncode == 0:

@@ -29,6 +29,9 @@ from pytest_adaptive_eval.typed_tables import read_table
 _NO_SCORE = Completion("", Status.NOT_RECORDED, detail="the log has no score of it")
 _TEXTLESS = Completion("", Status.NOT_RECORDED, detail="the item changed since, and the answer's text is not kept")
 _EDITED = Completion("", Status.NOT_RECORDED, detail="the question was edited since the answer was recorded")
+_EDITED_SINCE = "edited since the record: recorded answers count with model_options = { edited = true } alone"
+_BY_ID = "joined by id alone: the record's version did not keep what was asked"
+_OTHERWISE = "asked with another system text, template or examples than in the record"
 _OF_TOOL = "answers join the bank's items by their ids alone: a log of another tool does not say what they were asked"
 
 
@@ -98,35 +101,22 @@ class LogReplay(ReplayModel):
         super().__init__(name, flat, source)
         self._logged = answers
         self._warnings, self._notes, self._takes_edited = list(warnings), list(notes), edited
-        self._edited: set[str] = set()
-        self._unverified: set[str] = set()
-        self._otherwise: set[str] = set()
+        self._found: dict[str, set[str]] = {sentence: set() for sentence in (_EDITED_SINCE, _BY_ID, _OTHERWISE)}
 
     @property
     def warnings(self) -> list[str]:
         """Why the log is not whole, and how many questions were edited since."""
-        edited = []
-        if self._edited:
-            taken = "are taken (edited = true)" if self._takes_edited else "are not taken"
-            edited.append(
-                f"{counted(len(self._edited), 'question')} edited since the record: their recorded answers {taken}; "
-                "model_options = { edited = true } takes them"
-            )
-        return [*self._warnings, *edited]
+        return [*self._warnings, *self._counted(_EDITED_SINCE)]
 
     @property
     def notes(self) -> list[str]:
         """How answers join items, and how many were given in another form of the question."""
-        notes = list(self._notes)
-        if self._unverified:
-            questions = counted(len(self._unverified), "question")
-            notes.append(
-                f"{questions} joined by id alone: the record is of a version that does not keep what was asked"
-            )
-        if self._otherwise:
-            questions = counted(len(self._otherwise), "question")
-            notes.append(f"{questions} asked with another system text, template or examples than in the record")
-        return notes
+        return [*self._notes, *self._counted(_BY_ID), *self._counted(_OTHERWISE)]
+
+    def _counted(self, sentence: str) -> list[str]:
+        """Return a sentence with the number of questions that it holds for; none without any."""
+        items = self._found[sentence]
+        return [f"{counted(len(items), 'question')} {sentence}"] if items else []
 
     def find(self, item: Item) -> Completion:
         """Return the answer to an item; of several to questions of one id those to its present text."""
@@ -136,15 +126,15 @@ class LogReplay(ReplayModel):
         question = question_hash(item)
         matching = [each for each in logged if each.question in ("", question)]
         if not matching:
-            self._edited.add(item.id)
+            self._found[_EDITED_SINCE].add(item.id)
             if not self._takes_edited:
                 return _EDITED
             matching = list(logged)
         same = [each for each in matching if each.item_hash in ("", item.content_hash)]
         if not same and not matching[0].question:
-            self._unverified.add(item.id)
+            self._found[_BY_ID].add(item.id)
         elif not same and matching[0].asked_otherwise(item):
-            self._otherwise.add(item.id)
+            self._found[_OTHERWISE].add(item.id)
         return _today(item, [each.completion for each in same or matching], unchanged=bool(same))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -14,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.evaluation.toml import parse_toml
-from pytest_adaptive_eval.extensions.sweeps import inputs as inputs_plugin
-from pytest_adaptive_eval.extensions.sweeps.inputs import CELL, PARTS, CellInputs, kept_hashes, look_at
+from pytest_adaptive_eval.extensions.sweeps import inputs as plugin
+from pytest_adaptive_eval.extensions.sweeps.inputs import PARTS, Inputs
+from pytest_adaptive_eval.file_hashes import FileHashes, stamp_of
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import RunRecord, knows_weights
@@ -88,6 +88,18 @@ class Cell:
         except AdaptiveEvalError:
             return None
         return record if record.exit_status in (0, 1) else None
+
+
+class CellInputs(msgspec.Struct):
+    """What the verdict of a cell rests on, see `inputs.Inputs`.
+
+    Args:
+        files: Where a path led, and the SHA-256 of a file there; None for one that changed during the run.
+    """
+
+    facts: dict[str, Any]
+    unknown: list[str]
+    files: dict[str, tuple[str, str | None]]
 
 
 class CellEnd(NamedTuple):
@@ -168,39 +180,54 @@ def run_cell(cell: Cell, environment: Mapping[str, str] = MappingProxyType({}), 
         resume: Leave models as they are whose weights nobody knows.
     """
     cell.folder.mkdir(parents=True, exist_ok=True)
-    before, record = _read_inputs(cell.folder / INPUTS), cell.record()
-    if before is not None and record is not None:
+    record, inputs = cell.record(), cell.folder / INPUTS
+    if record is not None and record.exit_status is not None and inputs.exists():
+        before = msgspec.json.decode(read_regular(inputs), type=CellInputs)
         unknown = [*_unknown_subjects(record), *before.unknown]
         if (resume or not unknown) and _are_equal(cell, before, environment):
-            assert record.exit_status is not None
             return CellEnd(record.exit_status, True, unknown)
-    for name in (RECORD, INPUTS):
-        (cell.folder / name).unlink(missing_ok=True)
-    status, inputs = _run(cell, environment, OUTPUT, f"--adaptive-eval-record={cell.folder / RECORD}")
-    (cell.folder / INPUTS).write_bytes(msgspec.json.encode(inputs))
+    for path in (cell.folder / RECORD, inputs):
+        path.unlink(missing_ok=True)
+    status, read = _run(cell, environment, OUTPUT, f"--adaptive-eval-record={cell.folder / RECORD}")
+    hashes = _kept_hashes(cell)
+    files = {path: _look_at(path, hashes, stamp) for path, stamp in read.files.items() if Path(path).exists()}
+    inputs.write_bytes(msgspec.json.encode(CellInputs(read.facts, read.unknown, files)))
     return CellEnd(status)
 
 
 def _are_equal(cell: Cell, before: CellInputs, environment: Mapping[str, str]) -> bool:
-    """Return whether collecting the tests of a cell, and all files that its run read, give what they gave then."""
-    hashes = kept_hashes(cell.folder)
-    for path, entry in before.files.items():
-        if not os.path.lexists(path) or look_at(path, hashes) != entry:
+    """Return whether the files that a cell read are as they were, and collecting its tests gives the same."""
+    hashes = _kept_hashes(cell)
+    for path, found in before.files.items():
+        if not Path(path).exists() or _look_at(path, hashes) != found:
             return False
     _, now = _run(cell, environment, "collection.txt", "--collect-only")
     return bool(now.facts) and now.facts == before.facts and now.files.keys() <= before.files.keys()
 
 
-def _run(cell: Cell, environment: Mapping[str, str], output: str, *arguments: str) -> tuple[int, CellInputs]:
-    """Run pytest for a cell.  Return its exit status, and what all of its processes read."""
-    parts = cell.folder / PARTS
+def _kept_hashes(cell: Cell) -> FileHashes:
+    """Return the hashes of checkpoint files that the cell's run kept."""
+    return FileHashes(cell.folder / "cache" / "checkpoint-hashes.json")
+
+
+def _look_at(path: str, hashes: FileHashes, stamp: Sequence[int] | None = None) -> tuple[str, str | None]:
+    """Return where a path leads, and the hash of a file there; None if the file has another stamp by now."""
+    target = Path(path).resolve()
+    if not target.is_file():
+        return str(target), ""
+    if stamp not in (None, stamp_of(target)):
+        return str(target), None
+    return str(target), hashes.of(target)
+
+
+def _run(cell: Cell, environment: Mapping[str, str], output: str, *arguments: str) -> tuple[int, Inputs]:
+    """Run pytest for a cell.  Return its exit status, and what its processes rest on."""
+    parts = cell.folder / "inputs"
     shutil.rmtree(parts, ignore_errors=True)
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", inputs_plugin.__name__),
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", plugin.__name__),
         *("--adaptive-eval", f"--adaptive-eval-model={cell.model}", f"--adaptive-eval-dir={cell.folder}"),
-        *arguments,
-        *cell.arguments,
-        *([cell.evaluation] if cell.evaluation else []),
+        *(*arguments, *cell.arguments, *filter(None, [cell.evaluation])),
     ]
     with (cell.folder / output).open("wb") as stream:
         status = subprocess.run(
@@ -209,24 +236,15 @@ def _run(cell: Cell, environment: Mapping[str, str], output: str, *arguments: st
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **environment, CELL: str(cell.folder)},
+            env={**os.environ, **environment, PARTS: str(parts)},
             check=False,
         ).returncode
-    whole = CellInputs()
-    for part in filter(None, map(_read_inputs, parts.glob("*.json"))):
-        whole.facts = whole.facts or part.facts
-        whole.unknown = whole.unknown or part.unknown
-        for path, entry in part.files.items():
-            known = whole.files.setdefault(path, entry)
-            if known != entry:  # it changed between two processes
-                whole.files[path] = (entry[0], None)
+    whole = Inputs()
+    for path in parts.glob("*.json"):
+        part = msgspec.json.decode(path.read_bytes(), type=Inputs)
+        whole.facts, whole.unknown = whole.facts or part.facts, whole.unknown or part.unknown
+        whole.files = part.files | whole.files
     return status, whole
-
-
-def _read_inputs(path: Path) -> CellInputs | None:
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(read_regular(path), type=CellInputs)
-    return None
 
 
 def _unknown_subjects(record: RunRecord) -> list[str]:

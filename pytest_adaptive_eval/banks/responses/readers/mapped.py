@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_that, named, score
 from pytest_adaptive_eval.banks.responses.mapping import clear_names
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
-from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, load_file, read_records, suffix_of
+from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.mappings import ResponseMapping
@@ -38,7 +38,6 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
         planned: In such a row, the number of samples.
         total: In such a row, the sum of the scores.
         mean, measure: In such a row, the mean score, and the name of its metric, which may begin with ``mean_``.
-        records: In the log itself, the number of its records of all subjects.
     """
 
     content: str
@@ -53,7 +52,6 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
     total: str = ""
     mean: str = ""
     measure: str = ""
-    records: str = ""
 
 
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
@@ -101,9 +99,8 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
                 answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
                 answers.setdefault(_name(values, "subject", row), []).append(answer)
             sums = _sums(table, file) if table.stated else {}
-            faults = list(_record_faults(table, file, sum(map(len, answers.values()))))
             named_sums = [(subject, sums.get((subject, file.stem if table.log else ""), {})) for subject in answers]
-            logs = [_log(str(file), subject, answers[subject], stated, faults) for subject, stated in named_sums]
+            logs = [_log(str(file), subject, answers[subject], stated) for subject, stated in named_sums]
             collected.add_task(logs, settings, str(file))
             read |= {(subject, file.stem) for subject in answers}
             unread |= sums
@@ -133,16 +130,12 @@ def _responses(
 _Sums = Mapping[str, Any]
 
 
-def _log(
-    where: str, subject: str, answers: Sequence[Answer], sums: _Sums, contradictions: Sequence[str] = ()
-) -> TaskLog:
+def _log(where: str, subject: str, answers: Sequence[Answer], sums: _Sums) -> TaskLog:
     scored = sum(bool(answer.values) for answer in answers)  # a failed sample adds nothing to the tool's sum
     accuracies = {"score": sums["total"] / scored} if scored and "total" in sums else {}
     if isinstance(sums.get("measure"), str):
         accuracies[sums["measure"].removeprefix("mean_")] = sums.get("mean")
-    return TaskLog(
-        where, subject, answers, planned=sums.get("planned"), accuracies=accuracies, contradictions=contradictions
-    )
+    return TaskLog(where, subject, answers, planned=sums.get("planned"), accuracies=accuracies)
 
 
 def _absent(sums: Mapping[tuple[str, str], _Sums]) -> Iterator[Stated]:
@@ -150,15 +143,6 @@ def _absent(sums: Mapping[tuple[str, str], _Sums]) -> Iterator[Stated]:
     for (subject, log), stated in sums.items():
         planned = stated.get("planned") or 1
         yield Stated(subject, f"{stated['where']}: {log!r}", 0, planned, "no file of this name")
-
-
-def _record_faults(table: LogTable, file: Path, held: int) -> Iterator[str]:
-    """Yield that a log states another number of records than it has."""
-    if table.records and suffix_of(file) == ".json":
-        data = load_file(file)
-        stated = parse_expression(table.records)(data, {}) if isinstance(data, Mapping) else None
-        if isinstance(stated, int | float) and stated != held:
-            yield f"it states {stated:g} results, and {held} are there"
 
 
 def _rows(mapping: ResponseMapping, file: Path) -> Iterator[tuple[TableRecord, dict[str, Any]]]:

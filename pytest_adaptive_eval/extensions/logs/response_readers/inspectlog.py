@@ -14,14 +14,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, files_that, named, score
+from pytest_adaptive_eval.banks.responses.files import (
+    SUMMARY_ALONE,
+    Answer,
+    Collected,
+    TaskLog,
+    files_that,
+    named,
+    score,
+)
 from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import ROUNDED, LoggedQuestion, Responses
 from pytest_adaptive_eval.tables import FILE_LIMIT
-from pytest_adaptive_eval.text import counted
 
 _ZSTANDARD = 93  # the method's number in zip archives
 
@@ -40,13 +47,13 @@ class _Log(NamedTuple):
     """Header and samples of one log, or their summaries; of a run that broke off there may be none.
 
     Args:
-        reductions: Scores of items over their epochs, where the log keeps them.
+        reductions: Scores of items over their epochs, by scorer and id, where the log keeps them.
     """
 
     path: Path
     header: Mapping[str, Any]
     samples: Sequence[Any]
-    reductions: Any = None
+    reductions: Mapping[tuple[str, str], Any]
 
     def about(self, *keys: str) -> Any:
         """Return a part of the run's specification: of its model, task, data set or configuration."""
@@ -70,8 +77,9 @@ class _Log(NamedTuple):
         whole = not (self.items or self.about("config", "limit") or self.about("config", "sample_id"))
         if whole:
             selected = (self.about("dataset", "samples") or 0) * self.epochs
-        counts = [inner(self.header, "results", f"{name}_samples") or 0 for name in ("total", "completed")]
-        return max(selected, *counts) or None
+        counts = [inner(self.header, "results", f"{name}_samples") for name in ("total", "completed")]
+        counts += [inner(entry, "scored_samples") for entry in inner(self.header, "results", "scores") or ()]
+        return max(selected, *filter(None, counts), 0) or None
 
     @property
     def status(self) -> str:
@@ -109,13 +117,12 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     tasks: dict[str, list[TaskLog]] = {}
     named_logs = zip(_subjects(logs), logs, strict=True)
     for subject, log in sorted(named_logs, key=lambda pair: (pair[0], -_created(pair[1]))):
-        wholes = _Wholes()
-        answers = list(_answers(log, asked, wholes, texts=settings.texts))
+        answers = list(_answers(log, asked, texts=settings.texts))
         task = str(log.about("task"))
         ended = (_created(log), log.planned, log.status, _accuracies(log.header, answers), log.unscored)
-        contradictions = [*wholes.contradictions, *_reduction_faults(log, answers), *_count_faults(log, answers)]
-        plan = (log.items, log.epochs, contradictions, wholes.doubt)
-        tasks.setdefault(task, []).append(TaskLog(f"{log.path}, task {task!r}", subject, answers, *ended, *plan))
+        tasks.setdefault(task, []).append(
+            TaskLog(f"{log.path}, task {task!r}", subject, answers, *ended, log.items, log.epochs)
+        )
     for task, task_logs in sorted(tasks.items()):
         collected.add_task(task_logs, settings, f"{path}: task {task!r}")
     return collected.responses()
@@ -139,7 +146,7 @@ def _read_log(path: Path) -> _Log:
             raise ResponsesError(
                 f"{path}: sample {number}: found {type(sample).__name__}, expected an object with id and scores"
             )
-    return _Log(path, header, listed, reductions)
+    return _Log(path, header, listed, _reduced(reductions))
 
 
 @contextlib.contextmanager
@@ -235,50 +242,7 @@ def _accuracies(header: Mapping[str, Any], answers: Sequence[Answer]) -> dict[st
     return accuracies
 
 
-class _Wholes:
-    """Whole samples of an archive beside their summaries.
-
-    Attributes:
-        contradictions: Sentences on samples that are absent, or have other scores.
-    """
-
-    def __init__(self) -> None:
-        self._present = 0
-        self._absent: list[str] = []
-        self._other: list[str] = []
-
-    def see(self, where: str, summary: Mapping[str, Any], whole: Any) -> None:
-        """Compare a summary with its whole sample, None where the archive has none."""
-        if not isinstance(whole, dict):
-            self._absent.append(where)
-            return
-        self._present += 1
-        before, after = _values(summary, where), _values(whole, where)
-        differing = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        if differing:
-            name = differing[0]
-            self._other.append(f"{where}, {name}: {before.get(name)!r:.40} and {after.get(name)!r:.40}")
-
-    @property
-    def contradictions(self) -> list[str]:
-        """Sentences on samples that are absent beside others, and on those with other scores than their summaries."""
-        sentences = []
-        if self._other:
-            other = counted(len(self._other), "sample")
-            sentences.append(f"{other} with other scores than in the summaries, such as {self._other[0]}")
-        if self._present and self._absent:
-            absent, whole = len(self._absent), self._present + len(self._absent)
-            sentences.append(f"{absent} of {whole} samples have a summary alone, such as {self._absent[0]}")
-        return sentences
-
-    @property
-    def doubt(self) -> str:
-        """That no sample can be compared with its summary; empty if some can."""
-        pruned = self._absent and not self._present
-        return "the samples were removed, and their summaries count" if pruned else ""
-
-
-def _answers(log: _Log, asked: set[str], wholes: _Wholes, *, texts: bool) -> Iterator[Answer]:
+def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
     """Yield the answers of a log, with the questions that no log before had, and their texts or all."""
     with contextlib.nullcontext() if log.path.suffix == ".json" else _archive(log.path) as archive:
         members = frozenset() if archive is None else frozenset(archive.namelist())
@@ -289,50 +253,43 @@ def _answers(log: _Log, asked: set[str], wholes: _Wholes, *, texts: bool) -> Ite
             item = f"{log.about('task')}:{name}"
             is_new = item not in asked
             asked.add(item)
-            data = sample
+            data, values, fault = sample, _values(sample, where), ""
             if archive is not None:  # summaries have no texts
-                member = f"samples/{name}_epoch_{epoch}.json"
-                whole = _member(archive, log.path, member) if member in members else None
-                wholes.see(f"id {name!r}, epoch {epoch}", sample, whole)
-                data = whole if isinstance(whole, dict) else sample
+                member, fault = f"samples/{name}_epoch_{epoch}.json", SUMMARY_ALONE
+                if member in members and isinstance(whole := _member(archive, log.path, member), dict):
+                    data, fault = whole, _other_scores(values, _values(whole, where))
+            fault = fault or _other_reduction(log, name, values, where)
             has_tools = log.about("sandbox") or data.get("sandbox") or data.get("files")
             question = _question(data, log.path) if is_new and not has_tools else None
             reply = _answer(data) if is_new or texts else None
-            yield Answer(where, item, _values(sample, where), question, reply, epoch)
+            yield Answer(where, item, values, question, reply, epoch, fault)
 
 
-def _reduction_faults(log: _Log, answers: Sequence[Answer]) -> Iterator[str]:
-    """Yield the scorers whose means over epochs, as the log keeps them, are not those of its samples."""
-    for entry in log.reductions if isinstance(log.reductions, list) else ():
-        scorer, reduced = inner(entry, "scorer"), inner(entry, "samples")
-        if inner(entry, "reducer") not in (None, "mean") or not isinstance(reduced, list):
-            continue
-        scores: dict[str, list[float]] = {}
-        for answer in answers:
-            if answer.values.get(scorer) is not None:
-                scores.setdefault(answer.item, []).append(score(answer.values[scorer], answer.where))
-        for sample in reduced:
-            value, values = inner(sample, "value"), scores.get(f"{log.about('task')}:{inner(sample, 'sample_id')}")
-            is_number = isinstance(value, int | float) and math.isfinite(value)
-            if is_number and (not values or abs(sum(values) / len(values) - value) > ROUNDED):
-                held = f"{sum(values) / len(values):.4f}" if values else "no score"
-                name = inner(sample, "sample_id")
-                yield f"{scorer} of id {name!r:.80} is {value} in its reductions, and {held} in its samples"
-                break
+def _other_scores(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return how the scores of a sample differ from those of its summary; empty if they do not."""
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            return f"{after.get(name)!r:.40} as {name}, and {before.get(name)!r:.40} in their summaries"
+    return ""
 
 
-def _count_faults(log: _Log, answers: Sequence[Answer]) -> Iterator[str]:
-    """Yield the scorers that scored another number of samples than the log states; it counts no epochs."""
-    for entry in inner(log.header, "results", "scores") or ():
-        stated, scorer = inner(entry, "scored_samples"), inner(entry, "scorer")
-        held = sum(_is_scored(answer, scorer) for answer in answers)
-        if isinstance(stated, int) and log.epochs == 1 and held != stated:
-            yield f"{scorer} states {stated} scored samples, and {held} are there"
-            break
+def _other_reduction(log: _Log, name: str, values: Mapping[str, Any], where: str) -> str:
+    """Return how a sample of a single epoch differs from its score in the log's reductions; empty if it agrees."""
+    for scorer, value in values.items() if log.epochs == 1 else ():
+        reduced = log.reductions.get((scorer, name))
+        held = score(value, where) if isinstance(reduced, int | float) else 0.0
+        if isinstance(reduced, int | float) and not abs(held - reduced) <= ROUNDED:
+            return f"{held:g} as {scorer}, and {reduced:g} in their reductions"
+    return ""
 
 
-def _is_scored(answer: Answer, scorer: Any) -> bool:
-    return any(name.partition("/")[0] == scorer and value is not None for name, value in answer.values.items())
+def _reduced(reductions: Any) -> dict[tuple[str, str], Any]:
+    """Return the scores over epochs by scorer and id."""
+    scores = {}
+    for entry in reductions if isinstance(reductions, list) else ():
+        for sample in inner(entry, "samples") or ():
+            scores[str(inner(entry, "scorer")), str(inner(sample, "sample_id"))] = inner(sample, "value")
+    return scores
 
 
 def _values(sample: Mapping[str, Any], where: str) -> dict[str, Any]:
