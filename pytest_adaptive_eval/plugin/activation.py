@@ -161,7 +161,7 @@ def activate(config: pytest.Config) -> None:
     verdicts = config.stash[VERDICTS] = VerdictLog(state)
     show_log_warnings(config)
     register = config.pluginmanager.register
-    register(RunHooks(state), "adaptive-eval-run")
+    register(RunHooks(state, verdicts), "adaptive-eval-run")
     register(verdicts, "adaptive-eval-verdicts")
     register(ReportHooks(state, verdicts), "adaptive-eval-reports")
     register(OwnProtocol(state), "adaptive-eval-protocol")

@@ -111,6 +111,11 @@ class QuestionProgress(Progress):
         self._begun, self._drawn, self._asked = clock.elapsed(), 0.0, 0
         self._estimate = ""
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a line to draw."""
+        return self._row is not None
+
     def estimate(self, session: Session) -> None:
         """Take the estimate of a session and its interval, if the draws give one."""
         if self._row is None or not session.asked:
@@ -181,7 +186,9 @@ class ProgressHooks:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Count the questions before the first test is shown, and each question to TeamCity when it begins."""
         self._update()
-        if self._counted_by_teamcity is not None and nodeid not in self._counted_by_teamcity:
+        if self._counted_by_teamcity is None and not self._config.pluginmanager.hasplugin("dsession"):
+            self._config.pluginmanager.unregister(self)  # only xdist sets the count again
+        elif self._counted_by_teamcity is not None and nodeid not in self._counted_by_teamcity:
             self._counted_by_teamcity.add(nodeid)
             self._teamcity.testCount(1)  # its count is a sum
 

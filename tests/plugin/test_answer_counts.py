@@ -6,7 +6,7 @@ import pytest
 
 from pytest_adaptive_eval import Item
 from pytest_adaptive_eval.items.item import Response, Status
-from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
+from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts, Answered
 
 
 def choice(*choices: str) -> Item:
@@ -14,10 +14,7 @@ def choice(*choices: str) -> Item:
 
 
 def counted(*answers: tuple[Item, Response], read: bool = False) -> AnswerCounts:
-    counts = AnswerCounts()
-    for item, response in answers:
-        counts.add(item, response, read=read)
-    return counts
+    return AnswerCounts(Answered(item, response, read=read) for item, response in answers)
 
 
 def right(text: str = "A") -> Response:
@@ -39,9 +36,8 @@ def test_guessing_is_the_mean_share_of_one_choice(items: list[Item], expected: f
 
 def test_guessing_counts_an_item_once_however_often_it_is_asked() -> None:
     two, four = choice("a", "b"), choice("a", "b", "c", "d")
-    counts = counted((two, right()), (four, right()))
-    counts.add(four, right(), first=False)
-    assert counts.constant.guessing == 0.375
+    again = Answered(four, right(), first=False)
+    assert AnswerCounts([Answered(two, right()), Answered(four, right()), again]).constant.guessing == 0.375
 
 
 @pytest.mark.parametrize(("unreadable", "readable", "ends"), [(2, 1, True), (1, 1, False), (0, 2, False)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,26 +87,36 @@ class ConstantAnswers:
 FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer stands in them.
 
 
+class Answered(NamedTuple):
+    """A response to an item.
+
+    Args:
+        first: Whether the item was not asked before.
+        read: Whether there was a text to grade, even an empty one.
+    """
+
+    item: Item
+    response: Response
+    first: bool = True
+    read: bool = False
+
+
 class AnswerCounts:
-    """Counts of the answers of one interview.
+    """Counts of the answers of one interview, once it is over.
 
     Attributes:
         statuses: Number of responses by status.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, answers: Iterable[Answered]) -> None:
         self.statuses: Counter[str] = Counter()
         self.constant = ConstantAnswers()
         self._texts = self._unreadable = self._wrong = 0
         self._finding: Counter[str] = Counter()
+        for answer in answers:
+            self._add(*answer)
 
-    def add(self, item: Item, response: Response, *, first: bool = True, read: bool = False) -> None:
-        """Count a response.
-
-        Args:
-            first: Whether the item was not asked before.
-            read: Whether there was a text to grade, even an empty one.
-        """
+    def _add(self, item: Item, response: Response, first: bool, read: bool) -> None:
         self.statuses[response.status.value] += 1
         if first:
             self.constant.expect(item)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import itertools
 import json
 from collections import Counter
@@ -99,6 +100,7 @@ class Answers:
         self.spent = self.usage_before = Usage()
         self.call_sizes: Counter[int] = Counter()
         self._prospect = Prospect()
+        self._spends_to_a_limit = evaluation.spending.limited
         self._looked_at = 0  #: Number of drawn questions for which kept answers were looked up.
         self._slowest = 0.0  #: Longest time, in seconds, that an answer took.
         self._settled: float | None = None  #: Time at which the verdict became certain.
@@ -123,7 +125,7 @@ class Answers:
     def asks_ahead(self) -> bool:
         """Whether questions may be asked before their tests run, since these ask nothing but their items."""
         asks_nothing_else = self.asks_items or bool(self.finding.asks_item)
-        return asks_nothing_else and not self.evaluation.spending.limited
+        return asks_nothing_else and not self._spends_to_a_limit
 
     @property
     def grades_answers(self) -> bool:
@@ -349,7 +351,9 @@ class Answers:
         if is_own:
             question.administration.reused |= completion.reused
             question.administration.said = said(completion.text)
-            self._note_sent(question, completion.request)
+            if completion.request:
+                question.administration.sent = request_key(completion.request)[:SENT_KEY]
+                self.sent[question.administration.sent] = completion.request
         if completion.likelihood:
             question.administration.likelihood = plain(completion.likelihood)
         return completion
@@ -365,11 +369,6 @@ class Answers:
             completion = subject.complete_anew(item)
             self._store(*keys, item, completion)
         return completion
-
-    def _note_sent(self, question: OpenQuestion, sent: str) -> None:
-        if sent:
-            question.administration.sent = request_key(sent)[:SENT_KEY]
-            self.sent[question.administration.sent] = sent
 
     def keep_sent(self, store: CompletionStore | None) -> None:
         """Keep the requests as they were sent in the store that runs share, if there is one."""
@@ -479,14 +478,15 @@ class Answers:
             return stored.text
         reply = function(*args, **kwargs)
         if type(reply) is str:
-            question.administration.said = said(reply)
-            self._store(key, "", question.item, Completion(cut_text(reply)))
+            kept = cut_text(reply)
+            question.administration.said = said(kept)
+            self._store(key, "", question.item, Completion(kept))
         return reply
 
 
 def said(text: str) -> str:
     """Return the hash of a reply; empty for no text."""
-    return request_key(cut_text(text))[:SENT_KEY] if text else ""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:SENT_KEY] if text else ""
 
 
 def _item_of(argument: Any) -> Any:

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
 from pytest_adaptive_eval.models.store import CompletionStore
-from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts, too_many_errors
+from pytest_adaptive_eval.plugin.ask.answer_counts import Answered, too_many_errors
 from pytest_adaptive_eval.plugin.ask.answers import Answers, Reuse
 from pytest_adaptive_eval.plugin.ask.decoding_check import DecodingCheck, earlier_interviews
 from pytest_adaptive_eval.plugin.ask.open_questions import OpenQuestion, TestFinding
@@ -31,6 +31,7 @@ from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
+from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.parts import PolicyRecord, plain
 from pytest_adaptive_eval.records.run_record import UNKNOWN
 from pytest_adaptive_eval.text import counted
@@ -92,7 +93,8 @@ class AskingLoop:
         self.repeat = interview.repeat  #: Items that are asked again, see `Interview.repeat_of`.
         self.fault: VoidReason | None = None
         self.respondent = Respondent()
-        self.counts = AnswerCounts()
+        self.answered: list[Answered] = []
+        self._baselines: list[BaselineFile[Any]] = []
         self.reuse = Reuse(self.state.answers, node.config.rootpath, named=self.state.settings.names_reuse)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns = "", 0
@@ -320,22 +322,24 @@ class AskingLoop:
             request = UNKNOWN
         administration = test.administration
         administration.request = request or administration.request
-        for file in self.gate_plan.baselines(self.evaluation).values():
+        for file in self._baselines:
             file.check_requests([administration])
-        self._live.count(len(answers.administrations))
-        with captured(self.node):
-            self._pipeline.advance(answers)
+        if self._live.is_shown:
+            self._live.count(len(answers.administrations))
+        if self._pipeline.is_busy(answers):
+            with captured(self.node):
+                self._pipeline.advance(answers)
         return response
 
     def _record(self, test: QuestionTest, response: Response) -> None:
-        """Add a response to the administrations and the counts."""
+        """Add a response to the administrations."""
         administration, asked = test.administration, test.asked
         administration.status, administration.score = response.status.value, response.score
-        detail = response.detail or test.fault or length_note(response.text)
-        administration.text, administration.detail = plain([response.text, detail])
+        administration.text = response.text
+        administration.detail = response.detail or test.fault or length_note(response.text)
         self.answers.administrations.append(administration)
         self.answers.questions.tell(test.question)
-        self.counts.add(asked.item, response, first=not asked.sample, read=asked.read)
+        self.answered.append(Answered(asked.item, response, first=not asked.sample, read=asked.read))
 
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None where that is unknown.
@@ -457,7 +461,8 @@ class AskingLoop:
         respondent.identity = answers.identity = identity
         if identity.checkpoint:
             respondent.whose = request_key(identity_key(respondent.subject, identity))[:16]
-        for file in self.gate_plan.baselines(evaluation).values():
+        self._baselines = list(self.gate_plan.baselines(evaluation).values())
+        for file in self._baselines:
             file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
         if evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.history, evaluation, identity, respondent.whose)

@@ -180,13 +180,17 @@ class Pipeline:
         drawn = [question for question in questions[:room] if question.state is QuestionState.DRAWN]
         return [question for question in drawn if not answers.restore(question)]
 
+    def is_busy(self, answers: Answers) -> bool:
+        """Return whether calls are open while the tests of an interview run."""
+        lead = self._lead
+        return lead is not None and lead.answers is answers and lead.subject.waits_apart and lead.busy > 0
+
     def advance(self, answers: Answers) -> None:
         """Take answers that came while a test of an interview ran, and begin further questions."""
-        if self._lead is None or self._lead.answers is not answers or not self._lead.busy:
-            return
+        lead = self._led_by(answers)
         with contextlib.suppress(Exception):  # a fault that lasts is that of the tests too
-            self._take(self._lead, wait=False)
-            self._fill(self._lead, [])
+            self._take(lead, wait=False)
+            self._fill(lead, [])
 
     def finish(self, answers: Answers) -> int:
         """Break off what is asked ahead of an interview that has ended; return the number of calls it did not need."""

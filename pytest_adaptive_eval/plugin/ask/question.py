@@ -132,6 +132,7 @@ class QuestionTest(UnrepeatableTest):
     administration: Administration  #: Record of this administration, if an interview asks.
     response: Response | None = None
     fault = ""  #: First line of the first report that did not pass.
+    running = False  #: Whether its body runs: reports made meanwhile are of its subtests.
     _begun: frozenset[str] = frozenset()  #: Phases that have begun: each is run once.
     _raised: BaseException | None = None  #: Exception of the set-up or the test.
     _subtest: BaseException | None = None  #: The first fault of its subtests.
@@ -197,14 +198,18 @@ class QuestionTest(UnrepeatableTest):
 
     def runtest(self) -> None:
         """Run the test.  The first run counts."""
-        if self.interview is None:
-            with self._sampled():
-                self._replay()
-            return
-        with self._once("call", self.interview) as again:
-            if not again:
+        self.running = True
+        try:
+            if self.interview is None:
                 with self._sampled():
-                    self._administer(self.interview)
+                    self._replay()
+                return
+            with self._once("call", self.interview) as again:
+                if not again:
+                    with self._sampled():
+                        self._administer(self.interview)
+        finally:
+            self.running = False
 
     @contextlib.contextmanager
     def _once(self, phase: str, interview: QuestionOwner, *, runs_code: bool = True) -> Iterator[bool]:
@@ -436,6 +441,28 @@ class QuestionTest(UnrepeatableTest):
         self.response = Response(status, score, self.response.text, detail)
         self._properties()
         report.user_properties = list(self.user_properties)
+
+
+def ask(item: AskedItem, model: Any) -> None:
+    """Ask one question of a subject, or of an object with ``generate(prompt)``."""
+    __tracebackhide__ = True
+    if not isinstance(model, Model):
+        if item.turns:
+            raise ConfigError(
+                f"item {item.id!r} has turns, which only a subject of this package asks, and the model is "
+                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Model"
+            )
+        item.score(item.grade(model.generate(item.prompt)))
+        return
+    completion = model.complete(item.item)
+    item.text = completion.text
+    item.score(item.grade(completion.text) if completion.score is None else completion.score)
+
+
+def ask_own(item: AskedItem, request: pytest.FixtureRequest) -> None:
+    """Ask one question of the model that the file names."""
+    __tracebackhide__ = True
+    ask(item, request.node.funcargs["model"])
 
 
 def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:

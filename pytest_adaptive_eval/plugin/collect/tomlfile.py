@@ -24,33 +24,10 @@ from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.side_by_side import variants
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.base import Model
-from pytest_adaptive_eval.plugin.ask.question import AskedItem
+from pytest_adaptive_eval.plugin.ask.question import ask, ask_own
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.state import EvaluationTest, OwnModel, name_toml_test
-
-
-def _ask(item: AskedItem, model: Any) -> None:
-    """Ask one question of a subject, or of an object with ``generate(prompt)``."""
-    __tracebackhide__ = True
-    if not isinstance(model, Model):
-        if item.turns:
-            raise ConfigError(
-                f"item {item.id!r} has turns, which only a subject of this package asks, and the model is "
-                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Model"
-            )
-        item.score(item.grade(model.generate(item.prompt)))
-        return
-    completion = model.complete(item.item)
-    item.text = completion.text
-    item.score(item.grade(completion.text) if completion.score is None else completion.score)
-
-
-def _ask_own(item: AskedItem, request: pytest.FixtureRequest) -> None:
-    """Ask one question of the model that the file names."""
-    __tracebackhide__ = True
-    _ask(item, request.node.funcargs["model"])
 
 
 def _hold() -> None:
@@ -142,7 +119,7 @@ class EvalFile(pytest.Module):
         body: Callable[..., None] = _hold
         parameter = ""
         if spec.asks_items:
-            body, parameter = _ask if own_model is None else _ask_own, spec.parameter_id
+            body, parameter = ask if own_model is None else ask_own, spec.parameter_id
         test: TomlEvaluation = TomlEvaluation.make(self, spec.name, parameter, body, spec.lines.line)
         test.own_model, test.asks_items = own_model, spec.asks_items
         test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.models.store import remove_store
+from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
@@ -38,7 +39,7 @@ FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationRecord]:
     """Return the result and the record of an interview that took `seconds`."""
-    evaluation, answers, counts = loop.evaluation, loop.answers, loop.counts
+    evaluation, answers, counts = loop.evaluation, loop.answers, AnswerCounts(loop.answered)
     noise = None
     if loop.decodings:
         noise = noise_of(answers.administrations, evaluation.samples, len(evaluation.bank))

@@ -27,8 +27,8 @@ def _owns(state: RunState, item: pytest.Item) -> bool:
 class RunHooks:
     """Hooks that run evaluations before their own tests, and refuse what must not run again."""
 
-    def __init__(self, state: RunState) -> None:
-        self.state = state
+    def __init__(self, state: RunState, verdicts: VerdictLog) -> None:
+        self.state, self._verdicts = state, verdicts
 
     def pytest_report_header(self) -> list[str]:
         """Return what the run asks and where it writes, broken between words, only in an active run."""
@@ -55,7 +55,8 @@ class RunHooks:
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
             if isinstance(item, EvaluationTest):
-                item.evaluation.administer(EvaluationRunner(item))
+                with self._verdicts.absent():
+                    item.evaluation.administer(EvaluationRunner(item))
                 if item.result is not None and state.worker:
                     state.exchange.publish(item.nodeid, item.result.to_json())
         return (yield)
@@ -126,9 +127,12 @@ class ReportHooks:
         """Attach records to reports."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
-        of_subtest = self._verdicts.running == item.nodeid
-        if isinstance(item, QuestionTest) and (report.when == "call" or not report.passed):
-            item.take_report(report, error, of_subtest=of_subtest)
+        if isinstance(item, QuestionTest):
+            of_subtest = item.running
+            if report.when == "call" or not report.passed:
+                item.take_report(report, error, of_subtest=of_subtest)
+        else:
+            of_subtest = self._verdicts.running == item.nodeid
         if not of_subtest:
             if attached := self._attached(item, report):
                 # a plugin may turn a report that failed into one that passed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import contextlib
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -48,6 +49,17 @@ class VerdictLog:
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
         self.over: set[str] = set()  #: Tests that have run, and are being torn down.
+
+    @contextlib.contextmanager
+    def absent(self) -> Iterator[None]:
+        """Leave the hooks of gates out while an interview asks, of whose questions none is a gate."""
+        manager = self._state.config.pluginmanager
+        name = manager.get_name(self)
+        manager.unregister(self)
+        try:
+            yield
+        finally:
+            manager.register(self, name)
 
     def results(self, gate: pytest.Item) -> Results:
         """Return the results for a gate, whose verdicts are kept."""
