@@ -109,7 +109,9 @@ def _written(value: Any) -> str:
     """Return a literal, with the members of sets sorted, whose order is another in each process."""
     if isinstance(value, set) and value:
         return f"{{{', '.join(sorted(map(_written, value)))}}}"
-    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    return repr(value)
 
 
 class _Folded(ast.NodeTransformer):
@@ -136,9 +138,18 @@ def _literal(node: ast.expr) -> Any:
 def program_of(text: str, function: str, start: str) -> str:
     """Return the program of an answer that defines a function; it may continue or leave out the question's `start`."""
     defined = re.compile(rf"^[ \t]*def[ \t]+{re.escape(function)}\b", re.MULTILINE)
-    blocks = [block for block in _FENCED.findall(text) if block.strip()]
-    whole = [block for block in blocks if defined.search(block)]
-    before = start[: match.start()] if (match := defined.search(start)) else ""
+    blocks = []
+    for block in _FENCED.findall(text):
+        if block.strip():
+            blocks.append(block)
+    whole = []
+    for block in blocks:
+        if defined.search(block):
+            whole.append(block)
+    if match := defined.search(start):
+        before = start[: match.start()]
+    else:
+        before = ""
     if whole:
         return f"{before}\n{whole[-1]}"
     if defined.search(text):
@@ -191,7 +202,9 @@ def _read_call(call: Any, where: str) -> Call:
     try:
         arguments = ast.literal_eval(call["arguments"])
         expected = ast.literal_eval(call["expected"])
-        tolerance = float(call["tolerance"]) if "tolerance" in call else None
+        tolerance = None
+        if "tolerance" in call:
+            tolerance = float(call["tolerance"])
     except (KeyError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         arguments = None
     if not isinstance(arguments, list):

@@ -59,7 +59,9 @@ class Expression:
     def __call__(self, data: Any, names: Mapping[str, Any]) -> Any:
         """Return the value in a record's data, or None; `names` has ``$key`` and the like."""
         is_key = isinstance(data, Mapping) and self.text in data
-        return data[self.text] if is_key else self.value(data, names)
+        if is_key:
+            return data[self.text]
+        return self.value(data, names)
 
 
 def parse_expression(text: str, where: str = "") -> Expression:
@@ -77,7 +79,9 @@ def _parsed_expression(text: str) -> Expression:
 
 def as_path(key: str) -> str:
     """Return a key, or a path of names, as part of a larger expression."""
-    return key if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key) else json.dumps(key)
+    if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key):
+        return key
+    return json.dumps(key)
 
 
 def _template(text: str) -> _Evaluate:
@@ -110,7 +114,9 @@ def _value(text: str) -> _Evaluate:
 
 
 def _key(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return None
 
 
 def _tree(text: str) -> dict[str, Any]:
@@ -151,7 +157,9 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no ty
 
     def visit_field(self, node: Any, value: Any) -> Any:
         name = node["value"]
-        return self._names.get(name[1:]) if name.startswith("$") else _key(value, name)
+        if name.startswith("$"):
+            return self._names.get(name[1:])
+        return _key(value, name)
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
         if node["value"] not in ("eq", "ne"):
@@ -162,7 +170,9 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no ty
         return (first == second or as_text(first).strip() == as_text(second).strip()) is (node["value"] == "eq")
 
     def visit_not_expression(self, node: Any, value: Any) -> Any:
-        return None if self.visit(node["children"][0], value) is None else super().visit_not_expression(node, value)
+        if self.visit(node["children"][0], value) is None:
+            return None
+        return super().visit_not_expression(node, value)
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
         name = node["value"]
@@ -203,7 +213,9 @@ def _scale(value: Any, lowest: Any, highest: Any) -> float | None:
     """Return where a number lies between two others."""
     try:
         low, high, number = map(float, (lowest, highest, value))
-        return (number - low) / (high - low) if abs(number) < _LARGEST else None
+        if abs(number) < _LARGEST:
+            return (number - low) / (high - low)
+        return None
     except (TypeError, ValueError, OverflowError):
         return None
     except ZeroDivisionError:
@@ -215,7 +227,10 @@ def _at(values: Any, index: Any) -> Any:
     if isinstance(values, Mapping):
         return values.get(index, values.get(str(index)))
     text = as_text(index)
-    position = ord(text.upper()) - ord("A") if re.fullmatch("[A-Za-z]", text) else _parse(text)
+    if re.fullmatch("[A-Za-z]", text):
+        position = ord(text.upper()) - ord("A")
+    else:
+        position = _parse(text)
     in_range = type(position) is int and isinstance(values, list) and -len(values) <= position < len(values)
     return values[position] if in_range else None
 
@@ -226,7 +241,9 @@ def _extract(text: Any, pattern: str) -> Any:
         matches = list(regex.finditer(pattern, as_text(text)[:_LONGEST], timeout=_SECONDS))
     except TimeoutError:
         raise ConfigError(f"the search for {pattern!r:.80} does not end in time; write a simpler pattern") from None
-    return matches[-1][bool(matches[-1].re.groups)] if matches else None
+    if matches:
+        return matches[-1][bool(matches[-1].re.groups)]
+    return None
 
 
 def _lookup(value: Any, pairs: str) -> Any:
@@ -241,7 +258,9 @@ def _letter(value: Any, first: Any = 0) -> Any:
     """Return the letter of a choice that is counted from `first`; other values as they are."""
     number = _parse(as_text(value))
     is_place = type(number) is int and 0 <= number - int(first) < 26
-    return chr(ord("A") + number - int(first)) if is_place else value
+    if is_place:
+        return chr(ord("A") + number - int(first))
+    return value
 
 
 def _split(text: Any, separator: str) -> list[str]:

@@ -42,12 +42,17 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     def answers(self) -> list[str]:
         """The accepted answers as texts; a list of calls of tools, or of none, is one answer."""
         is_list_of_calls = self.grader == "calls" and all(isinstance(entry, dict) for entry in _listed(self.answer))
-        entries = [self.answer] if is_list_of_calls else _listed(self.answer)
+        if is_list_of_calls:
+            entries = [self.answer]
+        else:
+            entries = _listed(self.answer)
         return [entry if isinstance(entry, str) else json.dumps(entry) for entry in entries]
 
 
 def _listed(answer: Any) -> list[Any]:
-    return answer if isinstance(answer, list) else [answer]
+    if isinstance(answer, list):
+        return answer
+    return [answer]
 
 
 GONE_EXPRESSION = "answer_expression"  #: Key of ``meta`` that marked values to redraw.
@@ -84,12 +89,18 @@ def parse_item(
     where = f"{where}: item {fields.id!r}"
     textless = fields.meta.get("textless") is True  # a bank from responses alone has no texts
     default = "choice" if fields.choices else "exact"
-    grader = default if fields.grader is msgspec.UNSET else str(fields.grader)
+    if fields.grader is msgspec.UNSET:
+        grader = default
+    else:
+        grader = str(fields.grader)
     check_faults(_question_faults(fields, textless=textless), where, BankError)
     if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     answer: Any = fields.answers if len(fields.answers) > 1 else fields.answers[0]
-    custom = tasks.get(fields.id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
+    if grader == "task":
+        custom = tasks.get(fields.id.partition("-")[0])
+    else:
+        custom = _custom_grader(grader, where, graders)
     item = Item(
         id=fields.id,
         prompt=fields.prompt,
@@ -243,7 +254,10 @@ def _answer_faults(item: Item) -> Iterator[str]:
     for answer in item.answers:
         try:
             why = kind.check(item, answer)
-            lenient = None if why or item.meta.get(LENIENT, False) else kind.leniency(item, answer)
+            if why or item.meta.get(LENIENT, False):
+                lenient = None
+            else:
+                lenient = kind.leniency(item, answer)
         except TimeoutError:
             why = ""
             lenient = None
@@ -261,7 +275,9 @@ def _answer_faults(item: Item) -> Iterator[str]:
                 f'{lenient.fix}, or allow it with "meta": {{"{LENIENT}": true}}'
             )
     are_distinct = len(set(item.choices)) == len(item.choices)
-    right = named_choice(item) if item.grader == "choice" and not are_distinct else None
+    right = None
+    if item.grader == "choice" and not are_distinct:
+        right = named_choice(item)
     if right is not None and item.choices.count(item.choices[right]) > 1:
         yield (
             f"the right choice, {item.choices[right]!r:.80}, appears twice, and only one of the two would count "

@@ -27,7 +27,10 @@ _ABOUT = ("README.md", "dataset_info.json")
 
 def licence_of(source: Path) -> str:
     """Return the licence that a file beside the data names, empty if there is none."""
-    folder = source if source.is_dir() else source.parent
+    if source.is_dir():
+        folder = source
+    else:
+        folder = source.parent
     for path in (path for base in (folder, folder.parent) if base.is_dir() for path in sorted(base.iterdir())):
         is_licence = re.match(r"(?i)licen[sc]e|copying", path.name)
         if not path.is_file() or path.is_symlink() or not (is_licence or path.name in _ABOUT):

@@ -256,7 +256,10 @@ def _read_folder(path: Path, trusted: _Trusted) -> ItemBank:
         report=MappingProxyType(about.report),
         **further,
     )
-    scale = scale_id(bank.discrimination, bank.intercept, bank.guess) if bank.calibrated else ""
+    if bank.calibrated:
+        scale = scale_id(bank.discrimination, bank.intercept, bank.guess)
+    else:
+        scale = ""
     if scale != bank.scale:
         raise BankError(
             f"{path / 'params.npz'}: the parameters' scale is {scale}, bank.json says {bank.scale}: the two files are "
@@ -293,7 +296,9 @@ def _read_about(path: Path) -> _About:
     file = path / "bank.json"
     try:
         about = json.loads(read_regular(file, follow=False))
-        version = about.get("schema_version") if isinstance(about, dict) else None
+        version = None
+        if isinstance(about, dict):
+            version = about.get("schema_version")
         if version == SCHEMA_VERSION:
             return msgspec.convert(about, _About)
     except (ValueError, RecursionError) as error:  # of msgspec too

@@ -74,7 +74,10 @@ def set_of(path: Path) -> str:
     """Return the name of the data set in a file: the file's name without its split, or that of a folder above."""
     for name in (stem_of(path), *(folder.name for folder in list(path.absolute().parents)[:4])):
         words = [word for word in re.split(r"[\s_.-]+", re.sub(r"(?i)-\d+-of-\d+|first\d+", "", name)) if word]
-        without_split = [word for word in words if not re.fullmatch(SPLITS, word, re.IGNORECASE)]
+        without_split = []
+        for word in words:
+            if not re.fullmatch(SPLITS, word, re.IGNORECASE):
+                without_split.append(word)
         if without_split and not all(_GENERAL_NAME.fullmatch(word) for word in without_split):
             return "_".join(without_split)
     return stem_of(path)
@@ -107,7 +110,9 @@ def without_nan(value: Any) -> Any:
         return {key: without_nan(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return list(map(without_nan, value))
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value
 
 
 def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) -> Iterator[TableRecord]:
@@ -186,7 +191,9 @@ def _check_entries(text: str, where: str) -> None:
 
 
 def _constant(name: str) -> float | None:
-    return None if name == "NaN" else float(name)
+    if name == "NaN":
+        return None
+    return float(name)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=_constant)
@@ -241,16 +248,19 @@ def _found_rows(parsed: Any, path: Path) -> str:
     """Return the place of the records in an object: its largest list, the lists of one kind, or its entries."""
     if not isinstance(parsed, dict) or not parsed:
         raise ResponsesError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
-    lists = {
-        key: value for key, value in parsed.items() if isinstance(value, list) and value and isinstance(value[0], dict)
-    }
+    lists = {}
+    for key, value in parsed.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lists[key] = value
     splits = [name for name in lists if name in SPLITS.split("|")]
     if len(splits) > 1:
         there = ", ".join(splits)
         raise ResponsesError(f"{path}: it has the splits {there}; give --set rows={splits[0]}, or another one")
     if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
         return "*.[*]"
-    return f'"{max(lists, key=lambda name: len(lists[name]))}"' if lists else "*"
+    if lists:
+        return f'"{max(lists, key=lambda name: len(lists[name]))}"'
+    return "*"
 
 
 #: Steps of a place: a quoted name, all entries, one entry, a comma, or a name.
@@ -293,7 +303,10 @@ def _descend(record: TableRecord, value: Any, steps: Sequence[str], last: str) -
     elif not steps and isinstance(value, Mapping) and is_name:
         steps = ["*"]
     if not steps:
-        fields = value if isinstance(value, Mapping) else {"value": value}
+        if isinstance(value, Mapping):
+            fields = value
+        else:
+            fields = {"value": value}
         yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
     elif steps[0] in ("[*]", "*"):
         yield from _each_entry(record, value, steps)
@@ -335,10 +348,16 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
         part = value[int(step[1:-1]) :][:1]
         return (record, part[0]) if part else None
     name = step.strip('"')
-    fields = value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        fields = value
+    else:
+        fields = {}
     inner = fields.get(name)
     if isinstance(inner, list | Mapping) and inner:
-        outer_fields = {key: entry for key, entry in fields.items() if key != name and not _is_long(entry)}
+        outer_fields = {}
+        for key, entry in fields.items():
+            if key != name and not _is_long(entry):
+                outer_fields[key] = entry
         return record._replace(data={**record.data, **outer_fields}), inner
     if record.data or inner == []:
         return None
@@ -371,9 +390,13 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
 def _separator(path: Path) -> str:
     """Return what separates the cells of a table, as its name or its first line says; empty for a workbook."""
     if suffix_of(path) != ".csv":
-        return "\t" if suffix_of(path) == ".tsv" else ""
+        if suffix_of(path) == ".tsv":
+            return "\t"
+        return ""
     first = next(read_lines(path), "")
-    return "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
+    if "," in first:
+        return ","
+    return next((mark for mark in "\t;" if mark in first), ",")
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:
@@ -436,13 +459,19 @@ def _arrow_batches(path: Path, _file: Any) -> tuple[Any, Iterator[Any]]:
         raise ResponsesError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
     is_file = data.startswith(b"ARROW1")
     reader = (open_file if is_file else open_stream)(io.BytesIO(data))
-    batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+    if is_file:
+        batches = map(reader.get_batch, range(reader.num_record_batches))
+    else:
+        batches = reader
     return reader.schema.metadata, (part for batch in batches for part in _slices(batch))
 
 
 def _slices(batch: Any) -> Iterator[Any]:
     """Yield the rows of a batch, few at a time, and one where a value is stored once for many rows."""
-    size = 1 if any(str(column.type).startswith("dictionary") for column in batch.columns) else _BATCH
+    if any(str(column.type).startswith("dictionary") for column in batch.columns):
+        size = 1
+    else:
+        size = _BATCH
     return map(batch.slice, range(0, batch.num_rows, size), itertools.repeat(size))
 
 
@@ -458,7 +487,9 @@ def _class_names(metadata: Any) -> dict[str, list[str]]:
 def class_name(value: Any, names: Sequence[str]) -> Any:
     """Return the name of a class, None for a number that has none, such as -1 of a hidden label."""
     if isinstance(value, int):
-        return names[value] if 0 <= value < len(names) else None
+        if 0 <= value < len(names):
+            return names[value]
+        return None
     return value
 
 

@@ -20,10 +20,15 @@ def offered_tools(functions: Any) -> list[dict[str, Any]]:
     Raises:
         BankError: A function has no name, or a type that a JSON Schema lacks.
     """
-    listed = functions if isinstance(functions, list) else [functions]
+    if isinstance(functions, list):
+        listed = functions
+    else:
+        listed = [functions]
     tools = []
     for entry in listed:
-        function = entry.get("function", entry) if isinstance(entry, Mapping) else None
+        function = None
+        if isinstance(entry, Mapping):
+            function = entry.get("function", entry)
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise BankError(f"a tool is {entry!r:.80}, expected an object with a name")
         described = {**function, "name": _tool_name(function["name"])}
@@ -63,7 +68,10 @@ def expected_calls(answers: Any, functions: Any) -> str:
     """
     tools = {tool["function"]["name"]: tool["function"] for tool in offered_tools(functions)}
     try:
-        calls = [(name, arguments) for answer in answers for name, arguments in answer.items()]
+        calls = []
+        for answer in answers:
+            for name, arguments in answer.items():
+                calls.append((name, arguments))
         key = [_call(_tool_name(name), arguments, tools.get(_tool_name(name), {})) for name, arguments in calls]
     except (TypeError, ValueError, AttributeError):
         raise BankError("its answers are no list of {name: {argument: [values]}}") from None
@@ -74,12 +82,18 @@ def _call(name: str, arguments: Mapping[str, Sequence[Any]], function: Mapping[s
     parameters = function.get("parameters", {})
     required = parameters.get("required", ())
     properties = parameters.get("properties", {})
-    texts = [each for each, schema in properties.items() if schema.get("type", "string") == "string"]
+    texts = []
+    for each, schema in properties.items():
+        if schema.get("type", "string") == "string":
+            texts.append(each)
     accepted = {
         each: [_accepted(value) for value in values if value != "" or each in texts]
         for each, values in arguments.items()
     }
-    optional = [each for each, values in arguments.items() if "" in values and each not in required]
+    optional = []
+    for each, values in arguments.items():
+        if "" in values and each not in required:
+            optional.append(each)
     return {"name": name, "any_of": accepted, "optional": optional}
 
 

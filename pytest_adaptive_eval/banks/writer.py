@@ -80,7 +80,10 @@ def write_bank(
     slopes = np.asarray(discrimination, dtype="<f8")
     slopes = slopes[:, None] if slopes.ndim == 1 else slopes
     intercept = np.asarray(intercept, dtype="<f8")
-    floor = np.zeros(len(items)) if guess is None else np.asarray(guess, dtype="<f8")
+    if guess is None:
+        floor = np.zeros(len(items))
+    else:
+        floor = np.asarray(guess, dtype="<f8")
     names = sorted({item.category[0] for item in items if item.category})
     path.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))

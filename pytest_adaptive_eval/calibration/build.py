@@ -111,7 +111,10 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Tell) -> R
     answered = np.asarray(~np.isnan(responses.scores).all(axis=0))
     if not answered.all():
         note(f"left out: {counted(int((~answered).sum()), 'item')} without a response")
-    columns = answered if items is None else answered & _with_texts(responses, answered, items, note)
+    if items is None:
+        columns = answered
+    else:
+        columns = answered & _with_texts(responses, answered, items, note)
     rows = np.asarray(~np.isnan(responses.scores[:, columns]).all(axis=1))
     if not rows.all():
         note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
@@ -191,7 +194,8 @@ def calibrate(
         KeyboardInterrupt: Ctrl-C came after the fit, when nothing checked exists yet. During the fit it gives a bank
             that is marked as interrupted.
     """
-    firsts = copies(responses) if firsts is None else firsts
+    if firsts is None:
+        firsts = copies(responses)
     grouped_responses = grouped(responses, firsts)
     _note_families(responses, grouped_responses, recipe, note)
 
@@ -200,10 +204,14 @@ def calibrate(
 
     scores, weights = grouped_responses.scores, grouped_responses.weights
     if given_parameters is None:
-        fit, checked = recipe(scores, report_iteration, weights), recipe
+        fit = recipe(scores, report_iteration, weights)
+        checked = recipe
     else:
         fit, checked = given_parameters, None
-    answered = None if formats is None else _answered(formats[0], grouped_responses)
+    if formats is None:
+        answered = None
+    else:
+        answered = _answered(formats[0], grouped_responses)
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
     quality = _with_choice(quality, choice)
     texts = _texts(grouped_responses, items)
@@ -282,7 +290,9 @@ def _accuracies(
 
 def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None, most: int | None = None) -> ItemBank:
     """Return the bank of a fit to these responses, with a predictor where there are designs; see `Designs.bank`."""
-    return fit.bank("bank", responses.items) if designs is None else designs.bank(fit, responses, most)
+    if designs is None:
+        return fit.bank("bank", responses.items)
+    return designs.bank(fit, responses, most)
 
 
 def _choose_designs(

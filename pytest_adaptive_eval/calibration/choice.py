@@ -56,7 +56,10 @@ class ModelChoice:
             + (f" ({loss - self.losses[best]:+.4f} +- {self.errors[model]:.4f})" if model != best else "")
             for model, loss in self.losses.items()
         )
-        tested = "" if self.mirt_families == self.families else f", tested on {self.mirt_families} families,"
+        if self.mirt_families == self.families:
+            tested = ""
+        else:
+            tested = f", tested on {self.mirt_families} families,"
         return (
             f"model {self.model}, the simplest within a standard error of the smallest held-out loss over "
             f"{self.families} families: {each}; mirt{tested} has to be {DIMENSIONS_MARGIN:g} better; --model overrides"
@@ -85,11 +88,15 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
     say = progress or (lambda _: None)
     scores, (S, n) = responses.scores, responses.scores.shape
     observed = ~np.isnan(scores)
-    weights = np.ones(S) if responses.weights is None else responses.weights
+    if responses.weights is None:
+        weights = np.ones(S)
+    else:
+        weights = responses.weights
     fold = folds(responses.families, FOLDS, np.random.default_rng(SEED))
     half = np.random.default_rng(SEED).random(n) < 0.5
     losses_of = _Losses({model: np.zeros(S) for model in CANDIDATES}, weights, observed.sum(axis=1), responses.families)
-    models, of_mirt = list(CANDIDATES), losses_of
+    models = list(CANDIDATES)
+    of_mirt = losses_of
     for f in range(fold.max() + 1):
         tested = fold == f
         learn = responses.of(np.flatnonzero(~tested))
@@ -141,7 +148,8 @@ class _Losses(NamedTuple):
 
     def compared(self, best: str) -> tuple[dict[str, float], dict[str, float]]:
         """Return the means, and the standard errors over families of their differences from that of one model."""
-        total, means = float((self.weights * self.counts).sum()), self.means
+        total = float((self.weights * self.counts).sum())
+        means = self.means
         _, of = np.unique(list(self.families), return_inverse=True)
         counts = np.bincount(of, self.weights * self.counts)
         errors = {}

@@ -40,8 +40,12 @@ def copies(responses: Responses) -> tuple[str, ...]:
     `ALIKE` and `LUCK`.
     """
     answered = ~np.isnan(responses.scores)
-    complete, S = bool(answered.all()), len(answered)
-    number = np.full((S, S), float(answered.shape[1])) if complete else _counts(answered, answered)
+    complete = bool(answered.all())
+    S = len(answered)
+    if complete:
+        number = np.full((S, S), float(answered.shape[1]))
+    else:
+        number = _counts(answered, answered)
     common = np.maximum(number, 1.0)
     scores = np.round(responses.scores * STEPS) / STEPS
     levels = np.unique(scores[answered])
@@ -49,7 +53,10 @@ def copies(responses: Responses) -> tuple[str, ...]:
     for low, high in pairwise(levels):  # a distance is the sum of the widths of the levels between
         above = scores >= high
         # [i, j]: number of items on which i is above, of those that j has answered too
-        alone = above.sum(axis=1, dtype=np.float64)[:, None] if complete else _counts(above, answered)
+        if complete:
+            alone = above.sum(axis=1, dtype=np.float64)[:, None]
+        else:
+            alone = _counts(above, answered)
         disagreement += (high - low) * (alone + alone.T - 2.0 * _counts(above, above)) / common
         mean = alone / common
         by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
@@ -60,10 +67,12 @@ def copies(responses: Responses) -> tuple[str, ...]:
         fit = Recipe("1pl").fit_completely(responses.scores, _component_weights(same))
         right = np.where(answered, predicted(responses.scores, fit), 0.0)
         wrong = answered - right
-        observed, expected = disagreement * number, right @ wrong.T + wrong @ right.T
+        observed = disagreement * number
+        expected = right @ wrong.T + wrong @ right.T
         same &= (observed < ALIKE * expected) & (pdtr(np.floor(observed), expected) < LUCK)
     for i, j in zip(*np.nonzero(same), strict=True):
-        old, new = names[j], names[i]
+        old = names[j]
+        new = names[i]
         names = [new if name == old else name for name in names]
     return tuple(names)
 
@@ -71,7 +80,10 @@ def copies(responses: Responses) -> tuple[str, ...]:
 def _counts(of: Bools, by: Bools) -> Array:
     """Return the number of columns in which a row of `of` (S, n) and one of `by` (S, n) are true, shape (S, S)."""
     first = of.astype(np.float32)  # single precision holds such numbers exactly
-    second = first if by is of else by.astype(np.float32)
+    if by is of:
+        second = first
+    else:
+        second = by.astype(np.float32)
     return (first @ second.T).astype(np.float64)
 
 
@@ -92,7 +104,8 @@ def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Respon
     """
     families = list(responses.families)
     for s, first in _duplicates(responses, copies(responses) if firsts is None else firsts):
-        old, new = families[s], families[first]
+        old = families[s]
+        new = families[first]
         families = [new if name == old else name for name in families]
     together = replace(responses, families=tuple(families))
     return replace(together, weights=effective_weights(together))
@@ -105,7 +118,10 @@ def _duplicates(responses: Responses, firsts: Sequence[str]) -> list[tuple[int, 
     pairs = [(s, responses.subjects.index(first)) for s, first in enumerate(firsts)]
     pairs = [(s, first) for s, first in pairs if s != first]
     foreign = any(families[s] != families[first] for s, first in pairs)
-    unexplained = _unexplained(responses) if foreign else set()
+    if foreign:
+        unexplained = _unexplained(responses)
+    else:
+        unexplained = set()
     merging = []
     for s, first in pairs:
         several = min(members[families[s]], members[families[first]]) > 1
@@ -116,14 +132,19 @@ def _duplicates(responses: Responses, firsts: Sequence[str]) -> list[tuple[int, 
 
 def _unexplained(responses: Responses) -> set[int]:
     """Return the subjects whose answers correlate at most `UNEXPLAINED` with the mean answers of other families."""
-    scores, families = responses.scores, np.array(responses.families)
+    scores = responses.scores
+    families = np.array(responses.families)
     out = set()
     for s in range(len(scores)):
         others = scores[families != families[s]]
-        both = ~np.isnan(scores[s]) & ~np.isnan(others).all(axis=0) if len(others) else np.zeros(0, dtype=np.bool_)
+        if len(others):
+            both = ~np.isnan(scores[s]) & ~np.isnan(others).all(axis=0)
+        else:
+            both = np.zeros(0, dtype=np.bool_)
         if both.sum() < FEWEST_COMMON:
             continue
-        scored, mean = scores[s, both], np.nanmean(others[:, both], axis=0)
+        scored = scores[s, both]
+        mean = np.nanmean(others[:, both], axis=0)
         spread = scored.std() * mean.std()
         if ((scored - scored.mean()) * (mean - mean.mean())).mean() <= UNEXPLAINED * spread:
             out.add(s)
@@ -153,7 +174,8 @@ def effective_weights(responses: Responses) -> Array | None:
     families = np.array(responses.families)
     for family in np.unique(families[weights < 1.0]):
         members = np.flatnonzero(families == family)
-        e, indicator = residual[members], answered[members].astype(np.float64)
+        e = residual[members]
+        indicator = answered[members].astype(np.float64)
         pairs = np.triu_indices(len(members), 1)
         square = (e**2) @ indicator.T  # [i, j]: of i on the items that j has answered too
         correlation = (e @ e.T)[pairs] / np.sqrt(np.maximum((square * square.T)[pairs], 1e-12))
@@ -164,4 +186,6 @@ def effective_weights(responses: Responses) -> Array | None:
 
 def _unless_one(weights: Array) -> Array | None:
     """Return the weights, or None if all are 1."""
-    return None if (weights == 1.0).all() else weights
+    if (weights == 1.0).all():
+        return None
+    return weights

@@ -61,7 +61,9 @@ class MeanField:
         from pyro.optim import Adam
 
         self.device = torch.device(device)
-        self.latents, self.priors, self.start = latents, priors, start
+        self.latents = latents
+        self.priors = priors
+        self.start = start
         #: Latent variables that are fixed for now; a fixed ``logit_c`` means no guessing.
         self.fixed: frozenset[str] = frozenset()
         self.subjects, self.items = scores.shape
@@ -128,7 +130,9 @@ class MeanField:
             pyro.param(f"{name}_{moment}", torch.full(size, x, dtype=torch.float64, device=self.device))
             for moment, x in start.items()
         )
-        return (mean.detach(), log_sd.detach()) if name in self.fixed else (mean, log_sd)
+        if name in self.fixed:
+            return (mean.detach(), log_sd.detach())
+        return (mean, log_sd)
 
     def parameters(self) -> Parameters:
         """Return a copy of the present parameters that are not fixed."""
@@ -146,11 +150,10 @@ class MeanField:
         import pyro
         import torch
 
-        substituted = {
-            f"{name}_{moment}": torch.as_tensor(x, device=self.device)
-            for name, both in parameters.items()
-            for moment, x in zip(("mean", "log_sd"), both, strict=True)
-        }
+        substituted = {}
+        for name, both in parameters.items():
+            for moment, x in zip(("mean", "log_sd"), both, strict=True):
+                substituted[f"{name}_{moment}"] = torch.as_tensor(x, device=self.device)
         with torch.no_grad(), random_numbers(self.device.type, seed):
             guide = pyro.poutine.substitute(self.guide, data=substituted)
             losses = [self.evaluation.loss(self.model, guide, None) for _ in range(self.rounds)]

@@ -140,7 +140,10 @@ class MultimodalFit:
         weighted = slopes * (p * (1.0 - p)).reshape(-1, 1)
         information = weighted.T @ slopes
         values = np.linalg.eigvalsh(information)
-        condition = float(values[-1] / values[0]) if values[0] > 1e-12 * values[-1] else float("inf")
+        if values[0] > 1e-12 * values[-1]:
+            condition = float(values[-1] / values[0])
+        else:
+            condition = float("inf")
         covariance = np.linalg.inv(information + population.precision())
         sd = np.sqrt(covariance.diagonal())
         correlation = covariance / np.outer(sd, sd)
@@ -162,8 +165,10 @@ def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
     """
     from scipy.stats import mannwhitneyu
 
-    positive, scores = np.ravel(right) >= 0.5, np.ravel(score)
-    ones, zeros = scores[positive], scores[~positive]
+    positive = np.ravel(right) >= 0.5
+    scores = np.ravel(score)
+    ones = scores[positive]
+    zeros = scores[~positive]
     if not len(ones) or not len(zeros):
         return float("nan")
     return float(mannwhitneyu(ones, zeros, method="asymptotic").statistic / (len(ones) * len(zeros)))
@@ -191,7 +196,8 @@ def fit_multimodal(
             on one machine.
         progress: Called with q, the step and the held-out loss.
     """
-    modalities, training = modalities or Modalities(), training or Training()
+    modalities = modalities or Modalities()
+    training = training or Training()
     array = np.asarray(scores, dtype=np.float64)
     rng = np.random.default_rng(seed)
     observed = ~np.isnan(array)
@@ -261,7 +267,10 @@ class _Descent:
     ) -> None:
         import torch
 
-        self.torch, self.form, self.q, self.training = torch, form, bound, training
+        self.torch = torch
+        self.form = form
+        self.q = bound
+        self.training = training
         self.generator = torch.Generator().manual_seed(seed)
 
         def make(values: Any) -> Any:
@@ -274,10 +283,13 @@ class _Descent:
         positions = np.flatnonzero(held_out.transpose(1, 2, 0).ravel())
         self.held_out = torch.as_tensor(positions, device=device)
         self.truth = self.score.reshape(-1)[self.held_out]
-        self.design, self.signed = make(modalities.design), make(modalities.design * modalities.signs)
+        self.design = make(modalities.design)
+        self.signed = make(modalities.design * modalities.signs)
         a, b, theta = self._start(scores, trained, modalities)
         noise = 0.05 * torch.randn(a.shape, generator=self.generator).to(device)
-        self.a, self.b, self.theta = make(a) + noise, make(b), make(theta)
+        self.a = make(a) + noise
+        self.b = make(b)
+        self.theta = make(theta)
         # learned means of the priors, in rows: discrimination, difficulty, ability
         self.mean = torch.stack([self.a.mean(0), self.b.mean(0), self.theta.mean(0)])
         self.free = [self.a, self.b, self.theta, self.mean]
@@ -291,14 +303,19 @@ class _Descent:
         training_scores = np.where(trained, scores, np.nan)
 
         def level(axis: int) -> Array:
-            right, all_ = np.nansum(training_scores, axis=axis), trained.sum(axis=axis)
+            right = np.nansum(training_scores, axis=axis)
+            all_ = trained.sum(axis=axis)
             mean = right.sum(axis=0) / np.maximum(all_.sum(axis=0), 1)
             p = (right + 2.0 * mean) / (all_ + 2.0)
             return np.asarray(np.log((p + 0.01) / (1.01 - p)))
 
-        by_item, by_subject = level(0), level(1)
+        by_item = level(0)
+        by_subject = level(1)
         ability = first + 0.5 * (by_subject - by_subject.mean(axis=0)) @ parts.T
-        slope = modalities.design.sum(axis=1) * first if self.form == "m2" else np.ones(len(modalities.design))
+        if self.form == "m2":
+            slope = modalities.design.sum(axis=1) * first
+        else:
+            slope = np.ones(len(modalities.design))
         reached = modalities.design @ np.full(parts.shape[0], first) * (1.0 if self.form == "m2" else first)
         difficulty = (reached - by_item / slope) @ parts.T * modalities.signs
 
@@ -311,16 +328,21 @@ class _Descent:
 
     def _pairs(self, a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
         """Return slopes (m F, K), intercepts (m, F), and discrimination and difficulty (m, F) of each format."""
-        whole, lowered = a @ self.design.T, b @ self.signed.T
+        whole = a @ self.design.T
+        lowered = b @ self.signed.T
         if self.form == "m2":
-            slopes, intercepts = whole[:, :, None] * self.design, -whole * lowered
+            slopes = whole[:, :, None] * self.design
+            intercepts = -whole * lowered
         else:
-            slopes, intercepts = a[:, None, :] * self.design, -lowered
+            slopes = a[:, None, :] * self.design
+            intercepts = -lowered
         return slopes.reshape(-1, a.shape[1]), intercepts, whole, lowered
 
     def _descend(self, block: Any) -> None:
         """Take one step on the responses to a block of items."""
-        torch, q, training = self.torch, self.q, self.training
+        torch = self.torch
+        q = self.q
+        training = self.training
         shares = [torch.sigmoid(x) for x in (self.a[block], self.b[block], self.theta)]
         a, b, theta = (q * share for share in shares)
         slopes, intercepts, whole, lowered = self._pairs(a, b)
@@ -333,16 +355,21 @@ class _Descent:
         by_theta = residual.T @ slopes
         if self.form == "m2":
             by_whole = (by_slope * self.design).sum(-1) - by_intercept * lowered
-            by_a, by_b = by_whole @ self.design, -(by_intercept * whole) @ self.signed
+            by_a = by_whole @ self.design
+            by_b = -(by_intercept * whole) @ self.signed
         else:
-            by_a, by_b = (by_slope * self.design).sum(1), -by_intercept @ self.signed
+            by_a = (by_slope * self.design).sum(1)
+            by_b = -by_intercept @ self.signed
         gradients = [torch.zeros_like(x) for x in self.free]
         for k, (gradient, share) in enumerate(zip((by_a, by_b, by_theta), shares, strict=True)):
             spread = training.ability_spread if k == 2 else training.item_spread
             here = self.free[k] if k == 2 else self.free[k][block]
             prior_gradient = (here - self.mean[k]) / spread**2
             # every block updates abilities, and one block per epoch updates an item
-            weight = 1.0 / self.count if k == 2 else scale
+            if k == 2:
+                weight = 1.0 / self.count
+            else:
+                weight = scale
             total = gradient * (q * share * (1.0 - share)) * scale + prior_gradient * weight
             if k == 2:
                 gradients[k] = total
@@ -369,7 +396,10 @@ class _Descent:
     def run(self, progress: Callable[[float, int, float], None] | None) -> _Result:
         """Descend until the held-out loss no longer falls, and restore the best state."""
         torch, training = self.torch, self.training
-        least, at, worse, history = float("inf"), 0, 0, list[float]()
+        least = float("inf")
+        at = 0
+        worse = 0
+        history = list[float]()
         state = [x.clone() for x in self.free]
         for step, block in enumerate(islice(self._blocks(), training.steps), 1):
             self._descend(block)
@@ -381,7 +411,10 @@ class _Descent:
                 progress(self.q, step, loss)
             worse += 1
             if loss < least - 1e-5:
-                least, at, worse, state = loss, step, 0, [x.clone() for x in self.free]
+                least = loss
+                at = step
+                worse = 0
+                state = [x.clone() for x in self.free]
             if worse >= training.patience:
                 break
         for x, best in zip(self.free, state, strict=True):

@@ -38,11 +38,15 @@ def _blocks(items: MultimodalItems, subjects: int) -> list[slice]:
 
 def _by_item(items: MultimodalItems, theta: Array, block: slice) -> tuple[Array, Array]:
     """Return derivatives of the logits by free numbers, (S, m, F, 2 K), and weights p (1 - p), (S, m, F)."""
-    design, q = items.modalities.design, items.bound
-    a, b = items.discrimination[block], items.difficulty[block]
-    slopes, intercepts = items.slopes[block], items.intercepts[block]
+    design = items.modalities.design
+    q = items.bound
+    a = items.discrimination[block]
+    b = items.difficulty[block]
+    slopes = items.slopes[block]
+    intercepts = items.intercepts[block]
     z = np.einsum("sk,mfk->smf", theta, slopes) + intercepts
-    turn_a, turn_b = a * (1.0 - a / q), b * (1.0 - b / q)
+    turn_a = a * (1.0 - a / q)
+    turn_b = b * (1.0 - b / q)
     signed = design * items.modalities.signs
     if items.form == "m2":
         above = (theta @ design.T)[:, None, :] - (b @ signed.T)

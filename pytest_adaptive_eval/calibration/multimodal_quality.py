@@ -78,8 +78,10 @@ def item_quality(scores: Array, modalities: Modalities | None = None, *, starts:
     subjects, n, formats = array.shape
     full = modalities.fullest
     flat = array.transpose(1, 0, 2).reshape(n, -1)
-    right, wrong = np.nan_to_num(flat), np.nan_to_num(1.0 - flat)
-    gain, members = np.zeros(n), list[Array]()
+    right = np.nan_to_num(flat)
+    wrong = np.nan_to_num(1.0 - flat)
+    gain = np.zeros(n)
+    members = list[Array]()
     for classes in CLASSES:
         for start in range(starts):
             rng = np.random.default_rng([seed, classes, start])

@@ -76,7 +76,10 @@ def _by_name(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a row by their own names; null is an absent one."""
     values = {}
     for name, others in _ALIASES.items():
-        present = [row[key] for key in (name, *others) if row.get(key) is not None]
+        present = []
+        for key in (name, *others):
+            if row.get(key) is not None:
+                present.append(row[key])
         if present:
             values[name] = present[0]
     return values
@@ -88,6 +91,11 @@ def _calibration(file: str, rows: Sequence[_Parameters]) -> Calibration:
     intercept = -slopes * np.array([row.difficulty for row in rows])
     guess = np.array([row.guess for row in rows])
     sd = np.array([row.difficulty_sd for row in rows])
-    model = "3pl" if guess.any() else "1pl" if np.ptp(slopes) == 0 else "2pl"
+    if guess.any():
+        model = "3pl"
+    elif np.ptp(slopes) == 0:
+        model = "1pl"
+    else:
+        model = "2pl"
     about = {"engine": "given", "file": file}
     return Calibration(model, slopes[:, None], intercept, guess, sd, converged=True, about=about)

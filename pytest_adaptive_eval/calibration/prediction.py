@@ -123,7 +123,9 @@ def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: 
     spread = noise + scales**2 @ rows**2  # variance of each score
     shared = (scales**2 * means) @ rows + noise / n  # covariance with the mean
     inverse = np.eye(len(rows))
-    order, taken, gain = np.empty(n, dtype=np.int64), np.zeros(n, dtype=bool), np.empty(n)
+    order = np.empty(n, dtype=np.int64)
+    taken = np.zeros(n, dtype=bool)
+    gain = np.empty(n)
     for k in range(greedy):
         np.square(shared, out=gain)
         gain /= spread
@@ -150,7 +152,8 @@ def _interviewed(
 
     The designs have the same draws: items of `ordered` (S, t) first, then the rest in the order of `tails`.
     """
-    count, estimator = designs[0].count, POLICIES["estimate"].estimator
+    count = designs[0].count
+    estimator = POLICIES["estimate"].estimator
     chosen = designs[0].chosen(count)
     items = np.empty((len(scores), count), dtype=np.int64)
     items[:, :chosen] = ordered[:, :chosen]
@@ -160,7 +163,10 @@ def _interviewed(
         items[s, chosen:] = tail[:count][free[s, tail[:count]]][: count - chosen]
     asked = np.take_along_axis(scores, items, axis=1)
     first = curves(bank, estimator, items[:, :chosen], asked[:, :chosen])
-    estimated = curves(bank, estimator, items, asked) if chosen < count else first
+    if chosen < count:
+        estimated = curves(bank, estimator, items, asked)
+    else:
+        estimated = first
     whole = by_first = Evidence(predictor, designs, estimated, items, asked)
     if chosen < count:
         by_first = Evidence(predictor, designs, first, items[:, :chosen], asked[:, :chosen])

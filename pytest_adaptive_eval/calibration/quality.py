@@ -101,7 +101,9 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     """Return predicted scores (S, n) at the posterior modes, with standard deviation `sd` of the ability prior."""
     S, n = scores.shape
     A, d = bank.discrimination, bank.intercept
-    c = bank.guess if bank.guess.any() else None
+    c = None
+    if bank.guess.any():
+        c = bank.guess
     prior = MAP(sd=sd)
     rows = max(1, CELLS // (n * A.shape[1]))
     out = np.empty((S, n))
@@ -126,12 +128,16 @@ def alike(scores: Array, weights: Array | None = None) -> Array:
     The shrinkage follows from the variance of random responses (beta-binomial, by moments), so these predictions are as
     well regularised as a bank's. The subjects' weights have shape (S,).
     """
-    w = np.ones(len(scores)) if weights is None else weights
+    if weights is None:
+        w = np.ones(len(scores))
+    else:
+        w = weights
     count = (~np.isnan(scores)).sum(axis=1)
     right = np.nansum(scores, axis=1)
     mean = (w * right).sum() / (w * count).sum()
     chance = mean * (1.0 - mean)  # variance of a random response
-    spread, noise = np.average((right / count - mean) ** 2, weights=w), chance * np.average(1.0 / count, weights=w)
+    spread = np.average((right / count - mean) ** 2, weights=w)
+    noise = chance * np.average(1.0 / count, weights=w)
     between = max(float(spread - noise), 1e-9)
     prior_responses = max(chance / between - 1.0, 0.0)
     return np.asarray((right + prior_responses * mean) / (count + prior_responses))[:, None]
@@ -147,7 +153,8 @@ def _held_out(scores: Array, copies: Sequence[Hashable] | None = None, seed: int
     if copies is not None:
         first = {name: s for s, name in reversed(list(enumerate(copies)))}
         dealt = dealt[[first[name] for name in copies]]
-    total, tenths = 0, round(1.0 / HELD_OUT)
+    total = 0
+    tenths = round(1.0 / HELD_OUT)
     for tenth in range(tenths):
         held_out = observed & (np.floor(dealt * tenths) == tenth)
         for axis in (0, 1):
@@ -266,7 +273,10 @@ def _held_out_losses(
     for at, tenth in enumerate(tenths):
         say(f"checking against held-out responses, {at + 1} of {len(tenths)}")
         remaining = np.where(tenth, np.nan, scores)
-        fit = recipe.fit_completely(remaining, weights) if recipe is not None else bank
+        if recipe is not None:
+            fit = recipe.fit_completely(remaining, weights)
+        else:
+            fit = bank
         by = {
             "bank": predicted(remaining, fit, prior_sd(given_parameters=recipe is None)),
             "mean accuracy": np.broadcast_to(alike(remaining, weights), scores.shape),
@@ -300,7 +310,10 @@ def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
     if len(parts) == 1:
         return []
     examples = ", ".join(f"{counted(len(part), 'item')} such as {items[part[0]]!r}" for part in parts[:3])
-    more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+    if len(parts) > 3:
+        more = f" and {len(parts) - 3} more"
+    else:
+        more = ""
     return [
         f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}{more}), so "
         "their difficulties are not comparable: collect responses of some subjects to items of all parts, or "
@@ -388,7 +401,10 @@ def _warnings(
         look = "none is clearer than chance among so many"
         if suspects:
             first = ", ".join(f"{item!r} ({number(-z, 1)})" for item, z in list(suspects.items())[:SHOWN])
-            more = f" and {len(suspects) - SHOWN} more" if len(suspects) > SHOWN else ""
+            if len(suspects) > SHOWN:
+                more = f" and {len(suspects) - SHOWN} more"
+            else:
+                more = ""
             look = f"look for wrong keys, the clearest first, with their standard errors: {first}{more}"
         out.append(f"{round(slopes['negative'] * n)} of {counted(n, 'item')}: stronger subjects answer worse; {look}")
     if extreme:
@@ -408,7 +424,8 @@ def _warnings(
 
 def _against_the_rest(scores: Array, slopes: Array, weights: Array | None) -> tuple[Ints, Array, Array]:
     """Return the items of negative slopes (m,), their correlation with the others (m,), and the others' mean (S, 1)."""
-    negative, other = np.flatnonzero(slopes < -TINY_SLOPE), slopes >= -TINY_SLOPE
+    negative = np.flatnonzero(slopes < -TINY_SLOPE)
+    other = slopes >= -TINY_SLOPE
     w, centred, observed = _centred(scores, weights)
     rest = centred[:, other].sum(axis=1, keepdims=True) / np.maximum(observed[:, other].sum(axis=1, keepdims=True), 1)
     rest -= np.average(rest, axis=0, weights=w)
@@ -417,7 +434,10 @@ def _against_the_rest(scores: Array, slopes: Array, weights: Array | None) -> tu
 
 def _centred(scores: Array, weights: Array | None) -> tuple[Array, Array, Bools]:
     """Return the weights (S,), the scores less their item's mean, 0 where missing, and where there are scores."""
-    w = np.ones(len(scores)) if weights is None else weights
+    if weights is None:
+        w = np.ones(len(scores))
+    else:
+        w = weights
     observed = ~np.isnan(scores)
     mean = (w[:, None] * np.nan_to_num(scores)).sum(axis=0) / np.maximum((w[:, None] * observed).sum(axis=0), 1e-9)
     return w, np.where(observed, scores - mean, 0.0), observed
@@ -443,7 +463,10 @@ def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequen
     errors = correlation * np.sqrt(freedom / np.maximum(1.0 - correlation**2, 1e-6))
     evidence = ndtri(np.maximum(stdtr(freedom, errors), 1e-300))
     clearest = tie_ranks(evidence).argsort(kind="stable")
-    beyond = [k for k in clearest if ndtr(evidence[k]) * len(slopes) < 1.0]
+    beyond = []
+    for k in clearest:
+        if ndtr(evidence[k]) * len(slopes) < 1.0:
+            beyond.append(k)
     return {items[negative[k]]: round(float(evidence[k]), 2) for k in beyond}
 
 

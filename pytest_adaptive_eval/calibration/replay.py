@@ -148,14 +148,17 @@ def _interviews_in_step(
 
 def _record_assisted(session: Session, assistance: Assistance, scores: Array, numbers: Array) -> None:
     """Record the interviews of a session that the bank's predictor assists, from random numbers (S, t)."""
-    bank, start, count = session.bank, session.uniform_from, session.budget
+    bank = session.bank
+    start = session.uniform_from
+    count = session.budget
     if isinstance(assistance.first, Form):
         assert bank.predictor is not None
         items = np.tile(bank.predictor.order[:count], (len(scores), 1))
         items[:, start:] = uniform_draws(numbers[:, : count - start], items[:, :start], len(bank))
         record_all(session, items, np.take_along_axis(scores, items, axis=1))
         return
-    policy, of = replace(session.policy, selector=assistance.first), np.zeros(len(scores), dtype=np.int64)
+    policy = replace(session.policy, selector=assistance.first)
+    of = np.zeros(len(scores), dtype=np.int64)
     items, theta, _ = interview_in_step([bank], of, policy, scores, numbers[:, :count], uniform_from=start)
     record_all(session, items, np.take_along_axis(scores, items, axis=1))
     session.trace[:, :, 0] = theta
@@ -198,7 +201,8 @@ def conformal_tables(
         bank: Bank of the tables, calibrated on all subjects.
     """
     report = progress or (lambda _: None)
-    scores, n = responses.scores, len(bank)
+    scores = responses.scores
+    n = len(bank)
     truth = np.nanmean(scores, axis=1)
     fold = folds(responses.families, min(count, len(set(responses.families))), np.random.default_rng(seed))
     errors, projected = np.empty((2, len(policies), len(truth)))
@@ -229,9 +233,12 @@ def conformal_tables(
             FEWEST_APART * (~side).sum(), 2
         ):  # a bank from too few subjects has large errors of its own
             learn = ~side
-        return test_errors(learn, side)[0] if side.any() else none
+        if side.any():
+            return test_errors(learn, side)[0]
+        return none
 
-    above, below = beyond(truth > strong), beyond(truth < weak)
+    above = beyond(truth > strong)
+    below = beyond(truth < weak)
     _, of, sizes = np.unique(families, return_inverse=True, return_counts=True)
     order = np.stack([tie_ranks(row).argsort(kind="stable") for row in errors])
     return [

@@ -104,7 +104,8 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
     from scipy.stats import mannwhitneyu, wasserstein_distance
 
     quantity = np.asarray(values, dtype=np.float64)
-    original, bad = quantity[~low], quantity[low]
+    original = quantity[~low]
+    bad = quantity[low]
     test = mannwhitneyu(original, bad)
     edges = np.histogram_bin_edges(quantity, BINS)
     counts = [np.histogram(part, edges)[0].tolist() for part in (original, bad)]

@@ -118,10 +118,15 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
         raise EstimationError("scores contain NaN; call DesignLog.with_missing_as first")
     if np.isnan(log.propensities).any():
         raise EstimationError("propensities contain NaN, expected items drawn at random; bets need a random selector")
-    tuning = tuned(log) if not claim.rare and is_tunable(log) else None
+    tuning = None
+    if not claim.rare and is_tunable(log):
+        tuning = tuned(log)
     drawn = log if tuning is None else tuning.log
-    size, before, totals = log.size, log.before, drawn.totals
-    expected, certain = before + log.rest, before + log.scores
+    size = log.size
+    before = log.before
+    totals = drawn.totals
+    expected = before + log.rest
+    certain = before + log.scores
     if side < 0:
         certain += size - np.arange(1, len(log) + 1)  # all remaining items may be right
 
@@ -163,7 +168,8 @@ def _assuming_distances(
         gain, loss, best: Shape (..., t). Gain of a draw per stake, and the largest possible loss and gain.
     """
     gaps = [distance * log.size for distance in claim.assumed]
-    limit, items_left = LIMIT / loss, log.size - np.arange(len(log))
+    limit = LIMIT / loss
+    items_left = log.size - np.arange(len(log))
     claimed = np.clip(refuted / log.size, 0.0, 1.0)
     variance = np.maximum(_unexplained(log) * claimed * (1.0 - claimed) * items_left**2, log.variance)
     logs = np.empty((len(gaps), *gain.shape))
@@ -202,9 +208,11 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     ahead = _draws_ahead(log)
     part, nearest = 1.0, 0.0
     if not log.fixed:
-        part, nearest = AIMED, (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
+        part = AIMED
+        nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
     lacking = np.log(1.0 / part) - claim.log_alpha
-    sd, first = np.sqrt(np.maximum(log.variance, ROUNDING)), log.take_all
+    sd = np.sqrt(np.maximum(log.variance, ROUNDING))
+    first = log.take_all
     share = HAZARD / ahead
     near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
     if not near.any():
@@ -232,9 +240,11 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
 
 def _draws_ahead(log: DesignLog) -> Array:
     """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
-    place, horizons = np.arange(len(log)), np.array(log.horizons)
+    place = np.arange(len(log))
+    horizons = np.array(log.horizons)
     aim = horizons[np.minimum(horizons.searchsorted(place, side="right"), len(horizons) - 1)]
-    items_left, end = log.size - place, np.maximum(log.size - aim, ROUNDING)
+    items_left = log.size - place
+    end = np.maximum(log.size - aim, ROUNDING)
     return np.asarray(np.where(place < aim, items_left * (aim - place) / end, np.inf))
 
 
@@ -248,7 +258,8 @@ def _growing(
         stakes: Takes the logarithm of the wealth before each draw.
         first: Shape (..., 1). Logarithm of the wealth before all draws.
     """
-    before, wealth = np.zeros(gain.shape) + first, np.empty(gain.shape)
+    before = np.zeros(gain.shape) + first
+    wealth = np.empty(gain.shape)
     if (earlier := log.paths.get(key)) is not None and earlier.shape[:-1] == gain.shape[:-1]:
         shared = min(earlier.shape[-1], gain.shape[-1] - 1)
         before[..., 1 : shared + 1], before[..., shared + 1 :] = earlier[..., :shared], earlier[..., -1:]
@@ -291,7 +302,8 @@ def _at_budget(
     chance = np.clip((refuted - log.before) / items_left, ROUNDING, 1.0 - ROUNDING)
     if side < 0:
         chance = 1.0 - chance
-    angle, share = np.arcsin(np.sqrt(chance)), HAZARD / _draws_ahead(log)
+    angle = np.arcsin(np.sqrt(chance))
+    share = HAZARD / _draws_ahead(log)
     per_stake = chance * (1.0 - chance) * items_left * np.sqrt(_unexplained(log))
 
     def stakes(before: Array) -> Any:
@@ -329,7 +341,8 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
         log: Missing scores are NaN: granting counts them as 0, denying as 1.
         family: Number of claims to correct for, when others are judged elsewhere; at least m counts.
     """
-    t, m = len(log), len(claims)
+    t = len(log)
+    m = len(claims)
     shape = log.scores.shape[:-1]
     if t == 0 or m == 0:
         return Decisions(np.zeros((*shape, m), dtype=np.int64), np.zeros((*shape, m), dtype=np.int64))
@@ -343,18 +356,23 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
         for claim, view in zip(claims, logs, strict=True):
             alpha = (1.0 - claim.confidence) / (number if side < 0 else 1)
             margin = np.asarray(noise_margin(view, 1.0 - alpha))[..., None]
-            aimed = replace(claim, confidence=1.0 - alpha) if log.fixed else claim
+            if log.fixed:
+                aimed = replace(claim, confidence=1.0 - alpha)
+            else:
+                aimed = claim
             evidence_by_claim.append(log_wealth(view.with_missing_as(missing), aimed, side, margin) + claim.log_alpha)
         return np.stack(evidence_by_claim, axis=-2)
 
-    grant, deny = evidence(1, 0.0), evidence(-1, 1.0)
+    grant = evidence(1, 0.0)
+    deny = evidence(-1, 1.0)
     best = np.maximum.accumulate(deny, axis=-1)
     order = (-best).argsort(axis=-2, kind="stable")
     needed = np.log(number - np.arange(m))[:, None] - ROUNDING
     steps = np.minimum.accumulate(np.take_along_axis(best, order, axis=-2) >= needed, axis=-2)
     denied = np.empty(steps.shape, dtype=bool)
     np.put_along_axis(denied, order, steps, axis=-2)
-    granted_at, denied_at = _first(grant >= -ROUNDING), _first(denied)
+    granted_at = _first(grant >= -ROUNDING)
+    denied_at = _first(denied)
     outcome = np.where(granted_at < denied_at, 1, np.where(denied_at <= t, -1, 0))
     at = np.minimum(granted_at, denied_at)
     return Decisions(outcome, np.where(outcome == 0, 0, at))
@@ -374,12 +392,17 @@ def further_draws(log: DesignLog, claim: Claim, expected: float) -> int:
         expected: Draws that were expected to be needed before the first.
     """
     view = claim.view(log)
-    prior, half = -claim.log_alpha / expected * PRIOR_DRAWS, len(log) // 2
+    prior = -claim.log_alpha / expected * PRIOR_DRAWS
+    half = len(log) // 2
     needed = np.inf
     sides: tuple[tuple[Literal[1, -1], float], ...] = ((1, 0.0), (-1, 1.0))
     for side, missing in sides:
         wealth = log_wealth(view.with_missing_as(missing), claim, side)
-        now, then = float(wealth[-1]), float(wealth[half - 1]) if half else 0.0
+        now = float(wealth[-1])
+        if half:
+            then = float(wealth[half - 1])
+        else:
+            then = 0.0
         if now + claim.log_alpha >= 0:
             return 1
         growth = (now - max(then, claim.log_alpha) + prior) / (len(log) - half + PRIOR_DRAWS)
@@ -410,15 +433,19 @@ def interval_of_draws(log: DesignLog, confidence: float = 0.95, unit: float = UN
     """
     if not len(log):
         raise EstimationError("no item was administered, expected at least one")
-    wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
-    least, most = float(wrong.scores.sum()), float(right.scores.sum()) + log.size - len(log)
+    wrong = log.with_missing_as(0.0)
+    right = log.with_missing_as(1.0)
+    least = float(wrong.scores.sum())
+    most = float(right.scores.sum()) + log.size - len(log)
     ends = [
         _edge(_refuted_by(wrong, 1, confidence, unit), least, most),
         _edge(_refuted_by(right, -1, confidence, unit), most, least),
     ]
     if is_tunable(log):
         ends = [float(round(end)) for end in ends]  # sums of right answers
-    low, high = min(ends) / log.size, max(ends) / log.size  # if both ends are refuted, the values between remain
+    # if both ends are refuted, the values between remain
+    low = min(ends) / log.size
+    high = max(ends) / log.size
     method = "bets at the budget" if log.fixed else "anytime-valid"
     if is_exact(log):
         method = "exact uniform"

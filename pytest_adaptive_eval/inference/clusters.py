@@ -44,7 +44,9 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
     norms = np.einsum("nd,nd->n", x, x)
     centres = _spread(x, norms, count, np.random.default_rng(seed))
     label = _nearest(x, norms, centres)
-    each, sums, previous = np.arange(len(centres))[:, None], np.zeros_like(centres), np.full(len(x), -1)
+    each = np.arange(len(centres))[:, None]
+    sums = np.zeros_like(centres)
+    previous = np.full(len(x), -1)
     for _ in range(ITERATIONS):
         moved = np.flatnonzero(previous != label)
         if not len(moved):
@@ -53,7 +55,8 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
         sums += change @ x[moved]  # a product is quick in any dimension, and soon few points move
         sizes = np.bincount(label, minlength=len(centres))[:, None]
         centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres)
-        previous, label = label, _nearest(x, norms, centres)
+        previous = label
+        label = _nearest(x, norms, centres)
     squared_distance = ((x - centres[label]) ** 2).sum(axis=1)
     filled, label = np.unique(label, return_inverse=True)
     scale = norms.max()  # both members of a pair are as near to their centre, and copies are at it

@@ -74,7 +74,10 @@ class DesignLog:
 
     def __getitem__(self, index: Any) -> DesignLog:
         """Return the same index or slice of every array."""
-        ends = {name: end[index] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
+        ends = {}
+        for name in ("low", "high"):
+            if isinstance(end := getattr(self, name), np.ndarray):
+                ends[name] = end[index]
         part = replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
         return replace(part, take_all=min(self.take_all, len(part)))
 
@@ -91,7 +94,9 @@ class DesignLog:
     @property
     def estimated(self) -> DesignLog:
         """The draws that give estimates, see `awaited`."""
-        return replace(self[: self.awaited], awaited=None) if self.awaited else self
+        if self.awaited:
+            return replace(self[: self.awaited], awaited=None)
+        return self
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -136,7 +141,8 @@ def uniform_draws(scores: Array, size: int, chosen: int = 0) -> DesignLog:
         chosen: Number of first items that were not drawn, however they were chosen.
     """
     t = len(scores)
-    before, filled = np.arange(t, dtype=np.float64), np.where(np.isnan(scores), 0.5, scores)
+    before = np.arange(t, dtype=np.float64)
+    filled = np.where(np.isnan(scores), 0.5, scores)
     undrawn = np.maximum(size - before, 1.0)
     mean = (filled.cumsum() - filled + 1.0) / (before + 2.0)
     squares = ((filled**2).cumsum() - filled**2 + 1.0) / (before + 2.0)

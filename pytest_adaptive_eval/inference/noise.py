@@ -28,7 +28,9 @@ ONE_WAY = 0.001  #: Level of the sign test of `one_way_changes`.
 def item_score(scores: Sequence[float | None]) -> float | None:
     """Return the mean of the scores of an item's samples; None if one of them is missing."""
     present = [score for score in scores if score is not None]
-    return math.fsum(present) / len(present) if present and len(present) == len(scores) else None
+    if present and len(present) == len(scores):
+        return math.fsum(present) / len(present)
+    return None
 
 
 def variance_bound(scores: ArrayLike) -> Array:
@@ -50,9 +52,12 @@ def allowed_variance(variances: ArrayLike) -> float:
     with a probability of `SURE` and ``l = -log(1 - SURE)`` (Chernoff's bound for values in [0, 1]).
     """
     values = np.asarray(variances, dtype=np.float64)
-    total, unsure = float(values.sum()) / LARGEST, -math.log1p(-SURE)
+    total = float(values.sum()) / LARGEST
+    unsure = -math.log1p(-SURE)
     most = total + unsure + math.sqrt(unsure**2 + 2.0 * total * unsure)
-    return LARGEST * most / len(values) if len(values) else math.inf
+    if len(values):
+        return LARGEST * most / len(values)
+    return math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,10 @@ class DecodingNoise:
             size: Items in the bank.
         """
         most = float(variance_bound([math.nan if score is None else score for score in scores]))
-        several = [item_answers for item_answers in answers if len(item_answers) > 1]
+        several = []
+        for item_answers in answers:
+            if len(item_answers) > 1:
+                several.append(item_answers)
         if not several:
             return cls(None, 0, 0, samples, None, most / samples)
         variances = [float(np.var(item_answers, ddof=1)) for item_answers in several]
@@ -123,7 +131,8 @@ def one_way_changes(changes: Mapping[str, float]) -> list[str]:
         The items; empty where the changes may be noise.
     """
     fell, rose = ([item for item, change in changes.items() if side * change > 0.0] for side in (-1, 1))
-    most, n = max(fell, rose, key=len), len(fell) + len(rose)
+    most = max(fell, rose, key=len)
+    n = len(fell) + len(rose)
     ways = sum(math.comb(n, k) for k in range(len(most), n + 1))
     return most if ways <= ONE_WAY * 2**n else []
 

@@ -22,12 +22,15 @@ def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["ha
     Raises:
         ValueError: Shapes differ, or no pair can be judged.
     """
-    e, t = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    e = np.asarray(estimate, dtype=np.float64)
+    t = np.asarray(truth, dtype=np.float64)
     if e.shape != t.shape or e.ndim != 1:
         raise ValueError(
             f"estimates of shape {e.shape} for truths of shape {t.shape}; expected two lists of one length"
         )
-    e, t = tie_ranks(e), tie_ranks(t)  # estimates from equal scores differ by rounding
+    # estimates from equal scores differ by rounding
+    e = tie_ranks(e)
+    t = tie_ranks(t)
     i, j = np.triu_indices(len(e), 1)
     product = np.sign(e[i] - e[j]) * np.sign(t[i] - t[j])
     if ties == "half":

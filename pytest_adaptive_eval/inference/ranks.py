@@ -91,7 +91,8 @@ class Predictive:
             raise EstimationError(f"{n} replayed errors: at least 2 are needed for a distribution")
         errors = _errors_at(table, accuracy)
         order = errors.argsort(kind="stable")
-        errors, weights = errors[order], table.weights[order]
+        errors = errors[order]
+        weights = table.weights[order]
         levels = _levels()
         # gaps between members of a family are parts of one gap
         quantiles = np.interp(levels, (weights.cumsum() + (1.0 - weights) / 2.0) / (n + 1), errors)
@@ -124,7 +125,8 @@ def _refuse_unless_finite(estimate: float, spread: float) -> None:
 
 def _errors_at(table: Conformal, accuracy: float) -> Array:
     """Return the replayed errors, shifted by their regression on the projection to this accuracy, shape (N,)."""
-    errors, projected = np.array(table.errors), np.array(table.projected)
+    errors = np.array(table.errors)
+    projected = np.array(table.projected)
     if not len(projected) or np.ptp(projected) < TIE:
         return errors
     centred = projected - projected.mean()
@@ -231,7 +233,8 @@ def joint_ranks(
         covariance: Shape (n, n). NaN where missing.
         draws: Joint draws of the normal distribution.
     """
-    means, spread = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    means = np.asarray(values, dtype=np.float64)
+    spread = np.asarray(covariance, dtype=np.float64)
     present = np.flatnonzero(np.isfinite(means) & np.isfinite(np.diag(spread)))
     squares, vectors = np.linalg.eigh(spread[np.ix_(present, present)])
     root = vectors * np.sqrt(np.maximum(squares, 0.0))

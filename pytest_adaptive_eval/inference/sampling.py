@@ -50,12 +50,16 @@ def wealth_of_exact_test(log: DesignLog, count: Ints, total: Array, side: Litera
         side: See `betting.log_wealth`.
         alpha: Error rate of the test.
     """
-    known, size, planned = log.take_all, log.size - log.take_all, log.horizons[0] - log.take_all
+    known = log.take_all
+    size = log.size - log.take_all
+    planned = log.horizons[0] - log.take_all
     sums = np.concatenate([np.zeros((*count.shape, 1)), log.scores.cumsum(axis=-1)], axis=-1)
     right = np.take_along_axis(sums, count[..., None], axis=-1)[..., 0] - sums[..., known]
-    most, drawn = total.reshape(total.shape[:-1]) - sums[..., known], count - known
+    most = total.reshape(total.shape[:-1]) - sums[..., known]
+    drawn = count - known
     if side < 0:
-        right, most = drawn - right, size - most
+        right = drawn - right
+        most = size - most
     states = zip(right.ravel().tolist(), drawn.ravel().tolist(), most.ravel().tolist(), strict=True)
     wealth = [_wealth(int(right), drawn, int(most), size, planned, alpha) for right, drawn, most in states]
     return np.array(wealth).reshape(count.shape)
@@ -67,14 +71,18 @@ def _wealth(right: int, drawn: int, most: int, size: int, planned: int, alpha: f
     needed = _fewest_refuting(most, planned, size, alpha)
     if most >= size or needed > min(planned, most):  # the test cannot refute it
         return 0.0
-    chance = 1.0 if right >= needed else _at_least(needed - right, planned - drawn, most - right, size - drawn)
+    if right >= needed:
+        chance = 1.0
+    else:
+        chance = _at_least(needed - right, planned - drawn, most - right, size - drawn)
     return math.log(max(chance, TINY) / max(_at_least(needed, planned, most, size), TINY))
 
 
 @lru_cache(maxsize=4096)
 def _fewest_refuting(total: int, drawn: int, size: int, alpha: float) -> int:
     """Return the smallest number of right items that refutes `total` or fewer right items in the bank."""
-    low, high = 0, drawn + 1
+    low = 0
+    high = drawn + 1
     while low < high:
         middle = (low + high) // 2
         if middle == 0 or _at_least(middle, drawn, total, size) > alpha * (1 - 1e-9):
@@ -113,7 +121,10 @@ def standard_error(log: DesignLog) -> float:
     log = log.estimated
     draws = log.draws
     middle = draws.with_missing_as(0.5)
-    spread = _spread(tuned(middle).log if is_tunable(draws) else middle) if len(draws) else 0.5 * draws.size
+    if len(draws):
+        spread = _spread(tuned(middle).log if is_tunable(draws) else middle)
+    else:
+        spread = 0.5 * draws.size
     return math.hypot(spread, log.decoding_sd) / log.size
 
 
@@ -124,14 +135,18 @@ def mean_of_draws(log: DesignLog) -> float:
     """
     log = log.estimated
     if log.take_all:
-        draws, take_all_score = log.draws, float(log.with_missing_as(0.5).scores[: log.take_all].sum())
+        draws = log.draws
+        take_all_score = float(log.with_missing_as(0.5).scores[: log.take_all].sum())
         return (take_all_score + draws.size * (mean_of_draws(draws) if len(draws) else 0.5)) / log.size
-    wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
-    middle, remaining = log.with_missing_as(0.5), log.size - np.arange(len(log))
+    wrong = log.with_missing_as(0.0)
+    right = log.with_missing_as(1.0)
+    middle = log.with_missing_as(0.5)
+    remaining = log.size - np.arange(len(log))
     if is_exact(log) or (log.uniform and np.allclose(log.rest, remaining * log.predictions)):
         estimate = log.size * float(middle.scores.mean())
     else:
-        middle = tuned(middle).log if is_tunable(log) else middle
+        if is_tunable(log):
+            middle = tuned(middle).log
         estimate = float(_weights(middle) @ middle.totals)
     return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
 
@@ -154,7 +169,8 @@ def approximate_interval(log: DesignLog, confidence: float = 0.95) -> Interval:
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:
     """Return P(`right` or more among `drawn` of `size` items with `total` right ones), hypergeometric."""
-    first, last = max(right, drawn - (size - total)), min(drawn, total)
+    first = max(right, drawn - (size - total))
+    last = min(drawn, total)
     if first > last:
         return 0.0
     start = _log_choose(total, first) + _log_choose(size - total, drawn - first) - _log_choose(size, drawn)

@@ -50,7 +50,8 @@ def tuned(log: DesignLog) -> Tuned:
         log: Tunable, see `is_tunable`, with every missing score filled.
     """
     place = np.arange(len(log))
-    left, drawn = log.size - place, place >= log.take_all
+    left = log.size - place
+    drawn = place >= log.take_all
     scores = np.where(drawn, log.scores, 0.0)
     average = log.rest / left
     seen = np.maximum(place - log.take_all, 0)
@@ -65,7 +66,8 @@ def tuned(log: DesignLog) -> Tuned:
     residual = np.where(drawn, (log.scores - mean - reliance * deviation) ** 2, 0.0)
     unexplained = (prior + _before(residual)) / (prior + _before(plain))
     helpful = drawn & (unexplained < HELPFUL - FEW / max(log.horizon - log.take_all, 1))
-    mean_down, mean_up = left * average, left * (1.0 - average)
+    mean_down = left * average
+    mean_up = left * (1.0 - average)
     tuned_log = replace(
         log,
         predictions=average + reliance * deviation,

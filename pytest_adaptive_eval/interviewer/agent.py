@@ -195,7 +195,10 @@ class AgentInterviewer:
         ids = [candidate.item.id for candidate in offered]
         messages = prompts.recommend(offered, memory, ability, self.form)
         index, think = self._ask(messages, prompts.CHOICE_SCHEMA, lambda text: read_choice(text, ids))
-        grounds = f": {think}" if think else " and did not say why"
+        if think:
+            grounds = f": {think}"
+        else:
+            grounds = " and did not say why"
         return index, f"chosen because {self.agent.identity.name} picked it{grounds}"
 
     def _sort_first(self, items: Sequence[Item], difficulties: Difficulties) -> Categories:

@@ -111,7 +111,10 @@ class AutoJudger:
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings that affect the choice of items, with hashes in place of arrays."""
-        data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("name", "needs_calibration")}
+        data = {}
+        for f in fields(self):
+            if f.name not in ("name", "needs_calibration"):
+                data[f.name] = getattr(self, f.name)
         source = self.embeddings
         return data | {
             "window": None if self.window is None else list(self.window),
@@ -167,8 +170,13 @@ class AutoJudgerInterview:
 
     def _begin(self, points: NDArray[Any]) -> tuple[Ints, str]:
         """Return the first items of every subject, shape (S, count), and the reason for them."""
-        s, n, subjects = self.settings, len(self.bank), len(self._rngs)
-        count = 0 if s.first == "none" else min(s.count, n)
+        s = self.settings
+        n = len(self.bank)
+        subjects = len(self._rngs)
+        if s.first == "none":
+            count = 0
+        else:
+            count = min(s.count, n)
         reason = f"chosen because it is one of the first {count} questions, "
         if s.first == "random" or not count:
             drawn = [rng.permutation(n)[:count] for rng in self._rngs]
@@ -194,9 +202,14 @@ class AutoJudgerInterview:
         if len(bank.items):
             item = bank.items[position]
         else:  # a bank without texts may have categories
-            category = bank.categories[position] if len(bank.categories) else ""
+            if len(bank.categories):
+                category = bank.categories[position]
+            else:
+                category = ""
             item = Item(str(bank.ids[position]), category=(category,) if category else ())
-        return item if self.settings.visual else replace(item, images=())
+        if self.settings.visual:
+            return item
+        return replace(item, images=())
 
     def criterion(self, view: View) -> Array:
         """Return ratings, shape (S, n), which rank first items, the choice, other candidates, the window, and the rest.
@@ -209,11 +222,16 @@ class AutoJudgerInterview:
         return self._ratings[1].copy()
 
     def _rate(self, view: View) -> Array:
-        s, shape, t = self.settings, view.probability.shape, view.asked.shape[1]
+        s = self.settings
+        shape = view.probability.shape
+        t = view.asked.shape[1]
         self._reasons = [{} for _ in self._rngs]
         available = np.ones(shape, dtype=bool)
         np.put_along_axis(available, view.asked, False, axis=1)
-        sight = None if self._unscaled else relate(view)
+        if self._unscaled:
+            sight = None
+        else:
+            sight = relate(view)
         near = p = np.ones(shape)
         if sight is not None:
             near, p = sight.proximity, sight.probability
@@ -257,9 +275,15 @@ class AutoJudgerInterview:
 
     def _choose(self, subject: int, positions: Ints, sight: Sight | None, ratings: Array) -> None:
         """Let the interviewer pick, and give the choice and then the other candidates the highest ratings."""
-        ability = None if sight is None or sight.ability is None else float(sight.ability[subject])
+        if sight is None or sight.ability is None:
+            ability = None
+        else:
+            ability = float(sight.ability[subject])
         offered = [self._candidate(subject, int(i), sight) for i in positions]
-        table = self._memories[subject].table if self.settings.memory else MemoryTable()
+        if self.settings.memory:
+            table = self._memories[subject].table
+        else:
+            table = MemoryTable()
         choice = self._interviewer.choose(offered, table, ability)
         if not 0 <= choice.index < len(offered):
             choice = Choice(0, choice.reason, f"{self._interviewer_name} chose number {choice.index} of {len(offered)}")
@@ -274,8 +298,13 @@ class AutoJudgerInterview:
         self._reasons[subject][int(positions[choice.index])] = choice.reason
 
     def _difficulty(self, position: int) -> float | None:
-        b = float("nan") if self._unscaled else float(self.bank.difficulty[position])
-        return None if np.isnan(b) else b
+        if self._unscaled:
+            b = float("nan")
+        else:
+            b = float(self.bank.difficulty[position])
+        if np.isnan(b):
+            return None
+        return b
 
     def _candidate(self, subject: int, position: int, sight: Sight | None) -> Candidate:
         item = self._item(position)
@@ -347,7 +376,10 @@ class AutoJudgerInterview:
         """Return the interviewer, its settings and counts of deviations, for the record."""
         self._sort(ask=False)
         s = self.settings
-        window = "off" if s.window is None else f"{s.window[0]:g} to {s.window[1]:g}"
+        if s.window is None:
+            window = "off"
+        else:
+            window = f"{s.window[0]:g} to {s.window[1]:g}"
         if self._unscaled:
             window = f"off: {self._unscaled}"
         return {
@@ -367,7 +399,9 @@ class AutoJudgerInterview:
 
 
 def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(value, 6)
+    if np.isnan(value):
+        return None
+    return round(value, 6)
 
 
 def _top(key: Array) -> Array:

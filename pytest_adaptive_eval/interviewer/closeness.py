@@ -34,4 +34,6 @@ def difficulty_distance(difficulty: Array, ability: Array) -> float:
     """
     distances = np.minimum(np.abs(np.asarray(difficulty) - np.asarray(ability)), FARTHEST)
     measured = ~np.isnan(distances)
-    return float(distances[measured].mean()) if measured.any() else float("nan")
+    if measured.any():
+        return float(distances[measured].mean())
+    return float("nan")

@@ -60,7 +60,9 @@ def _category(path: tuple[str, ...], names: Mapping[str, int]) -> str:
     """Return the name of a category, with the broader ones in front if it is ambiguous."""
     if not path:
         return "other"
-    return " / ".join(path) if names[path[-1]] > 1 else path[-1]
+    if names[path[-1]] > 1:
+        return " / ".join(path)
+    return path[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,16 @@ class DeterministicInterviewer:
         largest = max((c.distance for c in candidates if math.isfinite(c.distance)), default=0.0)
 
         def rating(index: int) -> float:
-            candidate, p = candidates[index], candidates[index].probability
-            difficulty = 1.0 if p is None else 4.0 * p * (1.0 - p)
-            distance = candidate.distance / largest if largest > 0 and math.isfinite(candidate.distance) else 1.0
+            candidate = candidates[index]
+            p = candidates[index].probability
+            if p is None:
+                difficulty = 1.0
+            else:
+                difficulty = 4.0 * p * (1.0 - p)
+            if largest > 0 and math.isfinite(candidate.distance):
+                distance = candidate.distance / largest
+            else:
+                distance = 1.0
             return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance
 
         order = sorted(range(len(candidates)), key=lambda index: candidates[index].position)
@@ -140,10 +149,17 @@ def _coverage(chosen: Candidate, counts: Sequence[int], index: int, memory: Memo
 def _difficulty(chosen: Candidate, candidates: Sequence[Candidate], ability: float | None) -> str:
     if chosen.difficulty is None or chosen.probability is None:
         return ""
-    uncertain = [abs(candidate.probability - 0.5) for candidate in candidates if candidate.probability is not None]
+    uncertain = []
+    for candidate in candidates:
+        if candidate.probability is not None:
+            uncertain.append(abs(candidate.probability - 0.5))
     most = abs(chosen.probability - 0.5) <= min(uncertain) + TIE
     if ability is None:
-        return f"the chance of a right answer is {chosen.probability:.0%}" if most else ""
+        if most:
+            return f"the chance of a right answer is {chosen.probability:.0%}"
+        return ""
     if abs(chosen.difficulty - ability) <= NEAR:
         return f"its difficulty {chosen.difficulty:.1f} is near the ability {ability:.1f}"
-    return f"its difficulty {chosen.difficulty:.1f} is the nearest at hand to the ability {ability:.1f}" if most else ""
+    if most:
+        return f"its difficulty {chosen.difficulty:.1f} is the nearest at hand to the ability {ability:.1f}"
+    return ""

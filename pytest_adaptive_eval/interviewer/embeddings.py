@@ -138,7 +138,9 @@ def load_embedder(
             encoder = SentenceFolderEmbedder.load(spec, **settings)
     except ImportError as error:
         raise ConfigError(f"encoder {spec!r} needs a package ({error}); install pytest-adaptive-eval[clip]") from error
-    return encoder if cache is None else CachedEmbedder(encoder, cache, note)
+    if cache is None:
+        return encoder
+    return CachedEmbedder(encoder, cache, note)
 
 
 def _is_clip(spec: str) -> bool:
@@ -204,7 +206,9 @@ class CachedEmbedder:
     """
 
     def __init__(self, encoder: Encoder, folder: Path, note: Tell | None = None) -> None:
-        self._encoder, self._folder, self._note = encoder, folder, note
+        self._encoder = encoder
+        self._folder = folder
+        self._note = note
         self.name = encoder.name
 
     @property

@@ -44,7 +44,8 @@ def by_cluster(
     sampled_points = np.asarray(points[sample], dtype=np.float64)
     clusterings = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
     if responses is None:
-        ratings, scale = [-clustering.inertia for clustering in clusterings], float(np.square(sampled_points).sum())
+        ratings = [-clustering.inertia for clustering in clusterings]
+        scale = float(np.square(sampled_points).sum())
     else:
         accuracy = np.nanmean(responses, axis=1)
         ratings = [_ranking_accuracy(responses[:, sample[clustering.items]], accuracy) for clustering in clusterings]
@@ -58,7 +59,9 @@ def _ranking_accuracy(scores: Array, accuracy: Array) -> float:
     """Return the ranking accuracy of the mean scores; a subject without scores counts as average."""
     counts = (~np.isnan(scores)).sum(axis=1)
     mean = np.where(counts > 0, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nanmean(accuracy))
-    return ranking_accuracy(mean, accuracy) if np.ptp(accuracy) > 0 else 0.0
+    if np.ptp(accuracy) > 0:
+        return ranking_accuracy(mean, accuracy)
+    return 0.0
 
 
 def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Responses:

@@ -69,7 +69,10 @@ class Memory:
     def add(self, categories: Sequence[str], difficulty: float | None, score: float | None) -> None:
         """Add a question, with None for an unknown difficulty and a missing score."""
         self._asked += 1
-        difficulty = None if difficulty is None else min(max(difficulty, -LIMIT), LIMIT)
+        if difficulty is None:
+            difficulty = None
+        else:
+            difficulty = min(max(difficulty, -LIMIT), LIMIT)
         for name in dict.fromkeys(categories):
             self._counts[name] = self._counts.get(name, 0) + 1
             for value, values in ((difficulty, self._difficulties), (score, self._scores)):
@@ -80,7 +83,8 @@ class Memory:
         """Table of all questions so far."""
         rows = []
         for name, count in self._counts.items():
-            difficulties, scores = self._difficulties[name], self._scores[name]
+            difficulties = self._difficulties[name]
+            scores = self._scores[name]
             rows.append(
                 CategoryRow(
                     name,

@@ -46,15 +46,21 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
     One with any of these keys is preferred. Raises `Unreadable` if there is none.
     """
     text = text[-READ_CHARACTERS:]
-    start, objects = 0, []
+    start = 0
+    objects = []
     for _ in range(OPENINGS):
         start = text.find("{", start)
         if start < 0:
             break
         end = _closing(text, start)
-        read = _object(text[start:end]) if end else None
+        read = None
+        if end:
+            read = _object(text[start:end])
         objects += [read] if read else []
-        start = end if read else start + 1
+        if read:
+            start = end
+        else:
+            start = start + 1
     if not objects:
         raise Unreadable("no-json", "it has no JSON object")
     return next((read for read in reversed(objects) if read.keys() & set(keys)), objects[-1])
@@ -62,7 +68,10 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
 
 def _closing(text: str, start: int) -> int:
     """Return the position after the brace that closes the one at `start`, outside of strings; 0 if there is none."""
-    depth, quote, last, position = 0, "", "", start
+    depth = 0
+    quote = ""
+    last = ""
+    position = start
     while position < len(text):
         c = text[position]
         if quote:
@@ -78,7 +87,10 @@ def _closing(text: str, start: int) -> int:
             depth -= 1
             if depth == 0:
                 return position + 1
-        last = last if c.isspace() else c
+        if c.isspace():
+            last = last
+        else:
+            last = c
         position += 1
     return 0
 
@@ -93,7 +105,9 @@ def _object(text: str) -> Mapping[str, Any] | None:
     for parse in parsers:
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             read = parse(text)
-            return {str(k).strip().casefold(): v for k, v in read.items()} or None if isinstance(read, dict) else None
+            if isinstance(read, dict):
+                return {str(k).strip().casefold(): v for k, v in read.items()} or None
+            return None
     return None
 
 
@@ -109,14 +123,18 @@ def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
         choice = choice[0]
     if isinstance(choice, bool) or not isinstance(choice, int | float | str) or not str(choice).strip():
         raise Unreadable("no-choice", 'it has no "question_index"')
-    reasons = [one_line(read[key], 300) for key in ("think", "summary") if isinstance(read.get(key), str)]
+    reasons = []
+    for key in ("think", "summary"):
+        if isinstance(read.get(key), str):
+            reasons.append(one_line(read[key], 300))
     reason = "; so far: ".join(filter(None, reasons))
     return _index(str(choice).strip(), ids), reason
 
 
 def _index(name: str, ids: Sequence[str]) -> int:
     """Return the index of the candidate with this number or id."""
-    is_id, number = ids.count(name) == 1, _bare(name)
+    is_id = ids.count(name) == 1
+    number = _bare(name)
     if is_id and _NUMBER.fullmatch(name) is None:
         return ids.index(name)
     if _NUMBER.fullmatch(number) and 1 <= int(float(number)) <= len(ids):
@@ -145,7 +163,8 @@ def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = (
     numbered: dict[str, Any] = {}
     for key, value in read.items():
         numbered.setdefault(_bare(key), value)
-    names, assignment = dict.fromkeys(existing), []
+    names = dict.fromkeys(existing)
+    assignment = []
     for number, item in enumerate(items, 1):
         categories = _names(numbered.get(str(number), read.get(item.casefold())), list(names))
         names.update(dict.fromkeys(categories))

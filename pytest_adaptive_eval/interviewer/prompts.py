@@ -84,7 +84,10 @@ def sort_first(
 ) -> list[Message]:
     """Return the request for a category of each item, ``{"1": category, ...}``, numbered from 1."""
     lines = [f"{number}. {_rated_question(item, form, difficulties)}\n" for number, item in enumerate(items, 1)]
-    names = f"Categories so far: {', '.join(map(_name, existing))}.\n" if existing else ""
+    if existing:
+        names = f"Categories so far: {', '.join(map(_name, existing))}.\n"
+    else:
+        names = ""
     text = (
         f"{_OPENING}Sort these questions into a few meaningful categories; most should hold several.\n{''.join(lines)}"
         f'{names}Reply with JSON alone: {{"number": "category"}}, one entry for each question.'
@@ -156,7 +159,9 @@ def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Mes
 def one_line(text: str, limit: int) -> str:
     """Return foreign text as one line of printable characters, shortened in the middle."""
     clean = " ".join("".join(c if c.isprintable() else " " for c in text[: 8 * limit]).split())
-    return clean if len(clean) <= limit else f"{clean[: limit // 2]} ... {clean[-(limit // 2) :]}"
+    if len(clean) <= limit:
+        return clean
+    return f"{clean[: limit // 2]} ... {clean[-(limit // 2) :]}"
 
 
 def _name(category: str) -> str:
@@ -194,7 +199,10 @@ def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str
 
 def _cells(row: CategoryRow, numbers: bool) -> list[str]:
     difficulties = ["-" if x is None else _logits(x) for x in (row.lowest, row.mean, row.highest)]
-    accuracy = "-" if row.accuracy is None else f"{100 * row.accuracy:.0f}%"
+    if row.accuracy is None:
+        accuracy = "-"
+    else:
+        accuracy = f"{100 * row.accuracy:.0f}%"
     return [_name(row.name), str(row.count), *(difficulties if numbers else ()), accuracy]
 
 
@@ -203,7 +211,10 @@ def _logits(x: float) -> str:
 
 
 def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> str:
-    facts = [", ".join(map(_name, candidate.categories))] if candidate.categories else []
+    if candidate.categories:
+        facts = [", ".join(map(_name, candidate.categories))]
+    else:
+        facts = []
     if facts and form.counts and form.memory:
         facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
     if form.difficulty != "none":
@@ -216,7 +227,9 @@ def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> s
 
 def _rated_question(item: Item, form: PromptForm, difficulties: Difficulties) -> str:
     """Return a question with its difficulty, by the item's id, where there is one and prompts have them."""
-    difficulty = difficulties.get(item.id) if form.difficulty != "none" else None
+    difficulty = None
+    if form.difficulty != "none":
+        difficulty = difficulties.get(item.id)
     return _question(item, form) + (f" (difficulty {_logits(difficulty)})" if difficulty is not None else "")
 
 
@@ -227,5 +240,8 @@ def _question(item: Item, form: PromptForm) -> str:
     text = _cut(text) or f"(no text, {one_line(item.id, 80)})"
     if not item.images:
         return text
-    plural = "s" if len(item.images) > 1 else ""
+    if len(item.images) > 1:
+        plural = "s"
+    else:
+        plural = ""
     return f"{text} [{len(item.images)} image{plural}{'' if form.images else ', not shown'}]"

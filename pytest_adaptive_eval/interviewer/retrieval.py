@@ -86,7 +86,8 @@ def within(p: Array, window: tuple[float, float] | None, available: Bools) -> tu
         empty = np.flatnonzero(~inside.any(axis=1))
         if not len(empty):
             break
-        low, high = low / 2.0, (1.0 + high) / 2.0
+        low = low / 2.0
+        high = (1.0 + high) / 2.0
         widened[empty] = times
         inside[empty] = _between(p[empty], low, high) & available[empty]
     else:
@@ -107,7 +108,8 @@ def best(key: Array, inside: Bools, count: int) -> list[Ints]:
         inside: Shape (S, n).
     """
     keys = np.where(inside, key, -1.0)
-    rows, items = np.arange(len(keys)), np.empty((len(keys), min(count, keys.shape[1])), dtype=np.int64)
+    rows = np.arange(len(keys))
+    items = np.empty((len(keys), min(count, keys.shape[1])), dtype=np.int64)
     for rank in range(items.shape[1]):  # faster than a partition for a few of many
         items[:, rank] = first_largest(keys)
         keys[rows, items[:, rank]] = -1.0

@@ -67,7 +67,10 @@ def _derivatives(theta: Array, scores: Array, A: Array, d: Array, c: Array | Non
     residual = scores - p
     if c is not None:  # d log L / dz = (r - p) (p - c) / (p (1 - c))
         residual *= (p - c) / (np.maximum(p, np.finfo(np.float64).tiny) * (1.0 - c))
-    weighted = (w * A[..., 0])[:, None, :] if A.shape[-1] == 1 else (A * w[..., None]).swapaxes(1, 2)
+    if A.shape[-1] == 1:
+        weighted = (w * A[..., 0])[:, None, :]
+    else:
+        weighted = (A * w[..., None]).swapaxes(1, 2)
     return (residual[:, None, :] @ A)[:, 0], weighted @ A
 
 
@@ -104,14 +107,19 @@ def fisher_scoring(
     # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
     limit: Array | float = 2.0
     done: Bools | None = None
-    last, arrived = theta, np.zeros(theta.shape, dtype=bool)
+    last = theta
+    arrived = np.zeros(theta.shape, dtype=bool)
     for i in range(iterations):
         gradient, fisher = derivatives(theta)
-        information = fisher if done is None else np.where(done[:, None], information, fisher)
+        if done is None:
+            information = fisher
+        else:
+            information = np.where(done[:, None], information, fisher)
         step = _solve(information, gradient)
         if i > 5:
             limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
-        last, size = step, np.abs(step)
+        last = step
+        size = np.abs(step)
         theta = theta + np.copysign(np.minimum(size, limit), step)
         arrived = size < near
         if arrived.all():
@@ -197,10 +205,15 @@ class MAP:
             right = float(a.dot(scores))
         squared = a * a
         near = math.sqrt(self.tolerance / math.sqrt(np.maximum.reduce(squared, initial=1.0)))
-        limit, last, arrived, information = 2.0, 0.0, False, precision
+        limit = 2.0
+        last = 0.0
+        arrived = False
+        information = precision
         # by T = 2p - 1 = tanh(z / 2), which takes fewer calls than p and does not overflow; p(1 - p) = (1 - T^2) / 4
-        slope, offset = 0.5 * a, 0.5 * d
-        even, most = float(np.add.reduce(slope)), 0.25 * float(np.add.reduce(squared))
+        slope = 0.5 * a
+        offset = 0.5 * d
+        even = float(np.add.reduce(slope))
+        most = 0.25 * float(np.add.reduce(squared))
         for i in range(self.iterations):
             T = np.tanh(slope * theta + offset)
             information = most - 0.25 * float(squared.dot(T * T)) + precision
@@ -236,7 +249,10 @@ class EAP:
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
         """Return mean and covariance of the posterior, in at most three dimensions."""
         subjects, dimensions = start.theta.shape
-        points = self.points if dimensions == 1 else max(15, self.points // (2 * dimensions))
+        if dimensions == 1:
+            points = self.points
+        else:
+            points = max(15, self.points // (2 * dimensions))
         axis = np.linspace(-6.0, 6.0, points)
         grid = np.stack(np.meshgrid(*[axis] * dimensions, indexing="ij"), axis=-1).reshape(-1, dimensions)
         theta = np.full((subjects, dimensions), self.mean)
@@ -341,7 +357,8 @@ class PseudoItems:
         for _ in range(60):
             theta = (low + high) / 2
             gradient, _ = self._derivatives(theta, scores, A, d)
-            low, high = np.where(gradient > 0, theta, low), np.where(gradient > 0, high, theta)
+            low = np.where(gradient > 0, theta, low)
+            high = np.where(gradient > 0, high, theta)
         theta = (low + high) / 2
         _, information = self._derivatives(theta, scores, A, d)
         information = np.maximum(information, 1.0 / self.bound**2)

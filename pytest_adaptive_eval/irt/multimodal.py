@@ -67,7 +67,10 @@ class Modalities:
     def __post_init__(self) -> None:
         names = tuple(self.names)
         _check_names(names)
-        subsets = [subset for size in range(len(names) + 1) for subset in combinations(names, size)]
+        subsets = []
+        for size in range(len(names) + 1):
+            for subset in combinations(names, size):
+                subsets.append(subset)
         by_format = {"+".join(subset) or "none": subset for subset in subsets}
         formats = tuple(self.formats) or tuple(sorted(by_format, key=lambda form: len(by_format[form]), reverse=True))
         if unknown := [form for form in formats if form not in by_format]:
@@ -76,7 +79,10 @@ class Modalities:
             raise EstimationError(f"formats are {formats!r}, expected each once")
         design = np.array([[float(set(part) <= set(by_format[form])) for part in subsets] for form in formats])
         design.setflags(write=False)
-        combined = ["cross"] if len(names) == 2 else list(by_format)[1 + len(names) :]
+        if len(names) == 2:
+            combined = ["cross"]
+        else:
+            combined = list(by_format)[1 + len(names) :]
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "formats", formats)
         object.__setattr__(self, "parts", ("base", *names, *combined))
@@ -140,9 +146,11 @@ class MultimodalItems:
         lowered = self.difficulty @ (design * self.modalities.signs).T
         if self.form == "m2":
             whole = self.discrimination @ design.T
-            slopes, intercepts = whole[:, :, None] * design, -whole * lowered
+            slopes = whole[:, :, None] * design
+            intercepts = -whole * lowered
         else:
-            slopes, intercepts = self.discrimination[:, None, :] * design, -lowered
+            slopes = self.discrimination[:, None, :] * design
+            intercepts = -lowered
         slopes.setflags(write=False)
         intercepts.setflags(write=False)
         object.__setattr__(self, "slopes", slopes)
@@ -172,7 +180,10 @@ class MultimodalItems:
         For M2 ``p (1 - p) a(s)^2`` (Equation 9 of the paper); for M3, which has no one ability in a format, the trace
         of the information matrix (Equation 10).
         """
-        squared = self.slopes[:, :, 0] ** 2 if self.form == "m2" else (self.slopes**2).sum(axis=-1)
+        if self.form == "m2":
+            squared = self.slopes[:, :, 0] ** 2
+        else:
+            squared = (self.slopes**2).sum(axis=-1)
         return irt.weight(self.probability(theta)) * squared
 
     def cross_gain(self, theta: Array) -> Array:
@@ -357,10 +368,16 @@ def estimate_abilities(
     scored = ~np.isnan(scores)
     if not ((scores[scored] >= 0) & (scores[scored] <= 1)).all():
         raise EstimationError("scores lie in [0, 1], with NaN where missing")
-    filled, prior, bound = np.where(scored, scores, 0.0), np.linalg.inv(population.covariance), population.bound
-    u = np.tile(population.mean, (len(scores), 1)) if start is None else unbounded(start, bound)
+    filled = np.where(scored, scores, 0.0)
+    prior = np.linalg.inv(population.covariance)
+    bound = population.bound
+    if start is None:
+        u = np.tile(population.mean, (len(scores), 1))
+    else:
+        u = unbounded(start, bound)
     limit = np.ones((len(u), 1))
-    last, arrived = np.zeros_like(u), np.zeros(len(u), dtype=bool)
+    last = np.zeros_like(u)
+    arrived = np.zeros(len(u), dtype=bool)
     for _ in range(iterations):
         theta = _bounded(u, bound)
         p = irt.probability(theta, slopes, intercepts)

@@ -53,13 +53,20 @@ class FormatInterview:
 
     def __post_init__(self) -> None:
         n, formats, parts = self.items.slopes.shape
-        worth = np.ones(n) if self.worth is None else np.asarray(self.worth, dtype=np.float64)
+        if self.worth is None:
+            worth = np.ones(n)
+        else:
+            worth = np.asarray(self.worth, dtype=np.float64)
         self.rule = self.rule or ("fisher" if self.items.form == "m2" else "d-optimal")
         # eligible items, and their constants
         self._eligible = np.flatnonzero(worth > 0)
         self._worth = worth[self._eligible]
-        self._slopes, self._intercepts = self.items.slopes[self._eligible], self.items.intercepts[self._eligible]
-        self._squared = self._slopes[:, :, 0] ** 2 if self.items.form == "m2" else (self._slopes**2).sum(axis=-1)
+        self._slopes = self.items.slopes[self._eligible]
+        self._intercepts = self.items.intercepts[self._eligible]
+        if self.items.form == "m2":
+            self._squared = self._slopes[:, :, 0] ** 2
+        else:
+            self._squared = (self._slopes**2).sum(axis=-1)
         self._open = np.ones((len(self._eligible), formats), dtype=bool)
         self._pairs: list[int] = []
         self._scores: list[float] = []
@@ -90,7 +97,8 @@ class FormatInterview:
         """Abilities estimated from the scores so far."""
         if self._abilities is None:
             asked = self._asked[: len(self._scores)]
-            slopes, intercepts = self._flat[0][asked], self._flat[1][asked]
+            slopes = self._flat[0][asked]
+            intercepts = self._flat[1][asked]
             start = self._theta[None]
             self._abilities = estimate_abilities([self._scores], slopes, intercepts, self.population, start=start)
         return self._abilities

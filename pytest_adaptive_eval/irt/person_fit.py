@@ -104,7 +104,10 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
     variance = np.where(scored, inside * (1.0 - inside), 0.0)
     residual = np.where(scored, scores - inside, 0.0)
     w = np.log(inside) - np.log1p(-inside)
-    u = A if c is None else A * ((inside - c) / (inside * (1.0 - c)))[..., None]
+    if c is None:
+        u = A
+    else:
+        u = A * ((inside - c) / (inside * (1.0 - c)))[..., None]
     weighted = (variance[..., None] * u).swapaxes(1, 2)
     # the pseudo-inverse, as the answers may leave a dimension undetermined
     fitted = np.linalg.pinv(weighted @ u, rcond=1e-10, hermitian=True) @ (weighted @ w[..., None])
@@ -126,7 +129,8 @@ def refitted(predictions: Array, items: Ints, scores: Array) -> Array:
         items, scores: Shape (S, t). Administered items, and their scores, NaN if missing.
     """
     scored = ~np.isnan(scores)
-    asked, right = np.take_along_axis(predictions, items, axis=1), np.where(scored, scores, 0.0)
+    asked = np.take_along_axis(predictions, items, axis=1)
+    right = np.where(scored, scores, 0.0)
     count = scored.sum(axis=1, keepdims=True) + 2.0  # with one right and one wrong answer added
     mean = (right.sum(axis=1, keepdims=True) + 1.0) / count
     centre = (np.where(scored, asked, 0.0).sum(axis=1, keepdims=True) + 1.0) / count

@@ -153,7 +153,9 @@ class Evidence:
     def __init__(
         self, predictor: Predictor, designs: Sequence[Design], curves: Curves, items: Ints, scores: Array
     ) -> None:
-        self.items, self.scores, self._curves = items, scores, curves
+        self.items = items
+        self.scores = scores
+        self._curves = curves
         theta, p, slopes = curves
         (S, D), (n,) = theta.shape, predictor.level.shape
         self._level = predictor.level
@@ -168,7 +170,8 @@ class Evidence:
         rest = np.where(scored, scores, 0.0) - np.take_along_axis(p, items, axis=1)
         rest += (by_ability @ theta[:, :, None])[:, :, 0]
         weights = scored / item_noise
-        K, asked = D + 2 + len(self._residuals), np.zeros(n, dtype=bool)
+        K = D + 2 + len(self._residuals)
+        asked = np.zeros(n, dtype=bool)
         asked[items] = True
         rank = asked.cumsum() - 1
         columns = np.concatenate([np.ones((1, rank[-1] + 1)), self._level[None, asked], self._residuals[:, asked]]).T
@@ -206,9 +209,13 @@ class Evidence:
             variance: Shape (S,). Of the bank's mean score, by the model.
         """
         theta, p, slopes = self._curves
-        D, n = theta.shape[1], p.shape[1]
+        D = theta.shape[1]
+        n = p.shape[1]
         # rows of Z from the front on, of which those of the design's shift may be 0
-        count = self._sums.shape[1] if design.residual else D + 2 * (design.shift > 0.0)
+        if design.residual:
+            count = self._sums.shape[1]
+        else:
+            count = D + 2 * (design.shift > 0.0)
         factors = np.full(count, math.sqrt(design.residual))
         factors[:D], factors[D : D + 2] = 1.0, [design.shift, design.shift * design.slope][: count - D]
         sums = self._sums[:, :count] * factors
@@ -220,11 +227,15 @@ class Evidence:
         else:
             products = self._loadings[:, :count, :count] * (factors[:, None] * factors / design.noise)
             solved = np.linalg.solve(products + np.eye(count), sides)
-        a, by_sums = solved[:, :, 0], solved[:, :, 1]
+        a = solved[:, :, 0]
+        by_sums = solved[:, :, 1]
         variance = (sums * by_sums).sum(axis=1) + design.noise * self._own_noise
         along = a * factors
         ability = ABILITY_SD * along[:, :D] - theta
-        predictions = ability * slopes[:, 0] if D == 1 else (ability[:, None] @ slopes)[:, 0]
+        if D == 1:
+            predictions = ability * slopes[:, 0]
+        else:
+            predictions = (ability[:, None] @ slopes)[:, 0]
         predictions += p
         if design.shift:
             predictions += along[:, [D]] + along[:, [D + 1]] * self._level

@@ -96,12 +96,15 @@ class Completion:
 
     def response(self, item: Item) -> Response:
         """Return the response to an item by its known score, or its grader."""
-        status, score, detail = self.status, self.score, self.detail
+        status = self.status
+        score = self.score
+        detail = self.detail
         if score is None and not self.unread:
             try:
                 score = item.grade(self.text)
             except Unscored as fault:
-                status, detail = Status(fault.status), fault.detail
+                status = Status(fault.status)
+                detail = fault.detail
         return Response.of(status, score, self.text, detail)
 
 
@@ -114,7 +117,9 @@ def sent_request(text: str) -> str:
     bare = _EMBEDDED.sub(r"\1[...]", text)
     kept = without_keys(bare[:REQUEST_CHARACTERS])
     more = len(bare) - REQUEST_CHARACTERS
-    return f"{kept}\n[{more} more characters]" if more > 0 else kept
+    if more > 0:
+        return f"{kept}\n[{more} more characters]"
+    return kept
 
 
 #: Messages of a chat, as a template or a server takes them.
@@ -148,7 +153,8 @@ class SubjectIdentity:
         """Whether decoding samples, by the settings and the request fields in ``extra``; None if they do not say."""
         extra = self.decoding.get("extra")
         settings = {**self.decoding, **(extra if isinstance(extra, Mapping) else {})}
-        temperature, chosen = settings.get("temperature"), settings.get("do_sample")
+        temperature = settings.get("temperature")
+        chosen = settings.get("do_sample")
         if chosen is False or temperature == 0:
             return False
         if chosen is True or (isinstance(temperature, int | float) and temperature > 0):
@@ -232,7 +238,9 @@ class RequestLog:
     MOST_MADE_UP = 20
 
     def __init__(self, made_up: str | None = None, complete: Callable[[Model, Item], Completion] | None = None) -> None:
-        self.made_up, self.count, self.repeated = made_up, 0, ""
+        self.made_up = made_up
+        self.count = 0
+        self.repeated = ""
         self._complete = Model.complete_anew if complete is None else complete
         self.taken: list[tuple[Model, Completion]] = []
         self._requested: list[tuple[Any, ...]] = []
@@ -270,7 +278,9 @@ class RequestLog:
 
     def asks(self, item: Item) -> bool | None:
         """Return whether one of the requests was an item as it is; None if no subject was asked."""
-        return _key(item) in self._requested if self._requested else None
+        if self._requested:
+            return _key(item) in self._requested
+        return None
 
     def next_made_up(self) -> str | None:
         """Count a request and return the made-up answer, if there is one; raise NoFurtherAnswer after too many."""
@@ -453,7 +463,8 @@ class Model(abc.ABC):
             A function that breaks off what has not arrived.
         """
         items = [drawn(item, sample) for item, sample in draws]
-        waiting_apart, together = list[int](), list[int]()
+        waiting_apart = list[int]()
+        together = list[int]()
 
         def settle(index: int, completion: Completion) -> None:
             arrived(index, _cut(completion))
@@ -520,7 +531,10 @@ class Model(abc.ABC):
         prompt = getattr(prompt, "item", prompt)  # a test's `item` wraps that of the bank
         if prompt == "" and not images:
             raise ConfigError("the prompt is empty, as of an item with messages or a system text: ask the item itself")
-        item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
+        if isinstance(prompt, Item):
+            item = prompt
+        else:
+            item = Item(id="", prompt=str(prompt), images=tuple(images))
         completion = self.complete(item)
         if completion.score is not None and not completion.text:
             raise ConfigError(
@@ -531,7 +545,9 @@ class Model(abc.ABC):
 
     def score(self, item: Item) -> float:
         """Return the recorded score of an answer, or the item's grade, in [0, 1]; raise Unscored if there is none."""
-        asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
+        # a test's `item` wraps that of the bank
+        asked = item
+        item = getattr(item, "item", item)
         completion = self.complete(item)
         if completion.score is None:
             return float(asked.grade(completion.text))
@@ -546,8 +562,12 @@ class Model(abc.ABC):
 
     def complete(self, item: Item) -> Completion:
         """Return the whole completion of an item; raise Unscored if the answer is empty, or it failed."""
-        item, log = drawn(item, self.sample), RequestLog.current
-        completion = self.complete_anew(item) if log is None else log.complete(self, item)
+        item = drawn(item, self.sample)
+        log = RequestLog.current
+        if log is None:
+            completion = self.complete_anew(item)
+        else:
+            completion = log.complete(self, item)
         if completion.unread:
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
@@ -572,12 +592,16 @@ def _whole(item: Item, replies: Sequence[Completion]) -> Completion | None:
 def _cut(completion: Completion) -> Completion:
     """Return the completion with its text cut to the stored length."""
     text = cut_text(completion.text)
-    return completion if text is completion.text else replace(completion, text=text)
+    if text is completion.text:
+        return completion
+    return replace(completion, text=text)
 
 
 def drawn(item: Item, sample: int) -> Item:
     """Return the item for draw `sample`."""
-    return replace(item, meta={**item.meta, "sample": sample}) if sample else item
+    if sample:
+        return replace(item, meta={**item.meta, "sample": sample})
+    return item
 
 
 #: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.
@@ -615,9 +639,15 @@ def asks_alike(item: Item, request: Item) -> bool:
 
 def _key(item: Item) -> tuple[Any, ...]:
     """Return the content that a subject reads, with the index of the draw last."""
-    messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
+    if item.messages:
+        messages = json.dumps([dict(m) for m in item.messages], sort_keys=True)
+    else:
+        messages = ""
     images = item.image_paths if item.images else ()
-    tools = json.dumps([dict(tool) for tool in item.tools], sort_keys=True) if item.tools else ""
+    if item.tools:
+        tools = json.dumps([dict(tool) for tool in item.tools], sort_keys=True)
+    else:
+        tools = ""
     return item.prompt, messages, item.turns, tools, images, item.meta.get("sample", 0)
 
 

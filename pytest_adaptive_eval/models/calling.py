@@ -49,9 +49,14 @@ class CallableModel(Model):
         if not callable(function):
             raise ConfigError(f"subject {name!r}: {function!r:.80} is not callable; give a function of the prompt")
         super().__init__(SubjectIdentity(name, checkpoint, {"messages": messages}))
-        self._function, self._messages, self._said = function, messages, False
+        self._function = function
+        self._messages = messages
+        self._said = False
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-        self._concurrency = (ASYNC_CONCURRENCY if is_async else 1) if concurrency is None else concurrency
+        if concurrency is None:
+            self._concurrency = ASYNC_CONCURRENCY if is_async else 1
+        else:
+            self._concurrency = concurrency
         check_count("concurrency", self._concurrency)
         self.waits_apart = self._concurrency > 1
         self._arrivals = Arrivals()
@@ -119,7 +124,9 @@ class CallableModel(Model):
 
     def _input(self, item: Item) -> Any:
         messages = [dict(message) for message in item.messages] or [{"role": "user", "content": item.prompt}]
-        return messages if item.messages or self._messages else item.prompt
+        if item.messages or self._messages:
+            return messages
+        return item.prompt
 
     def _send(self, items: Sequence[Item], arrived: Arrived, keep: Arrived) -> Callable[[], object]:
         assert self._calls is not None
@@ -190,12 +197,17 @@ def _completion(reply: Callable[[], Any], argument: Any) -> Completion:
     try:
         return Completion(_text(reply()), request=request)
     except Exception as error:  # of any library
-        status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
+        if isinstance(error, TimeoutError):
+            status = Status.TIMEOUT
+        else:
+            status = Status.ERROR
         return Completion("", status, detail=f"{type(error).__name__}: {error}", request=request)
 
 
 def _written(argument: Any) -> str:
-    return argument if isinstance(argument, str) else json.dumps(argument, default=str)
+    if isinstance(argument, str):
+        return argument
+    return json.dumps(argument, default=str)
 
 
 def _text(reply: Any) -> str:
@@ -214,4 +226,6 @@ def _text(reply: Any) -> str:
 
 
 def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return getattr(value, name, None)

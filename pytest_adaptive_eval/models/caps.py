@@ -35,7 +35,9 @@ class Cap:
             check_count("meta.max_tokens", tokens)
         except ConfigError as error:
             raise BankError(f"item {item.id!r}: {error}") from None
-        return self.tokens if self.chosen else int(tokens)
+        if self.chosen:
+            return self.tokens
+        return int(tokens)
 
 
 def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
@@ -58,7 +60,9 @@ def recorded_caps(cap: Cap, items: Sequence[Item]) -> set[int]:
     named = (item for item in items_naming(items, "max_tokens") if "max_tokens" in item.meta)
     capped = [item for item in named if item.likelihood is None]
     caps = {cap.of(item) for item in capped}
-    return caps | {cap.tokens} if len(rated) + len(capped) < len(items) else caps
+    if len(rated) + len(capped) < len(items):
+        return caps | {cap.tokens}
+    return caps
 
 
 def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "answers") -> str:
@@ -75,4 +79,6 @@ def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "
 
 def truncation_warning(count: int, asked: int, cap: object) -> str:
     """Return `truncation_sentence` if the truncated answers are more than `TRUNCATED_SHARE` of all; else empty."""
-    return truncation_sentence(count, asked, cap) if count > TRUNCATED_SHARE * asked else ""
+    if count > TRUNCATED_SHARE * asked:
+        return truncation_sentence(count, asked, cap)
+    return ""

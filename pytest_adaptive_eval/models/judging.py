@@ -76,7 +76,9 @@ def clean(text: str, limit: int) -> str:
     """Return a text with printable characters only, shortened in the middle, with rank tags and chat tokens defused."""
     cleaned = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text[: 8 * limit]).strip()
     cleaned = _TAG.sub(lambda tag: "‹" if tag[0] == "<" else "⟦", cleaned)
-    return cleaned if len(cleaned) <= limit else f"{cleaned[: limit // 2]}\n[...]\n{cleaned[-(limit // 2) :]}"
+    if len(cleaned) <= limit:
+        return cleaned
+    return f"{cleaned[: limit // 2]}\n[...]\n{cleaned[-(limit // 2) :]}"
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -131,8 +133,12 @@ def judgment_messages(item: Item, answer: str, rubric: str, *, again: bool = Fal
     """Return the request for a rank of an answer; the second request for the same answer differs in its opening."""
     question = item.prompt or "\n".join(str(message.get("content", "")) for message in item.messages)
     choices = "".join(f"\n{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))
-    accepted = marked("accepted answer", "\n".join(item.answers), CHARACTERS) if item.answer else ""
-    turns, judged = 1 + len(item.turns), "an answer to a question"
+    if item.answer:
+        accepted = marked("accepted answer", "\n".join(item.answers), CHARACTERS)
+    else:
+        accepted = ""
+    turns = 1 + len(item.turns)
+    judged = "an answer to a question"
     if item.turns:
         judged = f"the answers of one model in a conversation of {turns} turns, all of them together,"
     text = (
@@ -166,12 +172,16 @@ class Judged:
     @property
     def agreement(self) -> float | None:
         """Share of answers on which judge and code agree; None without any that code graded."""
-        return self.agreed / self.coded if self.coded else None
+        if self.coded:
+            return self.agreed / self.coded
+        return None
 
     @property
     def noise(self) -> float | None:
         """Mean absolute difference of two scores of one answer; None without any that was judged twice."""
-        return self.difference / self.repeated if self.repeated else None
+        if self.repeated:
+            return self.difference / self.repeated
+        return None
 
 
 @dataclass(slots=True, eq=False)
@@ -243,7 +253,8 @@ class Judge:
 
     def check(self, items: Sequence[Item]) -> None:
         """Judge the accepted answers of a few items first; raise ConfigError if none of them gets a rank."""
-        probes, faults = list(items[:PROBES]), []
+        probes = list(items[:PROBES])
+        faults = []
         answers = ["\n".join(item.answers) or "I do not know." for item in probes]
         texts = [item.transcript([text] * (1 + len(item.turns))) for item, text in zip(probes, answers, strict=True)]
         if self.recorded.waits_apart:
@@ -299,7 +310,8 @@ class Judge:
         """Ask for a rank in another thread, for the second one of an answer once the `first` one is known."""
         messages, request = self._request(item, text, again=first is not None)
         begun = self._begun.setdefault(request, deque())
-        judge, before = self.recorded, begun[-1] if begun else None
+        judge = self.recorded
+        before = begun[-1] if begun else None
         draw = self._draw(request, len(begun))
 
         def ask() -> Completion | None:
@@ -315,7 +327,9 @@ class Judge:
 
     def _draw(self, request: str, ahead: int = 0) -> int:
         """Return the number of the next draw; a greedy judge gives one reply to equal requests."""
-        return 0 if self.recorded.identity.samples is False else self._draws[request] + ahead
+        if self.recorded.identity.samples is False:
+            return 0
+        return self._draws[request] + ahead
 
     def _count(self, reply: Completion) -> None:
         if not reply.reused:
@@ -326,7 +340,9 @@ class Judge:
         draw = self._draw(request)
         self._draws[request] += 1
         begun = self._begun.get(request)
-        reply = begun.popleft().result() if begun else None
+        reply = None
+        if begun:
+            reply = begun.popleft().result()
         if reply is None:
             reply = self.recorded.ask(messages, max_tokens=self.max_tokens, draw=draw)
         self._count(reply)

@@ -44,7 +44,9 @@ class ModelKind:
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:  # noqa: ARG002 -- for kinds with files
         """Return `spec` with its path located, in the first of `folders` that has it; None for another kind."""
-        return spec if spec.startswith(self.prefixes) else None
+        if spec.startswith(self.prefixes):
+            return spec
+        return None
 
     def arguments(self, spec: str) -> tuple[Any, ...]:
         """Return the positional arguments of ``load``."""
@@ -102,5 +104,8 @@ class ModelKind:
 
     def missing_package(self, spec: str, error: ImportError) -> ConfigError:
         """Return the error for a package that is not installed."""
-        fix = f'pip install "pytest-adaptive-eval[{self.extra}]"' if self.extra else "install it"
+        if self.extra:
+            fix = f'pip install "pytest-adaptive-eval[{self.extra}]"'
+        else:
+            fix = "install it"
         return ConfigError(f"{self.label(spec)!r}: {self.help} needs a package ({error}); {fix}")

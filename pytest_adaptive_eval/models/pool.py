@@ -49,14 +49,16 @@ class ModelPool:
             check_count("capacity", capacity)
         if unknown := sorted(set(remote) - set(loaders)):
             raise ConfigError(f"no model is called {unknown[0]!r}; expected one of {', '.join(loaders)}")
-        self.capacity, self.remote = capacity, frozenset(remote)
+        self.capacity = capacity
+        self.remote = frozenset(remote)
         #: Number of times that each model was loaded or connected to.
         self.loads: Counter[str] = Counter()
         self._loaders = dict(loaders)
         self._loaded: OrderedDict[str, Model] = OrderedDict()  # the most recently used one last
         self._facts: dict[str, ModelFacts] = {}
         self._closed_usage: dict[str, Usage] = {}  # by closed models
-        self._memory_lock, self._remote_lock = threading.RLock(), threading.RLock()
+        self._memory_lock = threading.RLock()
+        self._remote_lock = threading.RLock()
 
     def model(self, name: str) -> Model:
         """Return a model, loaded at its first request; raise ConfigError for an unknown name."""

@@ -26,7 +26,10 @@ class RecordedModel(WrappedModel):
 
     def __init__(self, model: Model, store: CompletionStore | None = None, name: str = "") -> None:
         super().__init__(model)
-        self._store = CompletionStore() if store is None else store
+        if store is None:
+            self._store = CompletionStore()
+        else:
+            self._store = store
         self._name = name
 
     @property
@@ -63,7 +66,10 @@ class RecordedModel(WrappedModel):
         stored = {key: scored(item, self._lookup(key)) for key, item in requests.items()}
         answers = {key: answer for key, answer in stored.items() if answer is not None}
         missing = [key for key in requests if key not in answers]
-        asked = self._ask([requests[key] for key in missing]) if missing else []
+        if missing:
+            asked = self._ask([requests[key] for key in missing])
+        else:
+            asked = []
         for key, answer in zip(missing, asked, strict=True):
             self._store.store(key, answer, requests[key].id, self._shared_key(key))
             answers[key] = answer
@@ -90,7 +96,11 @@ class RecordedModel(WrappedModel):
 
     def _lookup(self, key: str) -> Completion | None:
         completion = self._store.lookup(key, self._shared_key(key))
-        return None if completion is None else replace(completion, reused=True)
+        if completion is None:
+            return None
+        return replace(completion, reused=True)
 
     def _shared_key(self, key: str) -> str:
-        return "" if self._store.shared is None or self._model.no_reuse else key
+        if self._store.shared is None or self._model.no_reuse:
+            return ""
+        return key

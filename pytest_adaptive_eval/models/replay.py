@@ -70,7 +70,8 @@ class ReplayModel(Model):
                 logged: ReplayModel = service("replay_log", "logs")(file, subject, options)
                 return logged
             if file.suffix == ".jsonl":
-                name, answers = subject or file.stem, _read_json_lines(file)
+                name = subject or file.stem
+                answers = _read_json_lines(file)
             else:
                 name, answers = _read_matrix(file, subject)
         return cls(name, answers, str(file))
@@ -102,7 +103,9 @@ class ReplayModel(Model):
         """Return the recorded answer to an item."""
         recorded = self._answers.get(item.id)
         detail = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
-        return Completion("", Status.NOT_RUN, detail=detail) if recorded is None else recorded
+        if recorded is None:
+            return Completion("", Status.NOT_RUN, detail=detail)
+        return recorded
 
 
 def _is_own(file: Path) -> bool:
@@ -161,7 +164,10 @@ def _row_of(table: MatrixTable, file: Path, subject: str | None) -> MatrixRow:
             chosen = row
     if chosen is None or (subject is None and len(names) > 1):
         near = difflib.get_close_matches(subject or "", names, 5, 0.0)
-        fault = f"{len(names)} subjects" if subject is None else f"no subject {subject!r}"
+        if subject is None:
+            fault = f"{len(names)} subjects"
+        else:
+            fault = f"no subject {subject!r}"
         raise ConfigError(f"{file} has {fault}; choose one, such as {', '.join(map(repr, near)) or 'none'}")
     return chosen
 

@@ -82,7 +82,10 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         exclusive: bool = True,
         fresh: bool = False,
     ) -> None:
-        self.path = Path(":memory:") if path is None else path
+        if path is None:
+            self.path = Path(":memory:")
+        else:
+            self.path = path
         self.shared, self.fault = shared, ""
         self._exclusive = exclusive
         self._keys: set[str] = set()  #: Keys in an exclusive file: most requests are new, and need no search then.
@@ -169,7 +172,9 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         """Return a fact of the run that began the file; empty where it kept none."""
         with self._lock, self._reporting():
             row = self._execute("SELECT value FROM facts WHERE name = ?", name).fetchone()
-        return "" if row is None else str(row[0])
+        if row is None:
+            return ""
+        return str(row[0])
 
     def keep_fact(self, name: str, value: str) -> None:
         """Keep a fact of the run that begins the file; one that is there stays."""
@@ -317,5 +322,8 @@ def _is_on_network(path: Path) -> bool:
     except OSError:
         return False
     folder = path.parent.resolve()
-    kinds = [(len(point), kind) for point, kind in mounts if folder.is_relative_to(point)]
+    kinds = []
+    for point, kind in mounts:
+        if folder.is_relative_to(point):
+            kinds.append((len(point), kind))
     return max(kinds, default=(0, ""))[1].startswith(_NETWORK)

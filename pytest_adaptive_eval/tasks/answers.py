@@ -44,8 +44,13 @@ def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
 
     def loose(part: str) -> list[str]:
         answers = distinct(part)
-        last = distinct(last_line(part)) if len(answers) > 1 else []
-        return last if len(last) == 1 else answers
+        if len(answers) > 1:
+            last = distinct(last_line(part))
+        else:
+            last = []
+        if len(last) == 1:
+            return last
+        return answers
 
     reading = read_answer(text, Reader(distinct, loose))
     if reading.value is not None:
@@ -103,7 +108,10 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
         whole = list(chain.from_iterable(matches))
         if length == 1:
             return whole
-        in_one_line = [", ".join(line) for line in matches if len(line) == length]
+        in_one_line = []
+        for line in matches:
+            if len(line) == length:
+                in_one_line.append(", ".join(line))
         return in_one_line or [", ".join(whole)] * (len(whole) == length)
 
     return _judge_by(expected, parse)
@@ -116,7 +124,10 @@ def by_letters(expected: str, excluded: str = "") -> Judge:
     def parse(text: str) -> Iterable[str]:
         words = re.findall(r"[A-Z]+", text.upper())
         runs = ["".join(re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", run)) for run in _LETTER_RUN.findall(text)]
-        orders = [word for word in words + runs if len(word) == len(letters) and word != excluded]
+        orders = []
+        for word in words + runs:
+            if len(word) == len(letters) and word != excluded:
+                orders.append(word)
         return [order for order in orders if sorted(order) == letters]
 
     return _judge_by(expected, parse)
@@ -128,6 +139,8 @@ def by_number(expected: str) -> Judge:
 
     def judge(text: str, _: Runner | None) -> Mark:
         right = item.grade(text) == 1.0
-        return Mark(1.0) if right else Mark(0.0, f"the number that {shortened(text)} gives is not {expected}")
+        if right:
+            return Mark(1.0)
+        return Mark(0.0, f"the number that {shortened(text)} gives is not {expected}")
 
     return judge

@@ -53,7 +53,10 @@ def _distinct_seeds(
     differing = 0
     for level in range(1, 1 if family.pictorial else levels + 1):
         distinct, repeats = _distinct_level(family, level, range(first, first + queries))
-        differing = 0 if repeats or distinct != list(seeds[level - 1]) else differing + 1
+        if repeats or distinct != list(seeds[level - 1]):
+            differing = 0
+        else:
+            differing = differing + 1
         if differing == _ALL_DIFFER:
             break
         if distinct != list(seeds[level - 1]):
@@ -72,7 +75,8 @@ def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[
         if prompt in prompts:
             again.append(k)
         prompts.add(prompt)
-    distinct, repeats = list(seeds), 0
+    distinct = list(seeds)
+    repeats = 0
     others = iter(range(_OTHER_SEEDS + seeds.start * _TRIES, _OTHER_SEEDS + (seeds.start + len(again)) * _TRIES))
     for k in again:
         other = next((seed for seed in others if family.question(level, seed).prompt not in prompts), None)
@@ -132,18 +136,32 @@ def task_bank(
         ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or no question is
             requested.
     """
-    family = family if pixels is None else family.at_pixels(pixels)
-    family = family.in_terse_form() if terse else family
+    if pixels is None:
+        family = family
+    else:
+        family = family.at_pixels(pixels)
+    if terse:
+        family = family.in_terse_form()
     cap = _hardest(family, levels)
     check_count("queries", queries)
-    size, first = cap * queries, seed * queries
+    size = cap * queries
+    first = seed * queries
 
     seeds, repeated = _distinct_seeds(family, cap, queries, first)
     digest = _digest(family, seeds, queries, first)
-    scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
-    curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
+    if difficulty is None:
+        scaled = {}
+    else:
+        scaled = {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
+    if difficulty is None:
+        curves = None
+    else:
+        curves = np.repeat(np.asarray(difficulty), queries, axis=0)
     repeats = {"repeated": repeated} if repeated else {}
-    floors = {"guess_by_level": guess_floors(family, cap)} if guess_by_level else {}
+    if guess_by_level:
+        floors = {"guess_by_level": guess_floors(family, cap)}
+    else:
+        floors = {}
     return ItemBank(
         family.name,
         [family.item_id(level, s) for level, level_seeds in enumerate(seeds, 1) for s in level_seeds],

@@ -69,7 +69,9 @@ class _ShortRepr(reprlib.Repr):
 
     def repr_int(self, x: int, level: int) -> str:
         """Return the digits, or the size of a number for which Python refuses to write digits."""
-        return f"a number of {x.bit_length()} bits" if x.bit_length() > 1000 else super().repr_int(x, level)
+        if x.bit_length() > 1000:
+            return f"a number of {x.bit_length()} bits"
+        return super().repr_int(x, level)
 
 
 def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
@@ -146,8 +148,12 @@ def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collect
     missing = _missing_tokens(rng, lines, program, level, untold)
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)
     for i, match in missing:
-        before, after = lines[i][: match.start()], lines[i][match.end() :]
-        space = " " if gap and before[-1:].isalnum() else ""
+        before = lines[i][: match.start()]
+        after = lines[i][match.end() :]
+        if gap and before[-1:].isalnum():
+            space = " "
+        else:
+            space = ""
         lines[i] = f"{before}{space}{gap}{after}"
     return "\n".join(line.rstrip() for line in lines)
 
@@ -158,7 +164,10 @@ def _repair(rng: random.Random, level: int) -> Question:
     steps = range(len(program.blocks))
     untold = sorted(rng.sample(steps, min(level // 2, len(steps) - 1)))
     broken = _with_gaps(rng, program, level, untold, GAP if masked else "")
-    damage = f"each {GAP} stands for a hidden part of it" if masked else "parts of it were deleted"
+    if masked:
+        damage = f"each {GAP} stands for a hidden part of it"
+    else:
+        damage = "parts of it were deleted"
     prompt = (
         f"This Python function is broken: {damage}. Write the whole function, repaired.\n\n```python\n{broken}\n```\n\n"
         f"What it is to do: {program.words(untold)}\n{example}"

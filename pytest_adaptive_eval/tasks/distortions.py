@@ -42,7 +42,9 @@ class Distortion:
 
     def __call__(self, rng: random.Random, picture: Picture, level: int) -> Picture:
         """Return a picture distorted at a level, from 1 (not at all) to `LEVELS`."""
-        return picture if level == 1 else self.distort(rng, picture, self.strengths[level - 1])
+        if level == 1:
+            return picture
+        return self.distort(rng, picture, self.strengths[level - 1])
 
 
 def _rounded(values: Ints) -> Picture:
@@ -195,7 +197,8 @@ _BOARD, _BOARDS = (3, 40), MappingProxyType({"jpeg": (5, 28)})
 def _draw(name: str, rng: random.Random, level: int, pixels: int) -> Question:
     n, share = _BOARDS.get(name, _BOARD)
     icons = [Icon.drawn(rng) for _ in range(n * n)]
-    row, column = rng.randrange(n), rng.randrange(n)
+    row = rng.randrange(n)
+    column = rng.randrange(n)
     prompt = (
         f"The picture shows {n} rows of {n} icons, and may be damaged. Which shape is in row {row + 1}, column "
         f"{column + 1}?"

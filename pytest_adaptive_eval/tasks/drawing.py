@@ -88,7 +88,8 @@ def _solid(shape: str, size: int) -> Bools:
     if shape in _CORNERS:
         return _inside(_CORNERS[shape], x, y)
     if shape == "heart":  # the curve (x^2 + y^2 - 1)^3 = x^2 y^3, with y upwards
-        x, y = x / 82, (8 - y) / 82
+        x = x / 82
+        y = (8 - y) / 82
         rest = x * x + y * y - 1
         return np.asarray(rest * rest * rest <= x * x * y * y * y)
     disc = x * x + y * y <= 96 * 96

@@ -156,7 +156,9 @@ class TaskFamily:
         """Return the family with pictures of `size` pixels, or its ``small`` form for tiny models; or ConfigError."""
         if isinstance(size, int):
             return self.at_pixels(size)
-        return self.at_pixels(SMALL_PIXELS) if self.sized else self.in_terse_form()
+        if self.sized:
+            return self.at_pixels(SMALL_PIXELS)
+        return self.in_terse_form()
 
     def at_pixels(self, pixels: int) -> TaskFamily:
         """Return the family with pictures of that longer side; raise ConfigError if it has none of that size."""
@@ -179,7 +181,10 @@ class TaskFamily:
         """Return the question of a level and seed, the same on every platform; raise ValueError if out of range."""
         if not 1 <= level <= self.levels:
             raise ValueError(f"{self.name} has levels 1 to {self.levels}, not {level}")
-        source = f"{self.name}-{seed}" if self.growing else self.item_id(level, seed)
+        if self.growing:
+            source = f"{self.name}-{seed}"
+        else:
+            source = self.item_id(level, seed)
         return self.with_form(self.draw(random.Random(source), level))
 
     def with_form(self, question: Question) -> Question:
@@ -203,7 +208,10 @@ class TaskFamily:
         """Return the question as an item that the family grades; a picture's file has its id and set size."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
-        size = [] if self.pixels is None else [str(self.pixels)]
+        if self.pixels is None:
+            size = []
+        else:
+            size = [str(self.pixels)]
         file = ".".join([name, *size, "png"])
         return Item(
             id=name,

@@ -50,7 +50,11 @@ def _draw_question(rng: random.Random, towns: int, roads: int) -> Question:
     nodes = rng.sample(LABELS, towns)
     joined = [(rng.choice(nodes[:i]), nodes[i]) for i in range(1, len(nodes))]
     tree = set(joined)
-    others = [(a, b) for i, b in enumerate(nodes) for a in nodes[:i] if (a, b) not in tree]
+    others = []
+    for i, b in enumerate(nodes):
+        for a in nodes[:i]:
+            if (a, b) not in tree:
+                others.append((a, b))
     joined += rng.sample(others, roads - len(joined))
     rng.shuffle(joined)
     weighted = [(a, b, rng.randrange(SHORTEST_EDGE, LONGEST_EDGE + 1)) for a, b in joined]

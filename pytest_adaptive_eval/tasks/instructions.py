@@ -34,7 +34,10 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
             return Mark(0.0, "no text")
         versions = [[rule.text for rule in rules if not rule.holds(version)] for version in _versions(text)]
         broken = min(versions, key=len)
-        score = 1 - len(broken) / len(rules) if partial else float(not broken)
+        if partial:
+            score = 1 - len(broken) / len(rules)
+        else:
+            score = float(not broken)
         return Mark(score, f"broken: {'; '.join(broken)}" if broken else "")
 
     return judge
@@ -43,7 +46,10 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
 def _versions(text: str) -> list[str]:
     """Return what may be the text that an answer gives."""
     boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
-    environments = _ENVIRONMENT.findall(text) if "\\end{" in text else []
+    if "\\end{" in text:
+        environments = _ENVIRONMENT.findall(text)
+    else:
+        environments = []
     enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]
     versions = [text]
     for part in (text, *enclosed[:_PARTS]):

@@ -50,9 +50,12 @@ def _product_question(a: int, p: int, b: int, q: int) -> Question:
 
 
 def _decimals(rng: random.Random, level: int) -> Question:
-    low, high = max(10 ** (level - 1), 2), 10**level
-    a, b = rng.randrange(low, high), rng.randrange(low, high)
-    p, q = rng.randrange(1, level + 1), rng.randrange(1, level + 1)
+    low = max(10 ** (level - 1), 2)
+    high = 10**level
+    a = rng.randrange(low, high)
+    b = rng.randrange(low, high)
+    p = rng.randrange(1, level + 1)
+    q = rng.randrange(1, level + 1)
     return _product_question(a, p, b, q)
 
 
@@ -115,7 +118,8 @@ def _rounded(value: Fraction) -> str:
 def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
     """Return the solution of linear equations, given as rows of coefficients and the right side; None if singular."""
     rows = [list(row) for row in equations]
-    n, divisor = len(rows), 1
+    n = len(rows)
+    divisor = 1
     for i in range(n):
         k = next((k for k in range(i, n) if rows[k][i]), None)
         if k is None:

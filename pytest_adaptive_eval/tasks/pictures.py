@@ -31,7 +31,8 @@ def icon(shape: str, size: int) -> Bools:
     Coordinates are doubled, which puts the centre at 0 in whole numbers.
     """
     y, x = np.mgrid[1 - size : size : 2, 1 - size : size : 2]
-    ax, ay = abs(x), abs(y)
+    ax = abs(x)
+    ay = abs(y)
     stroke = max(1, size // 6) * 2
     masks: dict[str, Bools] = {
         "square": ax < size,
@@ -74,7 +75,10 @@ def _grid(rng: random.Random, level: int) -> Question:
         )
     else:
         # Two of each other shape if there is room: the answer is the only shape in a single cell.
-        fill = others * 2 if level > 2 else others[:1] * 3
+        if level > 2:
+            fill = others * 2
+        else:
+            fill = others[:1] * 3
         board = [target, *fill[: cells - 1], *(rng.choice(others) for _ in range(cells - 5))]
         ask = "Which shape is in one cell only?"
         question = Question(ask, target, lambda: _board(board, level), by_choice(target, SHAPES))
@@ -84,7 +88,8 @@ def _grid(rng: random.Random, level: int) -> Question:
 
 def _caption(rng: random.Random, level: int) -> Question:
     cells = [rng.choice(SHAPES) for _ in range(level * level)]
-    row, column = rng.randrange(level), rng.randrange(level)
+    row = rng.randrange(level)
+    column = rng.randrange(level)
     line = cells[row * level : (row + 1) * level]
     prompt = f"Row {row + 1} holds {', '.join(line)}. Which shape is in row {row + 1}, column {column + 1}?"
     return Question(prompt, line[column], lambda: _board(cells, level), by_choice(line[column], SHAPES))
@@ -93,7 +98,8 @@ def _caption(rng: random.Random, level: int) -> Question:
 def _in_noise(rng: random.Random, shape: str, sigma: int) -> Picture:
     """Draw a shape at a random position, with noise over the whole picture."""
     size = 24
-    y, x = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
+    y = rng.randrange(SIDE - size + 1)
+    x = rng.randrange(SIDE - size + 1)
     picture = _canvas()
     _draw_icon(picture, shape, y, x, size)
     return np.asarray(np.clip(picture + noise(rng, SIDE, SIDE) * sigma // 256, 0, 255), dtype=np.uint8)
@@ -107,7 +113,8 @@ def _noise(rng: random.Random, level: int) -> Question:
 
 
 def _after(rng: random.Random, level: int) -> Question:
-    start, steps = rng.randrange(len(SHAPES)), rng.randint(1, level)
+    start = rng.randrange(len(SHAPES))
+    steps = rng.randint(1, level)
     target = SHAPES[(start + steps) % len(SHAPES)]
     prompt = (
         f"In the order {', '.join(SHAPES)}, and round again: which shape comes {steps} after the one in the picture?"

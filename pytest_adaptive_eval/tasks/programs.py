@@ -199,7 +199,9 @@ def draw_arguments(rng: random.Random, number: int) -> list[Arguments]:
 
 def _loop_action(rng: random.Random) -> Action:
     """Draw an action that uses the variable of a loop."""
-    a, b, m = rng.randrange(2, 7), rng.randrange(3, 50), rng.choice((101, 211, 307, 503, 701, 997))
+    a = rng.randrange(2, 7)
+    b = rng.randrange(3, 50)
+    m = rng.choice((101, 211, 307, 503, 701, 997))
     return rng.choice(
         (
             Action(f"add {a} times {{x}} to the total", f"total += {a} * {{x}}", lambda total, x: total + a * x),
@@ -220,7 +222,8 @@ def _loop_action(rng: random.Random) -> Action:
 
 def _constant_action(rng: random.Random) -> Action:
     """Draw an action that uses the total alone."""
-    a, b = rng.randrange(2, 6), rng.randrange(3, 80)
+    a = rng.randrange(2, 6)
+    b = rng.randrange(3, 80)
     return rng.choice(
         (
             Action(f"add {b} to the total", f"total += {b}", lambda total, _: total + b),
@@ -235,7 +238,8 @@ def _above(b: int) -> LoopCondition:
 
 
 def _condition(rng: random.Random, low: int, high: int) -> LoopCondition:
-    a, b = rng.randrange(2, 6), rng.randrange(low, high)
+    a = rng.randrange(2, 6)
+    b = rng.randrange(low, high)
     r = rng.randrange(a)
     return rng.choice(
         (
@@ -260,7 +264,8 @@ def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int,
         return replace(program, blocks=(*blocks[:i], longer, *blocks[i + 1 :])), (i, len(loop.steps))
     block: Block
     if kind == "while":
-        b, d = rng.randrange(40, 300), rng.randrange(23, 90)
+        b = rng.randrange(40, 300)
+        d = rng.randrange(23, 90)
         actions = (
             Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d),
             Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2),
@@ -281,7 +286,10 @@ def _extend(
         longer, condition = _extended(rng, program)
         runs = [longer.run(each) for each in arguments]
         new_results = [result for result, _ in runs]
-        both_ways = set() if condition is None else {(*condition, True), (*condition, False)}
+        if condition is None:
+            both_ways = set()
+        else:
+            both_ways = {(*condition, True), (*condition, False)}
         changed = sum(a != b for a, b in zip(new_results, results, strict=True))
         bounded = max(map(abs, new_results)) <= LARGEST
         tested = both_ways <= set().union(*(outcomes for _, outcomes in runs))

@@ -20,7 +20,8 @@ def _places_question(
     rng: random.Random, level: int, drawn_from: Sequence[str], links: int, *, listed: bool
 ) -> Question:
     """Draw chains of sentences that each locate one thing, and ask about the first."""
-    things, beings = rng.sample(drawn_from, 2 * level + links - 1), rng.sample(BEINGS, level)
+    things = rng.sample(drawn_from, 2 * level + links - 1)
+    beings = rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
     chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]
     sentences = []
@@ -29,12 +30,17 @@ def _places_question(
         sentences += [f"The {being} has the {chain[-1]}.", f"The {being} is in the {location}."]
     rng.shuffle(sentences)
     if rng.randrange(2):
-        ask, answer, alternatives = f"In which place is the {things[0]}?", locations[0], LOCATIONS
+        ask = f"In which place is the {things[0]}?"
+        answer = locations[0]
+        alternatives = LOCATIONS
     elif links == 1:
-        ask, answer, alternatives = f"Who has the thing that the {things[0]} is kept with?", beings[0], BEINGS
+        ask = f"Who has the thing that the {things[0]} is kept with?"
+        answer = beings[0]
+        alternatives = BEINGS
     else:
         ask = f"Who has the thing that the {things[0]} is kept with, directly or by way of other things?"
-        answer, alternatives = beings[0], BEINGS
+        answer = beings[0]
+        alternatives = BEINGS
     ask += f" Choose one of these: {', '.join(alternatives)}." if listed else " Answer with one word."
     prompt = f"{' '.join(sentences)}\n\n{ask}"
     return Question(prompt, answer, judge=by_choice(answer, alternatives))

@@ -76,7 +76,8 @@ def _word_at(name: str, position: slice) -> Kind:
 
 
 def _repeat(rng: random.Random, words: list[str]) -> Rule:
-    word, times = words.pop(), rng.randint(2, 5)
+    word = words.pop()
+    times = rng.randint(2, 5)
     return Rule(
         f"the word {word} stands in it exactly {times} times", lambda text: folded_words(text).count(word) == times
     )

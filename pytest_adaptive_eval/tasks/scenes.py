@@ -29,7 +29,10 @@ def sized_family(
     if pixels == SMALL_PIXELS and name in _SMALL:
         return replace(_SMALL[name], sized=sized)
     if not PIXELS <= pixels <= LARGEST_PIXELS:
-        small = f", or {SMALL_PIXELS}" if name in _SMALL else ""
+        if name in _SMALL:
+            small = f", or {SMALL_PIXELS}"
+        else:
+            small = ""
         raise ConfigError(
             f"size is {pixels}: pictures of the task {name!r} have {PIXELS} to {LARGEST_PIXELS} pixels a side{small}"
         )
@@ -139,7 +142,8 @@ def _after(rng: random.Random, level: int, pixels: int) -> Question:
     # Whole rounds are left out, since they lead back to the shape in the picture.
     steps = rng.choice([steps for steps in (2 * level - 1, 2 * level) if steps % len(order)])
     icon = replace(Icon.drawn(rng), shape=order[start])
-    y, x = rng.randint(0, 100), rng.randint(0, 100)
+    y = rng.randint(0, 100)
+    x = rng.randint(0, 100)
     prompt = (
         f"Take these shapes in this order, with the first again after the last: {', '.join(order)}. Start at the shape "
         f"in the picture and go {steps} step{'s' * (steps > 1)} further. Which shape is it?"
@@ -171,7 +175,10 @@ def _relation(rng: random.Random, level: int, pixels: int) -> Question:
     n = 6
     start = end = (rng.randrange(n), rng.randrange(n))
     first = Icon.drawn(rng)
-    icons = [first if (row, column) == start else _unlike(rng, first) for row in range(n) for column in range(n)]
+    icons = []
+    for row in range(n):
+        for column in range(n):
+            icons.append(first if (row, column) == start else _unlike(rng, first))
     moves = []
     direction = ""
     for _ in range(level):

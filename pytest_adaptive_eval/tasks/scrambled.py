@@ -102,7 +102,8 @@ def _in_place(
             if answer[j] in words:
                 row[j + 1] = max(row[j + 1], best[j] + 1)
         rows.append(list(accumulate(row, max)))
-    matched, j = set(), len(answer)
+    matched = set()
+    j = len(answer)
     for i, before, after in reversed(list(zip(positions, rows, rows[1:], strict=False))):
         if after[j] > before[j]:
             j = after.index(after[j]) - 1
@@ -112,7 +113,8 @@ def _in_place(
 
 def _as_text(words: Sequence[str], ends: Sequence[int]) -> str:
     """Return words as sentences that begin with a capital and end with a full stop."""
-    text, start = [], 0
+    text = []
+    start = 0
     for end in ends:
         sentence = " ".join(words[start:end])
         text.append(sentence[:1].upper() + sentence[1:] + ".")

@@ -28,7 +28,8 @@ def _draw_fields(rng: random.Random, count: int) -> list[str]:
 
 def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) -> str:
     """Join fields to groups of two to five; counting fields and counting groups then give different answers."""
-    record, remaining = fields[0], rng.randrange(2, 6)
+    record = fields[0]
+    remaining = rng.randrange(2, 6)
     for field in fields[1:]:
         remaining -= 1
         record += (inner if remaining else outer) + field
@@ -78,7 +79,10 @@ def _parsing(rng: random.Random, level: int) -> Question:
     groups = [group.split(inner) for group in record.split(outer)]
     targets = _targets(rng, 1 + (level - 1) // 4, fields, groups)
     *first, last = [target.words for target in targets]
-    which = f"Which are, in this order, {', '.join(first)} and {last}" if first else f"Which is {last}"
+    if first:
+        which = f"Which are, in this order, {', '.join(first)} and {last}"
+    else:
+        which = f"Which is {last}"
     prompt = (
         f"A record consists of groups separated by {outer!r}; a group consists of fields separated by {inner!r}. "
         f"{which} in this record?\n{record}"

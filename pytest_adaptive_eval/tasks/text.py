@@ -60,7 +60,8 @@ def _sum_question(a: int, b: int) -> Question:
 
 
 def _addition(rng: random.Random, level: int) -> Question:
-    low, high = 10 ** (level - 1), 10**level
+    low = 10 ** (level - 1)
+    high = 10**level
     return _sum_question(rng.randrange(low, high), rng.randrange(low, high))
 
 
@@ -91,7 +92,8 @@ def _expression(rng: random.Random, operations: int) -> tuple[str, int, str]:
         number = rng.randint(2, LARGEST_TERM)
         return str(number), number, ""
     before = rng.randrange(operations)
-    first, second = _expression(rng, before), _expression(rng, operations - 1 - before)
+    first = _expression(rng, before)
+    second = _expression(rng, operations - 1 - before)
     signs = rng.sample("+-*", 3)  # of a sum and a difference, one is not larger than its larger term
     sign = next(sign for sign in signs if abs(_result(sign, first[1], second[1])) <= LARGEST_VALUE)
     texts = [
@@ -118,7 +120,8 @@ _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "
 def _values(node: ast.expr) -> list[int]:
     """Return the values of an expression's parts in the order of their calculation, its own last."""
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
-        left, right = _values(node.left), _values(node.right)
+        left = _values(node.left)
+        right = _values(node.right)
         return [*left, *right, _result(_SIGNS[type(node.op)], left[-1], right[-1])]
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return [node.value]
@@ -193,8 +196,11 @@ def _post_order_of(pre: str, inner: str) -> str | None:
     if not pre:
         return ""
     root = inner.index(pre[0])
-    a, b = _post_order_of(pre[1 : root + 1], inner[:root]), _post_order_of(pre[root + 1 :], inner[root + 1 :])
-    return None if a is None or b is None else a + b + pre[0]
+    a = _post_order_of(pre[1 : root + 1], inner[:root])
+    b = _post_order_of(pre[root + 1 :], inner[root + 1 :])
+    if a is None or b is None:
+        return None
+    return a + b + pre[0]
 
 
 _TREES = Content("A tree has pre-order ABC and in-order BAC. What is the post-order?", _tree_demand, _read_tree)

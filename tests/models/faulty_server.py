@@ -270,7 +270,6 @@ FAULTS: dict[str, tuple[str, Handler]] = {
     "content true": ("error", replies(completion(True))),
     "content of other parts": ("error", replies(completion([{"type": "image_url", "text": "blue"}]))),
     "content object": ("error", replies(completion({"text": "blue"}))),
-    "role user": ("error", replies(completion(role="user"))),
     "refusal number": ("error", replies(completion(refusal=1))),
     "reasoning number": ("error", replies(completion(reasoning_content=1))),
     "finish number": ("error", replies(choice(finish_reason=1))),
@@ -279,10 +278,6 @@ FAULTS: dict[str, tuple[str, Handler]] = {
     "tool calls": ("error", replies(completion(None, "tool_calls", tool_calls=[{"id": "1", "type": "function"}]))),
     "tool calls beside text": ("error", replies(completion(tool_calls=[{"id": "1"}]))),
     "function call": ("error", replies(completion(None, function_call={"name": "f"}))),
-    "reasoning beyond all": (
-        "error",
-        replies(completion(usage={"completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 3}})),
-    ),
     "error as a success": ("error", replies({"error": {"message": "overloaded", "code": 502}})),
     "error beside choices": ("error", replies(completion() | {"error": "half done"})),
     # what a model does

@@ -60,7 +60,10 @@ def files_that(recognised: Callable[[Path], bool], path: Path, expected: str) ->
     Raises:
         ResponsesError: There is none; the message ends with what is expected.
     """
-    files = [file for file in files_of(path) if recognised(file)] if path.is_dir() else [path]
+    if path.is_dir():
+        files = [file for file in files_of(path) if recognised(file)]
+    else:
+        files = [path]
     if not files:
         raise ResponsesError(f"{path}: {expected}")
     return files
@@ -74,8 +77,11 @@ def score(value: Any, where: str) -> float:
     """
     value = "" if value is None else value
     try:
-        number = _VERDICTS.get(value.strip().lower()) if isinstance(value, str) else None
-        number = float(value) if number is None else number
+        number = None
+        if isinstance(value, str):
+            number = _VERDICTS.get(value.strip().lower())
+        if number is None:
+            number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = -1.0
     if not (math.isnan(number) or 0.0 <= number <= 1.0):
@@ -88,8 +94,14 @@ def score(value: Any, where: str) -> float:
 
 def named(value: Any, field: str, where: str) -> str:
     """Return an id as text; whole numbers are ids too; raise ResponsesError for other values."""
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    text = str(whole).strip() if isinstance(whole, (str, int)) and not isinstance(whole, bool) else ""
+    if isinstance(value, float) and value.is_integer():
+        whole = int(value)
+    else:
+        whole = value
+    if isinstance(whole, (str, int)) and not isinstance(whole, bool):
+        text = str(whole).strip()
+    else:
+        text = ""
     if text:
         return text
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
@@ -106,11 +118,17 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
     Raises:
         ResponsesError: Several names and no request, or no requested name is present.
     """
-    names = [name.strip() for name in requested.split(",")] if requested is not None else sorted(names_present)
+    if requested is not None:
+        names = [name.strip() for name in requested.split(",")]
+    else:
+        names = sorted(names_present)
     present = [name for name in names if name in names_present]
     if len(present) == 1 or (present and requested is not None):
         return present[0]
-    problem = "no choice between them" if requested is None else f"{setting} is {requested!r}"
+    if requested is None:
+        problem = "no choice between them"
+    else:
+        problem = f"{setting} is {requested!r}"
     listed = ", ".join(map(repr, sorted(names_present)[:12])) or "none"
     raise ResponsesError(
         f"{where}: found {listed} and {problem}; give {setting} one of them, or several with commas; the first one "
@@ -161,7 +179,9 @@ class TaskLog(NamedTuple):
     @property
     def unplanned(self) -> list[str]:
         """Items that it has and was not to ask."""
-        return sorted({answer.item for answer in self.answers} - {*self.items}) if self.items else []
+        if self.items:
+            return sorted({answer.item for answer in self.answers} - {*self.items})
+        return []
 
     @property
     def metrics(self) -> set[str]:
@@ -170,9 +190,14 @@ class TaskLog(NamedTuple):
 
     def stated(self, metric: str, samples: Collection[tuple[str, str]], logs: Sequence[TaskLog], mean: Any) -> Stated:
         """Return what the log states, beside the samples of all logs of the task, and its mean score."""
-        planned = self.planned if samples else self.planned or 1
+        if samples:
+            planned = self.planned
+        else:
+            planned = self.planned or 1
         accuracy = self.accuracies.get(metric)
-        stated_accuracy = float(accuracy) if isinstance(accuracy, int | float) else None
+        stated_accuracy = None
+        if isinstance(accuracy, int | float):
+            stated_accuracy = float(accuracy)
         contradictions = []
         held = Counter(item for item, _ in samples)
         if absent := [item for item in self.items if held[item] < self.epochs]:
@@ -258,7 +283,10 @@ class Collected:
         for log in logs:
             self._note_unscored(log, [each for each, _ in scored], settings)
         metrics = set[str]().union(*(metrics for _, metrics in scored))
-        metric = choose("metric", metrics, settings.metric, f"{where}, metrics") if scored else ""
+        if scored:
+            metric = choose("metric", metrics, settings.metric, f"{where}, metrics")
+        else:
+            metric = ""
         for subject in dict.fromkeys(log.subject for log in logs):
             scored_logs = [log for log, _ in scored if log.subject == subject]
             if len(scored_logs) > 1:
@@ -288,7 +316,9 @@ class Collected:
                 self.ask(answer.item, answer.question, answer.where)
             samples |= {(answer.item, answer.sample) for answer in log.answers}
             settled |= {answer.item for answer, value in zip(log.answers, scores, strict=True) if not math.isnan(value)}
-        mean = sum(measured) / len(measured) if measured else None
+        mean = None
+        if measured:
+            mean = sum(measured) / len(measured)
         self.stated.append(latest.stated(metric, samples, logs, mean))
 
     def leave_out(self, reason: str, settings: ReadSettings) -> None:

@@ -59,7 +59,9 @@ def named_in_formats(items: Sequence[str]) -> int:
 def _header(path: Path) -> list[str]:
     """Return the first row of a CSV; empty for what is none."""
     is_csv = path.is_file() and path.name.lower().endswith((".csv", ".csv.gz"))
-    return next(read_rows(path), (0, list[str]()))[1] if is_csv else []
+    if is_csv:
+        return next(read_rows(path), (0, list[str]()))[1]
+    return []
 
 
 def _is_tidy(names: Sequence[str]) -> bool:
@@ -93,7 +95,9 @@ def read_format_responses(
     with reading("a file", ResponsesError):
         parts = [_read(Path(path), settings) for path in paths]
         responses = _merge(parts, ", ".join(map(str, paths)), note)
-        return responses if families is None else with_families(responses, Path(families))
+        if families is None:
+            return responses
+        return with_families(responses, Path(families))
 
 
 def _read(path: Path, settings: ReadSettings) -> Responses:

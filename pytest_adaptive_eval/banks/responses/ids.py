@@ -36,7 +36,10 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
         ResponsesError: `ids` fits no item, or gives two items the same id.
     """
     rename = _renamer(responses, ids, items)
-    names = {item: name for item in responses.items if (name := rename(item))}
+    names = {}
+    for item in responses.items:
+        if name := rename(item):
+            names[item] = name
     if not names:
         raise ResponsesError(
             f"--ids {ids!r:.80} fits none of the items of {responses.source}, such as {responses.items[0]!r:.80}; "
@@ -71,7 +74,10 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
     if suffix_of(Path(ids)):
         return _read_pairs(Path(ids)).get
     if ids == QUESTION:
-        by_text = {" ".join(item.prompt.split()): item.id for item in items if item.prompt}
+        by_text = {}
+        for item in items:
+            if item.prompt:
+                by_text[" ".join(item.prompt.split())] = item.id
         texts = {name: " ".join(question.prompt.split()) for name, question in questions.items()}
         return lambda name: by_text.get(texts.get(name, ""))
     if any(ids in question.names for question in questions.values()):

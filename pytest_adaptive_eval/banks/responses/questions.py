@@ -31,7 +31,10 @@ _ENCODED = 1000
 def inner(data: Any, *keys: str) -> Any:
     """Return the value under keys, each within the object before; None if there is none."""
     for key in keys:
-        data = data.get(key) if isinstance(data, Mapping) else None
+        if isinstance(data, Mapping):
+            data = data.get(key)
+        else:
+            data = None
     return data
 
 
@@ -50,7 +53,9 @@ def _entries(value: Any) -> Sequence[Any]:
     """Return a list as it is, no value as an empty list, and another value in a list."""
     if value is None:
         return ()
-    return value if isinstance(value, list | tuple) else [value]
+    if isinstance(value, list | tuple):
+        return value
+    return [value]
 
 
 def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
@@ -62,7 +67,10 @@ def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
     target = values.get("target")
     if type(target) is int and 0 <= target < min(len(choices), 26):
         target = chr(ord("A") + target)  # the number of a choice
-    answers = [text for text in texts(str(target) if isinstance(target, bool) else target) if text.strip()]
+    answers = []
+    for text in texts(str(target) if isinstance(target, bool) else target):
+        if text.strip():
+            answers.append(text)
     images = [_image(entry, file) for entry in _entries(values.get("images"))]
     return LoggedQuestion(
         prompt=prompt,
@@ -91,11 +99,18 @@ def _prompt(question: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
 
 def _image(entry: Any, file: Path) -> str | bytes | Path | None:
     """Return an image of a row: its content, or its path; nothing in place of a path outside of the log's folder."""
-    content = (entry.get("bytes") or entry.get("path")) if isinstance(entry, Mapping) else entry
+    if isinstance(entry, Mapping):
+        content = entry.get("bytes") or entry.get("path")
+    else:
+        content = entry
     if isinstance(content, str) and len(content) < _ENCODED and not content.lower().startswith("data:image/"):
         path = (file.parent / content).resolve()
-        return path if path.is_relative_to(file.parent.resolve()) else b""
-    return content if isinstance(content, str | bytes) else None
+        if path.is_relative_to(file.parent.resolve()):
+            return path
+        return b""
+    if isinstance(content, str | bytes):
+        return content
+    return None
 
 
 def grade_reply(values: Mapping[str, Any], items: Mapping[str, Item] | None) -> float | None:
@@ -103,10 +118,15 @@ def grade_reply(values: Mapping[str, Any], items: Mapping[str, Item] | None) -> 
     answer = values.get("answer")
     if answer is None:
         return None
-    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    if isinstance(answer, str):
+        text = answer
+    else:
+        text = json.dumps(answer, ensure_ascii=False)
     if items is not None:
         item = items.get(str(values.get("item")))
-        return None if item is None else _graded(item, text)
+        if item is None:
+            return None
+        return _graded(item, text)
     question = as_question({"question": "?", "choices": values.get("choices"), "target": values.get("target")}, Path())
     if question is None or not question.answers:
         return None
@@ -137,7 +157,10 @@ def items_of(responses: Responses, folder: Path, note: Tell) -> list[Item]:
         elif question.choices and len(question.answers) > 1:
             left_out["with several right choices"] += 1
         else:
-            task = name.partition(":")[0] if ":" in name else ""
+            if ":" in name:
+                task = name.partition(":")[0]
+            else:
+                task = ""
             groups.setdefault((task, bool(question.choices), _form(question)), {})[name] = question
     items = []
     store = ImageStore(folder, [])
@@ -165,13 +188,18 @@ def _form(question: LoggedQuestion) -> Sequence[str]:
 
 def _candidates(question: LoggedQuestion) -> Sequence[str]:
     """Return the graders that may grade a question, the likeliest first."""
-    return ("choice",) if question.choices else _form(question)
+    if question.choices:
+        return ("choice",)
+    return _form(question)
 
 
 def _choose_grader(questions: Mapping[str, LoggedQuestion], replies: Mapping[str, Sequence[Reply]], note: Tell) -> str:
     """Return the grader that agrees best with the logged scores of the replies."""
     first, question = next(iter(questions.items()))
-    tried = [(questions[name], reply) for name in questions for reply in replies.get(name, ())]
+    tried = []
+    for name in questions:
+        for reply in replies.get(name, ()):
+            tried.append((questions[name], reply))
     tried = [(asked, reply) for asked, reply in tried if reply.score in (0.0, 1.0)][:_TRIED]
     candidates = _candidates(question)
     agreed = {grader: sum(_agrees(*each, grader) for each in tried) for grader in candidates}
@@ -180,7 +208,10 @@ def _choose_grader(questions: Mapping[str, LoggedQuestion], replies: Mapping[str
     if not tried:
         note(f"{about}; the logs hold no answers to check it on")
         return best
-    warning = "" if agreed[best] >= _AGREEING * len(tried) else "; check it before the bank is asked"
+    if agreed[best] >= _AGREEING * len(tried):
+        warning = ""
+    else:
+        warning = "; check it before the bank is asked"
     note(f"{about}, which agrees with the logged score of {agreed[best]} of {counted(len(tried), 'answer')}{warning}")
     return best
 

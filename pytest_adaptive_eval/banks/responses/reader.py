@@ -68,10 +68,15 @@ def read_responses(
     settings = ReadSettings(orientation, metric, filter, note, mapping, items, texts)
     check_faults(_faults(source, format, orientation), error=ResponsesError)
     with reading(source, ResponsesError):
-        reader = FORMATS[format or "mapping"] if format or mapping else _recognise(source)
+        if format or mapping:
+            reader = FORMATS[format or "mapping"]
+        else:
+            reader = _recognise(source)
         check_faults(_settings_faults(source, reader, settings), error=ResponsesError)
         responses = reader.read(source, settings)
-        return with_families(responses, Path(families)) if families is not None else responses
+        if families is not None:
+            return with_families(responses, Path(families))
+        return responses
 
 
 def _faults(source: Path, format: str | None, orientation: str | None) -> Iterator[str]:
@@ -90,7 +95,10 @@ def _settings_faults(source: Path, reader: ResponseReader, settings: ReadSetting
         value = getattr(settings, name)
         if value is not None and name not in reader.settings:
             takes = " and ".join(reader.settings) or "no such setting"
-            text = value.options if isinstance(value, ResponseMapping) else f"{name} {value!r}"
+            if isinstance(value, ResponseMapping):
+                text = value.options
+            else:
+                text = f"{name} {value!r}"
             yield f"{source} is read as {reader.name}, which takes {takes}; leave {text} out"
     if source.is_dir() and not reader.folders:
         yield f"{source} is a folder, and {reader.name} is read from one file; name the file"
@@ -98,9 +106,18 @@ def _settings_faults(source: Path, reader: ResponseReader, settings: ReadSetting
 
 def _recognise(path: Path) -> ResponseReader:
     """Return the least general reader that recognises a file, or any file in a folder."""
-    files = files_of(path) if path.is_dir() else [path]
-    readers = [reader for reader in FORMATS.values() if reader.folders or not path.is_dir()]
-    matching = [reader for reader in readers if any(map(reader.recognises, files))]
+    if path.is_dir():
+        files = files_of(path)
+    else:
+        files = [path]
+    readers = []
+    for reader in FORMATS.values():
+        if reader.folders or not path.is_dir():
+            readers.append(reader)
+    matching = []
+    for reader in readers:
+        if any(map(reader.recognises, files)):
+            matching.append(reader)
     least = min((reader.generality for reader in matching), default=0)
     matching = [reader for reader in matching if reader.generality == least]
     if not matching:

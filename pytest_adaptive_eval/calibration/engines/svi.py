@@ -77,7 +77,9 @@ class SVISettings:
     @property
     def difficulty_sd(self) -> float:
         """Standard deviation of the prior of b, in logits."""
-        return self.prior_scale if self.difficulty_prior == "sd" else math.sqrt(self.prior_scale)
+        if self.difficulty_prior == "sd":
+            return self.prior_scale
+        return math.sqrt(self.prior_scale)
 
     @property
     def priors(self) -> dict[str, tuple[float, float]]:
@@ -157,7 +159,8 @@ def fit_svi(
         EstimationError: A rate of learning at which nothing finite comes out.
         UsageError: Pyro is not installed.
     """
-    settings = SVISettings() if settings is None else settings
+    if settings is None:
+        settings = SVISettings()
     responses = np.asarray(scores, dtype=np.float64)
     with _pyro(settings.device, seed):
         program = MeanField(
@@ -274,8 +277,14 @@ def _result(model: str, parameters: Parameters, converged: bool, interrupted: bo
     from scipy.special import expit
 
     b, log_sd = parameters["b"]
-    a = np.exp(parameters["log_a"][0]) if "log_a" in parameters else np.ones(len(b))
-    c = np.asarray(expit(parameters["logit_c"][0])) if "logit_c" in parameters else np.zeros(len(b))
+    if "log_a" in parameters:
+        a = np.exp(parameters["log_a"][0])
+    else:
+        a = np.ones(len(b))
+    if "logit_c" in parameters:
+        c = np.asarray(expit(parameters["logit_c"][0]))
+    else:
+        c = np.zeros(len(b))
     return SVIFit(
         model=model,
         discrimination=a,

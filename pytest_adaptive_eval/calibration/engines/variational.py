@@ -146,7 +146,10 @@ def fit_map(
 
 def _dimensions(scores: Array, model: str, dimensions: int | None) -> int:
     """Return the number of dimensions of a fit that is possible."""
-    D = (DIMENSIONS if model == "mirt" else 1) if dimensions is None else dimensions
+    if dimensions is None:
+        D = DIMENSIONS if model == "mirt" else 1
+    else:
+        D = dimensions
     if D < 1 or (model != "mirt" and D != 1) or len(scores) <= D:
         raise EstimationError(
             f"{D} dimensions with model {model!r} and {len(scores)} subjects: only mirt has more than one dimension, "
@@ -201,20 +204,33 @@ class _State:
         self.xp = xp
         observed = ~np.isnan(scores)
         S, n = scores.shape
-        counted = observed if weights is None else weights[:, None] * observed
+        if weights is None:
+            counted = observed
+        else:
+            counted = weights[:, None] * observed
         mean = np.clip((np.nan_to_num(scores) * counted).sum(axis=0) / counted.sum(axis=0), 0.03, 0.97)
         level = np.log(mean / (1.0 - mean))
-        self.observed = None if observed.all() else make(observed)
-        self.weights = None if weights is None else make(weights)
+        if observed.all():
+            self.observed = None
+        else:
+            self.observed = make(observed)
+        if weights is None:
+            self.weights = None
+        else:
+            self.weights = make(weights)
         self.responses = float(counted.sum())
         self.score = make(np.nan_to_num(scores))
-        self.half = 0.5 if self.observed is None else 0.5 * self.observed
+        if self.observed is None:
+            self.half = 0.5
+        else:
+            self.half = 0.5 * self.observed
         self.centred = self.score - self.half
         self.guess = make(np.full(n, 0.2) if model == "3pl" else np.zeros(n))
         B = np.zeros((D + 1, n))
         B[0], B[D] = 0.7, level
         C = np.zeros((D + 1, D + 1, n))
-        mean0, cov0 = np.r_[0.7, np.zeros(D - 1), level.mean()], np.diag(np.r_[np.full(D, 0.5), 2.0])
+        mean0 = np.r_[0.7, np.zeros(D - 1), level.mean()]
+        cov0 = np.diag(np.r_[np.full(D, 0.5), 2.0])
         if start is not None:
             B[:D], B[D], C = start.discrimination.T, start.intercept, np.moveaxis(start.covariance, 0, -1)
             self.guess = make(start.guess)
@@ -228,9 +244,12 @@ class _State:
         self.place = entries
         self.twice = make(np.where(rows == columns, 1.0, 2.0)[:, None])
         #: (A, d) of the items, shape (D + 1, n), with their covariance (D + 1, D + 1, n); abilities (D, S), theirs V.
-        self.B, self.C, self.theta = make(B), make(C), make(_starting_abilities(scores, D, weights).T)
+        self.B = make(B)
+        self.C = make(C)
+        self.theta = make(_starting_abilities(scores, D, weights).T)
         self.V = make(np.broadcast_to(0.05 * np.eye(D)[:, :, None], (D, D, S)).copy())
-        self.mean, self.cov = make(mean0), make(cov0)
+        self.mean = make(mean0)
+        self.cov = make(cov0)
         self.eye = make(np.eye(D + 1))
         self.ones = make(np.ones((1, S)))
         #: Twice lambda(xi), the curvature of the bound, 0 where missing; shape (S, n).
@@ -265,11 +284,14 @@ class _State:
 
     def _seen(self, curvature: Any, rows: slice) -> Any:
         """Return the curvature of rows, 0 where missing."""
-        return curvature if self.observed is None else curvature * self.observed[rows]
+        if self.observed is None:
+            return curvature
+        return curvature * self.observed[rows]
 
     def _tighten(self) -> None:
         """Set every xi to the root mean square of its logit, where the bound is tight."""
-        phi, n = (self.twice * self.Ephi).T, self.EB.shape[1]
+        phi = (self.twice * self.Ephi).T
+        n = self.EB.shape[1]
         step = max(1, AT_ONCE // n)
         for first in range(0, len(phi), step):
             rows = slice(first, first + step)
@@ -283,7 +305,9 @@ class _State:
 
     def _weighted(self, values: Any) -> Any:
         """Return values (..., S) times the subjects' weights."""
-        return values if self.weights is None else values * self.weights
+        if self.weights is None:
+            return values
+        return values * self.weights
 
     @staticmethod
     def _inverse(matrices: Any) -> Any:
@@ -291,7 +315,8 @@ class _State:
         inverse = matrices * 1.0
         for k in range(len(matrices)):
             pivot = 1.0 / inverse[k, k]
-            row, column = inverse[k] * pivot, inverse[:, k] * 1.0
+            row = inverse[k] * pivot
+            column = inverse[:, k] * 1.0
             row[k], column[k] = pivot, 0.0
             inverse[:, k] = 0.0
             inverse -= column[:, None] * row
@@ -300,7 +325,9 @@ class _State:
 
     def _average(self, values: Any) -> Any:
         """Return the weighted mean over subjects of values (..., S)."""
-        return values.mean(-1) if self.weights is None else self._weighted(values).sum(-1) / self.weights.sum()
+        if self.weights is None:
+            return values.mean(-1)
+        return self._weighted(values).sum(-1) / self.weights.sum()
 
     def _target(self) -> Any:
         """Return the score less one half; with guessing, scores are weighted by the probability of no guess."""
@@ -364,7 +391,10 @@ class _State:
         xp, D = self.xp, self.D
         mean = self._average(self.theta)
         centred = self.theta - mean[:, None]
-        total = centred.shape[1] if self.weights is None else self.weights.sum()
+        if self.weights is None:
+            total = centred.shape[1]
+        else:
+            total = self.weights.sum()
         root = xp.linalg.cholesky(self._weighted(centred) @ centred.T / total + self._average(self.V))
         inverse = xp.linalg.inv(root)
         self.theta = inverse @ centred
@@ -404,7 +434,9 @@ class _State:
             return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.float64)
 
         D = self.D
-        B, C, theta = plain(self.B).T, np.moveaxis(plain(self.C), -1, 0), plain(self.theta).T
+        B = plain(self.B).T
+        C = np.moveaxis(plain(self.C), -1, 0)
+        theta = plain(self.theta).T
         _, turn = np.linalg.eigh(B[:, :D].T @ B[:, :D])
         turn = turn[:, ::-1]
         turn = turn * np.where((B[:, :D] @ turn).mean(axis=0) < 0, -1.0, 1.0)

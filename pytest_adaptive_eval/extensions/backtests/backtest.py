@@ -124,7 +124,9 @@ class BacktestCell:
         low, high = np.array(self.intervals[method]).T
         uniform = np.array(self.uniform)
         wide = uniform > NO_WIDTH
-        return float(((high - low)[wide] / 2 / uniform[wide]).mean()) if wide.any() else float("nan")
+        if wide.any():
+            return float(((high - low)[wide] / 2 / uniform[wide]).mean())
+        return float("nan")
 
     def interval_json(self, method: str) -> dict[str, float | None]:
         """Return the share of intervals that contain the truth, and `width`."""
@@ -187,7 +189,9 @@ class Backtest:
 
 
 def _rounded(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)
+    if math.isnan(value):
+        return None
+    return round(value, 6)
 
 
 def _mean(values: ArrayLike) -> tuple[float, float]:
@@ -196,7 +200,10 @@ def _mean(values: ArrayLike) -> tuple[float, float]:
     array = array[~np.isnan(array)]
     if not len(array):
         return float("nan"), float("nan")
-    error = float(array.std(ddof=1) / math.sqrt(len(array))) if len(array) > 1 else float("nan")
+    if len(array) > 1:
+        error = float(array.std(ddof=1) / math.sqrt(len(array)))
+    else:
+        error = float("nan")
     return float(array.mean()), error
 
 
@@ -204,13 +211,18 @@ def _spread(values: Sequence[float]) -> float:
     """Return 1.96 standard deviations over splits, as papers give them; NaN for fewer than two."""
     array = np.asarray(values, dtype=np.float64)
     array = array[~np.isnan(array)]
-    return 1.96 * float(array.std(ddof=1)) if len(array) > 1 else float("nan")
+    if len(array) > 1:
+        return 1.96 * float(array.std(ddof=1))
+    return float("nan")
 
 
 def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
     """Return a contender's policy for a budget."""
     maker = contender.policy
-    policy = maker if isinstance(maker, Policy) else maker(train, embeddings, count, seed)
+    if isinstance(maker, Policy):
+        policy = maker
+    else:
+        policy = maker(train, embeddings, count, seed)
     return replace(policy, budget=count)
 
 
@@ -236,7 +248,8 @@ def backtest(
             where the calibration subjects are too few for `confidence`.
         embeddings: Shape (n, E). For makers of policies; response patterns of the train subjects where there are none.
     """
-    scores, train = responses.scores[split.test], responses.scores[split.train]
+    scores = responses.scores[split.test]
+    train = responses.scores[split.train]
     calibrating = replace(responses.of(split.train), weights=None)
     calibrating = replace(calibrating, weights=effective_weights(calibrating))
     seeds = [seed + zlib.crc32(responses.subjects[s].encode()) for s in split.test]
@@ -265,7 +278,10 @@ class _Banks:
     """Banks of one split by recipe, each calibrated once."""
 
     def __init__(self, calibrating: Responses, counts: Sequence[int], seed: int, categories: tuple[str, ...]) -> None:
-        self._calibrating, self._counts, self._seed, self._categories = calibrating, counts, seed, categories
+        self._calibrating = calibrating
+        self._counts = counts
+        self._seed = seed
+        self._categories = categories
         self._fits: dict[Recipe, PartFits] = {}
         self._designs: dict[Recipe, Designs | None] = {}
         self._banks: dict[Recipe | None, ItemBank] = {}
@@ -288,8 +304,12 @@ class _Banks:
             if assisted and not few:
                 chosen = choose_designs(self._calibrating, fits, self._counts, seed=self._seed)
             self._designs[recipe] = chosen
-        designs, fitted = self._designs[recipe], fits(data)
-        bank = fitted.bank("bank", data.items) if designs is None else designs.bank(fitted, data, max(self._counts))
+        designs = self._designs[recipe]
+        fitted = fits(data)
+        if designs is None:
+            bank = fitted.bank("bank", data.items)
+        else:
+            bank = designs.bank(fitted, data, max(self._counts))
         return replace(bank, categories=self._categories)
 
 
@@ -302,14 +322,17 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     """Return the recipe of a contender's bank: the given one, or with the contender's model; None for no bank."""
     if contender.model == "none":
         return None
-    return recipe if contender.model == "bank" else recipe.with_model(contender.model)
+    if contender.model == "bank":
+        return recipe
+    return recipe.with_model(contender.model)
 
 
 def evaluate(
     session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
 ) -> BacktestCell:
     """Compare estimates and intervals of ended interviews with the truth."""
-    n, asked = len(session.bank), session.stopped_at
+    n = len(session.bank)
+    asked = session.stopped_at
     scores = session.answers[1]
     scored = (~np.isnan(scores)).sum(axis=1)
     mean = np.where(scored > 0, np.nansum(scores, axis=1) / np.maximum(scored, 1), 0.5)
@@ -344,7 +367,8 @@ def _valid_intervals(
     if table is None or table.families < subjects_needed(confidence):
         return intervals
     centres = list(zip(accuracy.tolist(), scale.tolist(), strict=True))
-    asked, n = session.stopped_at, len(session.bank)
+    asked = session.stopped_at
+    n = len(session.bank)
     furthest = uniform_half_width(accuracy, asked, n, confidence).tolist()
     intervals["conformal"] = [table.interval(*c, confidence, f) for c, f in zip(centres, furthest, strict=True)]
     if "design-based" not in intervals:

@@ -58,12 +58,18 @@ class AutoJudgerMaker:
 
     def __call__(self, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG002
         """Return the policy; without embeddings, the responses of `train` place the items."""
-        points = residual_factors(train) if embeddings is None else embeddings
+        if embeddings is None:
+            points = residual_factors(train)
+        else:
+            points = embeddings
         return Policy(AutoJudger(points, responses=train, seed=seed, **self.settings), 0.0)
 
 
 def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
-    points = response_factors(train) if embeddings is None else embeddings
+    if embeddings is None:
+        points = response_factors(train)
+    else:
+        points = embeddings
     chosen = clusters(points, count, seed).items
     others = np.setdiff1d(np.arange(len(points)), chosen)[: count - len(chosen)]
     return Policy(FixedForm((*chosen.tolist(), *others.tolist())), 0.0)

@@ -178,15 +178,20 @@ def refine(
     progress("comparing items with their classes")
     quality = item_quality(scores, modalities, seed=seed)
     theta = fit.abilities.theta
-    by_fit, error = fit.items.cross_gain(theta), gain_error(fit.items, theta, fit.covariance)
+    by_fit = fit.items.cross_gain(theta)
+    error = gain_error(fit.items, theta, fit.covariance)
     gain = quality.gain + by_fit - quality.pooled(by_fit)
     mean = fit.probability().mean(axis=0)
     mean[:, full] = -1.0
     instead = first_largest(mean)
     surely = gain - NormalDist().inv_cdf(CONFIDENCE) * error > 0
-    needs, shortcut = quality.genuine & surely, ~quality.genuine & ~surely
+    needs = quality.genuine & surely
+    shortcut = ~quality.genuine & ~surely
     candidates = needs & ~low
-    kept_items = candidates if size is None or size >= candidates.sum() else _most_informative(fit, candidates, size)
+    if size is None or size >= candidates.sum():
+        kept_items = candidates
+    else:
+        kept_items = _most_informative(fit, candidates, size)
     information = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
     with np.errstate(invalid="ignore"):
         right = np.nansum(scores, axis=0) / (~np.isnan(scores)).sum(axis=0)
@@ -194,7 +199,8 @@ def refine(
     for i, item in enumerate(responses.items):
         looks = _first_true({"genuine": needs[i], "shortcut": shortcut[i]}, "unclear")
         reason = _first_true({"kept": kept_items[i], "low quality": low[i], "redundant": needs[i]}, looks)
-        smaller, figures = modalities.formats[instead[i]], (float(gain[i]), float(error[i]), float(quality.gain[i]))
+        smaller = modalities.formats[instead[i]]
+        figures = (float(gain[i]), float(error[i]), float(quality.gain[i]))
         findings.append(
             ItemFinding(
                 item,
@@ -211,7 +217,10 @@ def refine(
         )
     ranking, by_chance, moved = _ranking(responses, ~low, kept_items, np.random.default_rng(seed))
     columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": quality.gain}
-    separations = {name: separation(values, low) for name, values in columns.items()} if low.any() else {}
+    if low.any():
+        separations = {name: separation(values, low) for name, values in columns.items()}
+    else:
+        separations = {}
     warnings = _warnings(responses, low, needs, shortcut, kept_items)
     if not fit.converged:
         warnings.insert(0, "the fit did not converge: what it gives the items is not settled")
@@ -236,7 +245,10 @@ def _most_informative(fit: MultimodalFit, candidates: Bools, size: int) -> Bools
 
 
 def _detail(looks: str, smaller: str, gain: float, error: float, like: float) -> str:
-    name = "nothing at all" if smaller == "none" else f"{smaller} alone"
+    if smaller == "none":
+        name = "nothing at all"
+    else:
+        name = f"{smaller} alone"
     words = {"genuine": "looks genuine", "shortcut": f"{name} does as well", "unclear": "cannot be told"}
     return f"{words[looks]}: gain {gain:+.2f} (s.e. {error:.2f}) over {name}, of its like {like:+.2f}"
 
@@ -249,14 +261,19 @@ def _ranking(
     observed = ~np.isnan(full)
     ranked = observed[:, clean].any(axis=1) & observed[:, kept_items].any(axis=1)  # without responses there is no mean
     names = [responses.subjects[s] for s in np.flatnonzero(ranked)]
-    full, observed = np.nan_to_num(full[ranked]), observed[ranked]
+    full = np.nan_to_num(full[ranked])
+    observed = observed[ranked]
 
     def means(items: NDArray[Any]) -> Array:
         return np.asarray(full[:, items].sum(axis=1) / np.maximum(observed[:, items].sum(axis=1), 1))
 
-    before, after = means(clean), means(kept_items)
+    before = means(clean)
+    after = means(kept_items)
     draws = [rng.permutation(np.flatnonzero(clean))[: kept_items.sum()] for _ in range(DRAWS)]
-    by_chance = float(np.mean([rank_correlation(means(items), before) for items in draws])) if names else float("nan")
+    if names:
+        by_chance = float(np.mean([rank_correlation(means(items), before) for items in draws]))
+    else:
+        by_chance = float("nan")
     ranks = [(1 + (values[None, :] > values[:, None]).sum(axis=1)).tolist() for values in (before, after)]
     moved = sorted(zip(names, *ranks, strict=True), key=lambda row: -abs(row[1] - row[2]))
     by_all, by_kept = (dict(zip(names, values.tolist(), strict=True)) for values in (before, after))

@@ -109,7 +109,10 @@ class Imported(AbstractContextManager["Imported"]):
             first, *others = (where for where, _ in entries[:_SHOWN])
             file = first.partition(", ")[0]
             first_places = "".join([first, *(where.removeprefix(file) for where in others)])
-            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
+            if len(entries) > _SHOWN:
+                more = f" and {len(entries) - _SHOWN} more"
+            else:
+                more = ""
             rows.append((len(entries), entries[0][1], first_places + more))
         return rows
 

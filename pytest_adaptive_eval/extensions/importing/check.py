@@ -85,7 +85,9 @@ def _with_placeholders(item: Item, text: str) -> Item:
     choices = [
         choice if words.issuperset(_words(choice)) else f"placeholder{n}" for n, choice in enumerate(item.choices)
     ]
-    return replace(item, choices=tuple(choices)) if item.grader == "choice" and len(item.answer) == 1 else item
+    if item.grader == "choice" and len(item.answer) == 1:
+        return replace(item, choices=tuple(choices))
+    return item
 
 
 def _words(text: str) -> list[str]:

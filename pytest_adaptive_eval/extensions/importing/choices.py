@@ -87,7 +87,10 @@ def choices_of(entries: Sequence[Entry], missing: Sequence[str] = ()) -> Choices
 
 def _of_mapping(value: Mapping[str, Any]) -> list[Entry]:
     """Return the choices of an object: lists side by side, scores by their texts, or texts by their labels."""
-    lists = {key: entry for key, entry in value.items() if isinstance(entry, list)}
+    lists = {}
+    for key, entry in value.items():
+        if isinstance(entry, list):
+            lists[key] = entry
     if not lists.keys().isdisjoint(_TEXT_KEYS):
         return _of_objects([dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=False)])
     lettered = [str(key).upper() for key in value] == following("A", len(value))
@@ -125,7 +128,8 @@ def _of_texts(texts: Sequence[str]) -> list[Entry]:
     rest = [text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True)]
     if names[0] in "Aa10" and names == following(names[0], len(names)) and all(rest):
         return list(map(Entry, rest, names))
-    letters, in_order = "".join(names).upper(), following("A", len(names))
+    letters = "".join(names).upper()
+    in_order = following("A", len(names))
     if list(letters) != in_order and set(letters) <= set(in_order):
         raise DatasetError(f"its choices have the letters {letters} of their own, so the right one is not certain")
     return list(map(Entry, texts))
@@ -150,7 +154,9 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
         parts = _split(parts[0].strip(), convention)
     indexes = [_index(as_text(part), choices, convention) for part in parts]
     named_choices = frozenset(index for index in indexes if index is not None)
-    return named_choices if len(named_choices) == len(parts) else frozenset()
+    if len(named_choices) == len(parts):
+        return named_choices
+    return frozenset()
 
 
 def _index(answer: str, choices: Choices, convention: str) -> int | None:
@@ -175,7 +181,9 @@ def _plain(text: str, signs: str) -> str:
 def _split(text: str, convention: str) -> list[str]:
     """Return the letters, labels or numbers of an answer that names several choices."""
     if convention in ("letter", "label") and _SEVERAL.fullmatch(text):
-        return list(text) if list(text) == sorted(set(text)) else [text]
+        if list(text) == sorted(set(text)):
+            return list(text)
+        return [text]
     separators = "[;|]" if convention == "text" else _SEPARATORS
     return [part.strip() for part in re.split(separators, text) if part] or [text]
 
@@ -213,4 +221,6 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
 def _some(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     """Return the choices that an answer names; none if it is a text and names all."""
     named_choices = named(answer, choices, convention)
-    return named_choices if len(named_choices) < len(choices.texts) or isinstance(answer, list) else frozenset()
+    if len(named_choices) < len(choices.texts) or isinstance(answer, list):
+        return named_choices
+    return frozenset()

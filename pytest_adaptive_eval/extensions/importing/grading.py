@@ -134,7 +134,9 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
 
 def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     """Return the accepted texts of an answer, as its mapping says how several parts are read."""
-    entries, kind, grader = as_list(value), mapping.answer_kind, mapping.grader
+    entries = as_list(value)
+    kind = mapping.answer_kind
+    grader = mapping.grader
     if grader == "calls" and not is_missing(value):
         return [as_text(value)]  # a list of calls, or of none, is one answer
     parts = flat_texts(entries)
@@ -148,7 +150,10 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
         return [", ".join(order) for order in permutations(parts)]
     if kind == "letters":
         return [", ".join(parts)]
-    opened = value if grader or has_end(value) else literal(value)
+    if grader or has_end(value):
+        opened = value
+    else:
+        opened = literal(value)
     whole = kind == "list" or ungraded(grader) or grader in ("literal", "json")
     if objects or (isinstance(opened, list) and not whole):
         raise DatasetError(
@@ -163,7 +168,9 @@ def _without_solution(text: str) -> str:
     """Return the end of a solution, without the command that marks a text in LaTeX."""
     ended = _end_of(text) or text
     plain = _TEXT_COMMAND.fullmatch(ended.strip("$ "))
-    return plain[1].strip() if plain else ended
+    if plain:
+        return plain[1].strip()
+    return ended
 
 
 def has_end(answer: Any) -> bool:
@@ -183,7 +190,11 @@ def _end_of(text: str) -> str:
 def yes_or_no(answer: Any) -> str:
     """Return ``yes`` or ``no`` for a truth value or a text that is one, else nothing."""
     word = as_text(answer).strip(" .").casefold()
-    return "yes" if word in _YES else "no" if word in _NO else ""
+    if word in _YES:
+        return "yes"
+    if word in _NO:
+        return "no"
+    return ""
 
 
 def is_number(text: str) -> bool:
@@ -209,7 +220,8 @@ class GraderChoice:
     """The grader of each question of a data set, from the kinds of its answers; `keys` are all of them."""
 
     def __init__(self, keys: Sequence[Key], mapping: ItemMapping) -> None:
-        self._mapping, self._name = mapping, mapping.answer or ", ".join(mapping.accepted)
+        self._mapping = mapping
+        self._name = mapping.answer or ", ".join(mapping.accepted)
         firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
         self._lettered = len(list(filter(_LETTER.fullmatch, firsts))) >= _KIND * len(firsts)
         words = list(filter(_is_label, firsts))
@@ -217,7 +229,10 @@ class GraderChoice:
         self._truths = any({word.strip(" .").casefold() for word in words} <= pair for pair in _TRUTHS)
         questions = [key.question for key in keys]
         stated = mapping.grader or mapping.answer_kind == "letters"
-        self._problem = "" if stated else next(_problems(firsts, questions, self._name), "")
+        if stated:
+            self._problem = ""
+        else:
+            self._problem = next(_problems(firsts, questions, self._name), "")
 
     def grade(self, key: Key) -> Graded:
         """Return how a question is graded.
@@ -227,8 +242,12 @@ class GraderChoice:
         """
         check_faults(self._faults(key), error=DatasetError)
         is_stated = self._mapping.grader or self._mapping.answer_kind == "letters"
-        graded = self._by_given(key) if is_stated else self._by_kind(key)
-        first, written = graded.answers[0], key.value
+        if is_stated:
+            graded = self._by_given(key)
+        else:
+            graded = self._by_kind(key)
+        first = graded.answers[0]
+        written = key.value
         if first in graded.choices and graded.choices != ("yes", "no"):
             return graded._replace(instruction=f"Answer with one of: {', '.join(graded.choices)}.")
         if graded.grader == "yesno" and isinstance(written, str) and written.strip().casefold() in ("true", "false"):
@@ -241,7 +260,10 @@ class GraderChoice:
         grader = self._mapping.grader
         yield from filter(None, [self._problem])
         if self._mapping.missing is None and not (ungraded(grader) or grader == "literal"):
-            words = [text for text in key.answers if may_be_missing(text) or text in _DASHES]
+            words = []
+            for text in key.answers:
+                if may_be_missing(text) or text in _DASHES:
+                    words.append(text)
             yield from (f"the answer {word!r} may mean no value: {how_to_say(word)}" for word in words)
         for other in key.answers if grader == "numeric" else ():
             if not is_number(other):
@@ -256,7 +278,8 @@ class GraderChoice:
         return Graded(grader, tuple(key.answers))
 
     def _by_kind(self, key: Key) -> Graded:
-        answers, first = tuple(key.answers), key.answers[0]
+        answers = tuple(key.answers)
+        first = key.answers[0]
         word = yes_or_no(key.value)
         if word and len(answers) == 1 and (isinstance(key.value, bool) or self._truths):
             return Graded("yesno", (word,), ("yes", "no"))
@@ -280,7 +303,10 @@ class GraderChoice:
         marked = _come_in_order(_MARKED, question)
         listed = marked or _come_in_order(_LETTERED, question)
         match = _LETTER.fullmatch(text) or (_WITH_TEXT.fullmatch(text) if listed else None)
-        letter = match[1].upper() if match else ""
+        if match:
+            letter = match[1].upper()
+        else:
+            letter = ""
         named = rf"{_BEFORE}[(\[]?[{letter}{letter.lower()}](?:[)\].:、．：]|\s)"
         if letter and listed and re.search(named, question):
             return letter
@@ -310,7 +336,10 @@ def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Ite
             f'the numbers in {name!r} may mean {len(kinds)} classes; give --set choices="{listed}" and --set '
             f"counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
         )
-    words = [count_words(text) for text in firsts if not (is_list(text) or is_number(text) or _is_formula(text))]
+    words = []
+    for text in firsts:
+        if not (is_list(text) or is_number(text) or _is_formula(text)):
+            words.append(count_words(text))
     sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
     if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
         yield (
@@ -324,7 +353,9 @@ def _grader_of_labels(labels: Sequence[str]) -> str:
     truths = {truth_of(label) for label in labels}
     if len(truths) == len(labels) and None not in truths:
         return "yesno"
-    return "exact" if min(map(len, labels)) == 1 else "choice"
+    if min(map(len, labels)) == 1:
+        return "exact"
+    return "choice"
 
 
 def _come_in_order(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
@@ -359,7 +390,9 @@ def _labels_of(words: Sequence[str], count: int) -> tuple[str, ...]:
     """Return the labels of a data set whose answers are a small set of texts; none for other answers."""
     kinds = sorted(set(words))
     few = 2 <= len(kinds) <= _LABELS and len(words) >= _EACH_LABEL * len(kinds)
-    return tuple(kinds) if few and len(words) >= _KIND * count else ()
+    if few and len(words) >= _KIND * count:
+        return tuple(kinds)
+    return ()
 
 
 def _grader_of_texts(answers: Sequence[str]) -> str:
@@ -370,7 +403,9 @@ def _grader_of_texts(answers: Sequence[str]) -> str:
         return "math"
     if any(map(is_list, answers)):
         return "literal"
-    return "exact_match" if all(map(_is_plain, answers)) else "exact"
+    if all(map(_is_plain, answers)):
+        return "exact_match"
+    return "exact"
 
 
 def _is_plain(text: str) -> bool:

@@ -116,7 +116,10 @@ def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSetting
 def _nested(dataset: Dataset, sample: list[TableRecord]) -> tuple[ItemMapping, list[TableRecord]]:
     """Return the mapping at the records that have questions, and its first ones."""
     given = dataset.mapping
-    rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
+    if given.rows or given.question or given.messages:
+        rows = ""
+    else:
+        rows = nested_rows(sample)
     for prefix in _PLACES if rows else ():
         mapping = replaced(given, rows=f"{prefix}{rows}")
         with contextlib.suppress(DatasetError):
@@ -157,7 +160,10 @@ def check_refused(imported: Imported, source: str) -> None:
 def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple[str, str]]) -> list[Draft]:
     """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
     file = dataset.settings.labels
-    labels = read_labels(Path(file)) if file else ()
+    if file:
+        labels = read_labels(Path(file))
+    else:
+        labels = ()
     reader = RecordReader(dataset.mapping, labels, dataset.settings.labels_by)
     drafts = []
     count = size = 0

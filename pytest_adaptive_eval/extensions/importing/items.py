@@ -47,7 +47,8 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Impo
     graded = sorted(_graded(forms, imported), key=lambda entry: -entry[0].number)
     for drafts, _ in forms:
         drafts.clear()
-    names, used = Counter(entry[0].name for entry in graded), Counter[str]()
+    names = Counter(entry[0].name for entry in graded)
+    used = Counter[str]()
     while graded:
         draft, question, mapping = graded.pop()
         try:
@@ -56,7 +57,10 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Impo
             if not name or names[draft.name] > 1:
                 content = json.dumps({**data, "meta": _plain(draft.meta)}, sort_keys=True)
                 digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
-                name = f"{name}-{digest[:6]}" if name else f"{prefix}-{digest[:10]}"
+                if name:
+                    name = f"{name}-{digest[:6]}"
+                else:
+                    name = f"{prefix}-{digest[:10]}"
             used[name] += 1
             data["id"] = name if used[name] == 1 else f"{name}-{used[name]}"
             item = parse_item(json.dumps(data), draft.where, str(imported.folder))
@@ -102,7 +106,10 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
     convention: str = mapping.counted
     if convention == "auto":
         rows = [(draft.answer, draft.choices) for draft in unmarked if not _hides(draft.answer)]
-        convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
+        if rows:
+            convention = find_convention(rows, mapping.answer or "labels")
+        else:
+            convention = "letter"
     rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
     rights_by_place = {right for _, right in rights}
     always_same = len(rights_by_place) == 1 and len(rights) >= _ALWAYS_SAME
@@ -146,10 +153,16 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         DatasetError: Its answer names no choice, or several without a word on what these are.
     """
     choices, answer = draft.choices, draft.answer
-    right = choices.right if choices.right is not None else named(answer, choices, convention)
+    if choices.right is not None:
+        right = choices.right
+    else:
+        right = named(answer, choices, convention)
     if not right:
         word = as_text(answer)
-        none = "no answer" if _hides(answer) else f"the answer {answer!r:.60}"
+        if _hides(answer):
+            none = "no answer"
+        else:
+            none = f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
     if len(right) > 1 and choices.right is None and not mapping.answer_kind:
         raise DatasetError(
@@ -174,7 +187,10 @@ def _of_choices(draft: Draft, right: frozenset[int], mapping: ItemMapping, *, se
     """Return the grading of a question with choices: a letter, of several right ones each or all together."""
     choices = draft.choices.texts
     letters = sorted(LETTERS[n] for n in right)
-    answers = tuple(letters) if _is_either(draft, mapping) else ("".join(letters),)
+    if _is_either(draft, mapping):
+        answers = tuple(letters)
+    else:
+        answers = ("".join(letters),)
     bare_letters = all(text.strip("(). ") == letter for text, letter in zip(choices, LETTERS, strict=False))
     # a question may list its choices itself, each behind its letter
     lists_choices = all(
@@ -242,7 +258,10 @@ def _asked(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, An
         return {"messages": draft.messages}
     lines = [f"{letter}. {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False)]
     instruction = question.instruction if mapping.instruction is None else mapping.instruction
-    ends = [] if mapping.bare else ["\n".join(lines) if question.listed else "", instruction]
+    if mapping.bare:
+        ends = []
+    else:
+        ends = ["\n".join(lines) if question.listed else "", instruction]
     *first, last = draft.question, *draft.turns
     asked = [*first, paragraphs(last, *ends)]
     return {"prompt": asked[0], "turns": asked[1:]}

@@ -97,7 +97,9 @@ class _Fields:
 
 def _expression(key: str) -> str:
     """Return the expression of a whole field: its bare name if that is plain."""
-    return key if re.fullmatch(r"[\w \-?:,]+", key) and key == key.strip() else json.dumps(key, ensure_ascii=False)
+    if re.fullmatch(r"[\w \-?:,]+", key) and key == key.strip():
+        return key
+    return json.dumps(key, ensure_ascii=False)
 
 
 class _Watched(dict[str, Any]):
@@ -131,7 +133,9 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
     for key, value in first.items():
-        inner = value[0] if isinstance(value, list) and value else None
+        inner = None
+        if isinstance(value, list) and value:
+            inner = value[0]
         if isinstance(inner, Mapping) and len(inner) > 1 and not names.ASKED.isdisjoint(map(normal, map(str, inner))):
             return as_path(key)
     return ""
@@ -160,12 +164,16 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
         return (field,)
     groups: dict[str, dict[str, str]] = {}
     for text, (name, *inner) in fields.paths.items():
-        match = names.COLUMNS.fullmatch(name) if not inner and text not in fields.used else None
+        match = None
+        if not inner and text not in fields.used:
+            match = names.COLUMNS.fullmatch(name)
         if match:
             group = f"{normal(match[1])}{'#' if match[2].isdigit() else ''}"
             groups.setdefault(group, {})[match[2].upper()] = text
     longest = max(map(_run, groups.values()), key=len, default=())
-    return longest if len(longest) > 1 else ()
+    if len(longest) > 1:
+        return longest
+    return ()
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
@@ -175,8 +183,13 @@ def _run(members: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
-    wrong = [text for text, path in fields.paths.items() if names.DISTRACTORS.fullmatch(normal(path[-1]))]
-    return () if mapping.choices else tuple(wrong)
+    wrong = []
+    for text, path in fields.paths.items():
+        if names.DISTRACTORS.fullmatch(normal(path[-1])):
+            wrong.append(text)
+    if mapping.choices:
+        return ()
+    return tuple(wrong)
 
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
@@ -193,15 +206,24 @@ def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the fields whose entries are accepted answers."""
     if mapping.choices or mapping.distractors:
         return ()
-    accepted = [text for text in fields.named("accepted") if not _may_be_choices(fields.values(text))]
-    spellings = [text for text in accepted if names.SPELLINGS.search(normal(text))]
+    accepted = []
+    for text in fields.named("accepted"):
+        if not _may_be_choices(fields.values(text)):
+            accepted.append(text)
+    spellings = []
+    for text in accepted:
+        if names.SPELLINGS.search(normal(text)):
+            spellings.append(text)
     taken = accepted[:1] if not mapping.answer else []
     return tuple(_inner(fields, text) for text in dict.fromkeys([*taken, *spellings]))
 
 
 def _may_be_choices(values: Sequence[Any]) -> bool:
     """Return whether values are lists of three to five entries each, as choices are."""
-    lists = [value for value in map(literal, values) if isinstance(value, list)]
+    lists = []
+    for value in map(literal, values):
+        if isinstance(value, list):
+            lists.append(value)
     counts = set(map(len, lists))
     return len(lists) == len(values) >= _ALIKE and len(counts) == 1 and counts <= {3, 4, 5}
 
@@ -209,11 +231,22 @@ def _may_be_choices(values: Sequence[Any]) -> bool:
 def _inner(fields: _Fields, text: str) -> str:
     """Return the expression of the answer within objects that are the values of a field."""
     first = literal(fields.values(text)[0])
-    inner = first[0] if isinstance(first, list) and first else first
-    keys = {normal(str(name)): name for name in inner} if isinstance(inner, Mapping) else {}
+    if isinstance(first, list) and first:
+        inner = first[0]
+    else:
+        inner = first
+    if isinstance(inner, Mapping):
+        keys = {normal(str(name)): name for name in inner}
+    else:
+        keys = {}
     key = next((keys[name] for name in names.WITHIN_ANSWER if name in keys), "")
-    step = "[*]" if isinstance(first, list) else ""
-    return f"{as_path(text)}{step}.{key}" if key else text
+    if isinstance(first, list):
+        step = "[*]"
+    else:
+        step = ""
+    if key:
+        return f"{as_path(text)}{step}.{key}"
+    return text
 
 
 def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
@@ -277,13 +310,19 @@ def is_complete(mapping: ItemMapping) -> bool:
 def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: Sequence[str]) -> list[Unused]:
     """Return the fields that a mapping does not use; first the ones that questions may need."""
     used = used_fields(records, mapping) | set(ignore)
-    read = [parse_expression(text) for text in (*mapping.context, mapping.question, mapping.messages) if text]
+    read = []
+    for text in (*mapping.context, mapping.question, mapping.messages):
+        if text:
+            read.append(parse_expression(text))
     asked = [" ".join(_begin(each(record.data, record.names)) for each in read) for record in records]
     names_of_all = dict.fromkeys(name for record in records for name in record.data)
     unused = []
     for name in names_of_all:
         cells = [record.data.get(name) for record in records]
-        values = [cell for cell in cells if not is_missing(cell)]
+        values = []
+        for cell in cells:
+            if not is_missing(cell):
+                values.append(cell)
         if not values or not {name, _expression(name)}.isdisjoint(used):
             continue
         contained = sum(not is_missing(cell) and _begin(cell) in text for cell, text in zip(cells, asked, strict=True))
@@ -305,5 +344,8 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if not named_apart and (names.is_needed(name) or names.is_about(name)):
         return names.is_needed(name)
-    words = [count_words(_begin(value)) for value in values if isinstance(value, str | list | Mapping)]
+    words = []
+    for value in values:
+        if isinstance(value, str | list | Mapping):
+            words.append(count_words(_begin(value)))
     return bool(words) and median(words) >= (_LONGER if named_apart else _LONG)

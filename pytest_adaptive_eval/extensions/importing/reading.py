@@ -106,8 +106,14 @@ class RecordReader:
         answer = self._present(label if of_label else self._one("answer", record))
         asked, messages, pictures, turns = self._asked(record)
         _refuse_media(record)
-        images = [part for cell in self._each("images", record) for part in _pictures(cell)]
-        accepted = [part for cell in self._each("accepted", record) for part in as_list(cell)]
+        images = []
+        for cell in self._each("images", record):
+            for part in _pictures(cell):
+                images.append(part)
+        accepted = []
+        for cell in self._each("accepted", record):
+            for part in as_list(cell):
+                accepted.append(part)
         return Draft(
             where=record.where,
             file=sys.intern(f"{record.names.get('folder')}/{record.names['file']}"),
@@ -127,13 +133,16 @@ class RecordReader:
 
     def _asked(self, record: TableRecord) -> tuple[str, list[dict[str, str]], list[Any], list[str]]:
         """Return what a record asks: the text of its question, and the messages, pictures and turns of a chat."""
-        question, chat = self._one("question", record), self._one("messages", record)
+        question = self._one("question", record)
+        chat = self._one("messages", record)
         if chat is None and isinstance(question, list) and not all(isinstance(part, str) for part in question):
             question, chat = None, question
         messages, pictures, turns = read_chat(chat)
-        asked, before = _joined([question]), _joined(self._each("context", record))
+        asked = _joined([question])
+        before = _joined(self._each("context", record))
         if len(messages) == 1 and messages[0]["role"] == "user":
-            asked, messages = paragraphs(asked, messages[0]["content"]), []
+            asked = paragraphs(asked, messages[0]["content"])
+            messages = []
         if not (asked or messages):
             expression = self.mapping.question or self.mapping.messages
             raise DatasetError(f"no question at {expression!r}; it has {sorted(map(str, record.data))[:12]}")
@@ -158,13 +167,17 @@ class RecordReader:
 
     def _present(self, value: Any) -> Any:
         """Return a value; None if it is none, or a text that the mapping says means none."""
-        return None if is_missing(value) or as_text(value) in (self.mapping.missing or ()) else value
+        if is_missing(value) or as_text(value) in (self.mapping.missing or ()):
+            return None
+        return value
 
     def _unit(self, record: TableRecord, asked: str) -> str:
         """Return the sentence that asks for a unit which the question does not name."""
         unit = _joined([self._one("unit", record)])
         is_named = re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", asked)
-        return f"Give the answer in {unit}." if unit and not is_named else ""
+        if unit and not is_named:
+            return f"Give the answer in {unit}."
+        return ""
 
     def _kept(self, record: TableRecord) -> dict[str, Any]:
         """Return the further fields of a record."""
@@ -177,9 +190,15 @@ class RecordReader:
     def _label(self, record: TableRecord, name: str, number: int) -> Any:
         """Return the answer in the second file, by the record's id or position; None without one."""
         joined = self._each("labels_by", record)
-        key, labels = as_text(joined[0]) if joined else name, self._labels
+        if joined:
+            key = as_text(joined[0])
+        else:
+            key = name
+        labels = self._labels
         if not isinstance(labels, Mapping):
-            return labels[number] if number < len(labels) else None
+            if number < len(labels):
+                return labels[number]
+            return None
         if joined and key not in labels:
             raise DatasetError(f"the second file has no record {key!r:.60}")
         return labels.get(key)
@@ -190,7 +209,8 @@ class RecordReader:
         Raises:
             DatasetError: One between others is missing or may be, or there is one only.
         """
-        cells, missing = self._each("choices", record), self.mapping.missing or ()
+        cells = self._each("choices", record)
+        missing = self.mapping.missing or ()
         if len(cells) == 1:
             choices = read_choices(cells[0], missing)
         else:
@@ -209,7 +229,10 @@ class RecordReader:
             raise DatasetError(f"choice {texts.index('') + 1} of {len(texts)} has no value")
         if len(texts) == 1:
             raise DatasetError(f"{texts[0]!r:.60} is its only choice")
-        unsure = [text for text in texts if may_be_missing(text) and text != "None"]
+        unsure = []
+        for text in texts:
+            if may_be_missing(text) and text != "None":
+                unsure.append(text)
         if unsure and self.mapping.missing is None:
             raise DatasetError(f"the choice {unsure[0]!r} may mean no value: {how_to_say(unsure[0])}")
         return choices
@@ -217,10 +240,16 @@ class RecordReader:
     def _beside(self, answer: Any, distractors: Sequence[Any]) -> Choices:
         """Return the right alternative and the wrong ones, which may be in one text."""
         right = as_text(next(iter(as_list(answer)), ""))
-        cells = [part for cell in distractors for part in as_list(cell)]
+        cells = []
+        for cell in distractors:
+            for part in as_list(cell):
+                cells.append(part)
         if len(cells) == 1 and isinstance(cells[0], str):
             cells = cells[0].split(";")
-        texts = [as_text(cell) for cell in cells if self._present(cell) is not None]
+        texts = []
+        for cell in cells:
+            if self._present(cell) is not None:
+                texts.append(as_text(cell))
         wrong = [text for text in dict.fromkeys(texts) if text != right]
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
@@ -268,7 +297,10 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
     images: list[Any] = []
     if len(parts) == 1 and isinstance(parts[0], list):
         parts = parts[0]
-    texts = [part for part in parts if isinstance(part, str)]
+    texts = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
     if parts and len(texts) == len(parts):
         return [{"role": "user", "content": texts[0]}], [], texts[1:]
     messages = [_message(part, images) for part in parts]
@@ -281,13 +313,21 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
 
 def _message(part: Any, images: list[Any]) -> dict[str, str]:
     """Return role and text of a message, and add its images to others."""
-    fields = part if isinstance(part, Mapping) else {"content": part}
+    if isinstance(part, Mapping):
+        fields = part
+    else:
+        fields = {"content": part}
     role = _ROLES.get(str(fields.get("role", fields.get("from", "user"))).lower())
     content = fields.get("content", fields.get("value"))
-    pieces = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    if isinstance(content, list):
+        pieces = content
+    else:
+        pieces = [{"type": "text", "text": content}]
     texts = []
     for piece in pieces:
-        kind = piece.get("type") if isinstance(piece, Mapping) else None
+        kind = None
+        if isinstance(piece, Mapping):
+            kind = piece.get("type")
         if kind in _PICTURE:
             image = piece.get("image", piece.get("image_url"))
             images.append(image.get("url") if isinstance(image, Mapping) else image)

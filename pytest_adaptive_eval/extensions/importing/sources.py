@@ -47,7 +47,9 @@ def split_of(path: Path) -> tuple[str, Path]:
     folder = path.parent
     if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
         return _split_name(splits[-1]), folder
-    return (_split_name(folder.name), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
+    if _SPLIT.fullmatch(folder.name):
+        return (_split_name(folder.name), folder.parent)
+    return ("", folder)
 
 
 def _split_name(name: str) -> str:
@@ -74,18 +76,20 @@ def chosen_files(source: Path, pattern: str, split: str) -> tuple[list[Path], li
     if not source.exists():
         raise DatasetError(f"nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
     files, base = (data_files(source), source) if source.is_dir() else ([source], source.parent)
-    chosen = [path for path in files if path.relative_to(base).match(pattern or "*")]
+    chosen = []
+    for path in files:
+        if path.relative_to(base).match(pattern or "*"):
+            chosen.append(path)
     there = splits_of(chosen)
     if split:
         chosen = [path for path in chosen if split_of(path)[0] == _split_name(split)]
     elif not pattern:
         chosen = _of_first_splits(chosen)
     if not chosen:
-        lacking = (
-            f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
-            if split
-            else f"matches {pattern!r}"
-        )
+        if split:
+            lacking = f"of the split {split!r}; the names of its files have {', '.join(there) or 'none'}"
+        else:
+            lacking = f"matches {pattern!r}"
         raise DatasetError(
             f"{source}: no data file {lacking if split or pattern else 'is there'}; expected .jsonl, .json, .csv, "
             ".tsv, .parquet or .arrow (a pickle, which can run any code, is never opened)"
@@ -111,8 +115,12 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     records = list(_read(path, ItemMapping()))
     while records and is_missing(records[-1].names["value"]):
         records.pop()  # a blank line between others is an answer that is missing
-    rows, keys = [record.names["value"] for record in records], [record.names["key"] for record in records]
-    fields = [name for name in records[0].data if all(name in record.data for record in records)] if records else []
+    rows = [record.names["value"] for record in records]
+    keys = [record.names["key"] for record in records]
+    if records:
+        fields = [name for name in records[0].data if all(name in record.data for record in records)]
+    else:
+        fields = []
     name = next(filter(_ID.fullmatch, fields), "")
     if name and not all(keys):
         keys = [as_text(row[name]) for row in rows]
@@ -133,7 +141,9 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
 
 
 def _name_within(path: Path, base: Path) -> str:
-    return path.relative_to(base).as_posix() if base.is_dir() else path.name
+    if base.is_dir():
+        return path.relative_to(base).as_posix()
+    return path.name
 
 
 def open_source(source: str, settings: ImportSettings, files: str = "", *, first: bool = True) -> Dataset:
@@ -147,7 +157,10 @@ def open_source(source: str, settings: ImportSettings, files: str = "", *, first
         DatasetError: A file is missing, or there are several splits.
     """
     path = Path(source)
-    of_folder = "" if settings.split or not path.is_dir() else files
+    if settings.split or not path.is_dir():
+        of_folder = ""
+    else:
+        of_folder = files
     chosen, others = chosen_files(path, settings.files or of_folder, settings.split)
     there = splits_of([*chosen, *others])
     if len(there) > 1 and not (first or settings.split or settings.files):
@@ -156,7 +169,10 @@ def open_source(source: str, settings: ImportSettings, files: str = "", *, first
         )
     for more in settings.paths:
         chosen += chosen_files(Path(more), settings.files, settings.split)[0]
-    folder = path if path.is_dir() else path.absolute().parent
+    if path.is_dir():
+        folder = path
+    else:
+        folder = path.absolute().parent
     bases = (folder, *[*folder.absolute().parents][:_ABOVE])
     listed = ", ".join(file.name for file in others[:6])
     left_out = f"skipped {counted(len(others), 'other data file')}: {listed}; --set files=GLOB chooses"
@@ -180,7 +196,10 @@ def of_files(dataset: Dataset, mapping: ItemMapping, files: Sequence[str]) -> Da
 
 def _records(files: Sequence[Path], mapping: ItemMapping, limit: int | None = None) -> Iterator[TableRecord]:
     """Yield all records of files, or the first ones of each."""
-    share = None if limit is None else max(2, limit // len(files))
+    if limit is None:
+        share = None
+    else:
+        share = max(2, limit // len(files))
     return chain.from_iterable(islice(_read(file, mapping), share) for file in files)
 
 

@@ -58,7 +58,9 @@ def literal(value: Any) -> Any:
             parsed = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
-        return parsed if isinstance(parsed, list | dict) else value
+        if isinstance(parsed, list | dict):
+            return parsed
+        return value
     return value
 
 
@@ -67,11 +69,15 @@ def as_list(value: Any) -> list[Any]:
     value = literal(value)
     if is_missing(value):
         return []
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 def flat_texts(value: Any) -> list[str]:
     """Return the texts of all entries of a list, at any depth; of a value alone, its text."""
     if isinstance(value, list):
         return [text for entry in value for text in flat_texts(entry)]
-    return [] if is_missing(value) else [as_text(value)]
+    if is_missing(value):
+        return []
+    return [as_text(value)]

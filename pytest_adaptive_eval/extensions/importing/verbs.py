@@ -84,7 +84,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> ImportSettings:
     """Return the settings; a text that may hold several expressions is a list of them."""
-    data, default = given_settings(options), _table()()
+    data = given_settings(options)
+    default = _table()()
     for name, value in data.items():
         if isinstance(value, str) and (name == "missing" or isinstance(getattr(default, name), tuple)):
             data[name] = split_list(value)
@@ -119,12 +120,16 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
     """Yield what a person has to decide before a proposed mapping can be accepted."""
     from pytest_adaptive_eval.extensions.importing.names import PLAIN, normal
 
-    mapping, items = imported.parts[0][1], imported.items
+    mapping = imported.parts[0][1]
+    items = imported.items
     if not (mapping.question or mapping.messages):
         yield "no field has the name of a question: give --set question=FIELD"
     for field in imported.unused:
         if field.needed:
-            name = field.name if field.name.isidentifier() else json.dumps(field.name)
+            if field.name.isidentifier():
+                name = field.name
+            else:
+                name = json.dumps(field.name)
             yield (
                 f"questions may need {field.name!r}, and do not use it: give --set context={name}, --set "
                 f"question='{{..}} {{{name}}}', or --set ignore={name} where they are whole without it"
@@ -170,7 +175,10 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
         yield "fields that no question uses:"
     for field in imported.unused[:_FIELDS]:
         marks = ["may belong to the question"] * field.needed + ["always the same"] * field.constant
-        remark = f"  # {', '.join(marks)}" if marks else ""
+        if marks:
+            remark = f"  # {', '.join(marks)}"
+        else:
+            remark = ""
         yield "  " + clean_terminal(f"{field.name} = {' '.join(field.example.split())!r:.90}{remark}")
     graders = Counter(item.grader for item in imported.items)
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
@@ -187,7 +195,9 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, str):
-        return f"'{value}'" if "'" not in value and value.isprintable() else json.dumps(value, ensure_ascii=False)
+        if "'" not in value and value.isprintable():
+            return f"'{value}'"
+        return json.dumps(value, ensure_ascii=False)
     return json.dumps(value)
 
 
@@ -197,7 +207,10 @@ def _examples(items: list[Item]) -> Iterator[str]:
     from pytest_adaptive_eval.text import clean_terminal
 
     for item in map(with_choices, items[:: len(items) // 2 or 1][:2]):
-        texts = [item.prompt] if item.prompt else [f"{part['role']}: {part['content']}" for part in item.messages]
+        if item.prompt:
+            texts = [item.prompt]
+        else:
+            texts = [f"{part['role']}: {part['content']}" for part in item.messages]
         lines = [f"  | {line}" for line in "\n".join([*texts, *item.turns])[-_SHOWN:].splitlines()]
         lines += [f"  image: {image}" for image in item.images]
         lines += [f"  answer: {item.to_json().get('answer', '')!r} (by the grader {item.grader})"]

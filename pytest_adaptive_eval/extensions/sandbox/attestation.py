@@ -42,12 +42,16 @@ def _kernel(status: Mapping[str, list[str]]) -> list[str]:
     different = [
         f"{name} is {status[name][0]}, not {value}" for name, value in expected.items() if status[name] != [value]
     ]
-    capabilities = [name for name in ("CapInh", "CapPrm", "CapEff", "CapAmb") if int(status[name][0], 16)]
+    capabilities = []
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        if int(status[name][0], 16):
+            capabilities.append(name)
     return [*different, *(f"it has capabilities ({name})" for name in capabilities)]
 
 
 def _identity(status: Mapping[str, list[str]], user: tuple[int, int] | None) -> list[str]:
-    users, groups = set(map(int, status["Uid"])), set(map(int, status["Gid"]))
+    users = set(map(int, status["Uid"]))
+    groups = set(map(int, status["Gid"]))
     if user is None:
         return ["it runs as root"] if 0 in users else []
     if users != {user[0]} or groups != {user[1]} or status["Groups"]:

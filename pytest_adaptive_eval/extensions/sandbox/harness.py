@@ -122,13 +122,19 @@ def _landlock(rules: tuple[tuple[str, bool | None], ...], call: Callable[..., in
     attributes = b"".join(word.to_bytes(8, sys.byteorder) for word in (files, ports, scopes))
     ruleset = call(444, attributes, 8 if version < 4 else 16 if version < 6 else 24, 0)
     _must_be_zero(min(ruleset, 0), "the Landlock ruleset")
-    read_file, read_folder = 1 << 2, 1 << 3
+    read_file = 1 << 2
+    read_folder = 1 << 3
     for path, folder in rules:
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
-        access = read_file if folder is False else read_folder if folder is None else read_file | read_folder
+        if folder is False:
+            access = read_file
+        elif folder is None:
+            access = read_folder
+        else:
+            access = read_file | read_folder
         rule = access.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
         _must_be_zero(call(445, ruleset, 1, rule, 0), f"the Landlock rule for {path}")
         os.close(descriptor)
@@ -193,7 +199,10 @@ def _set_limits(limits: tuple[tuple[str, int], ...]) -> None:
     for name, limit in limits:
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
-        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        if hard == resource.RLIM_INFINITY:
+            limit = limit
+        else:
+            limit = min(limit, hard)
         resource.setrlimit(number, (limit, limit))
 
 
@@ -250,7 +259,10 @@ def _lock(setup: Setup) -> tuple[int, str]:
 
     status = os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
     spaces = {name: os.readlink(f"/proc/self/ns/{name}") for name in ("ipc", "mnt", "net", "pid", "user", "uts")}
-    ruleset = _landlock(setup["rules"], call) if "landlock" in layers else -1
+    if "landlock" in layers:
+        ruleset = _landlock(setup["rules"], call)
+    else:
+        ruleset = -1
     if setup["user"] is not None:
         _become(*setup["user"])
     _restrict(setup, prctl)
@@ -353,7 +365,9 @@ def _outcome(code: str, function: str, arguments: list[bytes]) -> str:
         remaining -= len(piece)
         out.append(piece)
     text = f'["tuple",["answers",["list",[{",".join(out)}]]]]'
-    return text if len(text) <= LIMIT else encode(("broken", "ValueError", f"results of more than {LIMIT} characters"))
+    if len(text) <= LIMIT:
+        return text
+    return encode(("broken", "ValueError", f"results of more than {LIMIT} characters"))
 
 
 def main(setup: Setup, load: Callable[[], Any]) -> None:

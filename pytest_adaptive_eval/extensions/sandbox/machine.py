@@ -64,8 +64,14 @@ def find_interpreter() -> Interpreter:
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     # the loader finds a shared libpython by this variable
     lines = Path("/proc/self/maps").read_text().splitlines()
-    shared = [line.split(None, 5)[5].strip() for line in lines if "/libpython" in line]
-    environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(Path(shared[0]).parent)} if shared else ENVIRONMENT
+    shared = []
+    for line in lines:
+        if "/libpython" in line:
+            shared.append(line.split(None, 5)[5].strip())
+    if shared:
+        environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(Path(shared[0]).parent)}
+    else:
+        environment = ENVIRONMENT
     module_path, prefix, files = _survey(executable, environment)
     above = (*reversed(Path(prefix).parents), Path(prefix))
     barrier = next((str(folder) for folder in above if not folder.stat().st_mode & 0o001), "")
@@ -162,7 +168,9 @@ def nobody() -> tuple[int, int] | None:
         entry = pwd.getpwnam("nobody")
     except KeyError:
         return 65534, 65534
-    return (entry.pw_uid, entry.pw_gid) if entry.pw_uid and entry.pw_gid else (65534, 65534)
+    if entry.pw_uid and entry.pw_gid:
+        return (entry.pw_uid, entry.pw_gid)
+    return (65534, 65534)
 
 
 def tasks_of(user: int) -> int:

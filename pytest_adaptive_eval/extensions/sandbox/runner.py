@@ -173,14 +173,19 @@ class Sandbox:
         except (DeadlinePassed, Died, Flooded):
             return f"it was not locked up: {process.complaint() or f'no account within {_START:.0f} s'}"
         open_still = self._faults(report)
-        return f"the lockdown is not on: {'; '.join(open_still)}" if open_still else ""
+        if open_still:
+            return f"the lockdown is not on: {'; '.join(open_still)}"
+        return ""
 
     def _user(self) -> tuple[int, int] | None:
-        return machine.nobody() if "user" in self.layers else None
+        if "user" in self.layers:
+            return machine.nobody()
+        return None
 
     def _process(self) -> Process:
         """Start a process that waits for its `Setup`."""
-        interpreter, user = machine.find_interpreter(), self._user()
+        interpreter = machine.find_interpreter()
+        user = self._user()
         program, keep = interpreter.executable, ""
         walls: tuple[str, ...] = ()
         if "bubblewrap" in self.layers:
@@ -231,9 +236,9 @@ class Sandbox:
             account = decode(report.decode("ascii"))
         except ValueError as error:
             return [f"its report cannot be read ({error})"]
-        spaces = (
-            {name: str(Path(f"/proc/self/ns/{name}").readlink()) for name in SPACES} if self.tier == "full" else None
-        )
+        spaces = None
+        if self.tier == "full":
+            spaces = {name: str(Path(f"/proc/self/ns/{name}").readlink()) for name in SPACES}
         return faults(account, limits=self._limits(), user=machine.nobody(), spaces=spaces)
 
 

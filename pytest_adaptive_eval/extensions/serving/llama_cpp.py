@@ -25,9 +25,13 @@ def main() -> None:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path, params.model_alias = options.model, {options.alias or options.model}
-    params.hostnames, params.port = [options.host], options.port
-    params.n_ctx, params.n_parallel, params.n_gpu_layers = options.ctx_size, options.parallel, options.n_gpu_layers
+    params.model.path = options.model
+    params.model_alias = {options.alias or options.model}
+    params.hostnames = [options.host]
+    params.port = options.port
+    params.n_ctx = options.ctx_size
+    params.n_parallel = options.parallel
+    params.n_gpu_layers = options.n_gpu_layers
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     server = xllamacpp.Server(params)
     signal.pause()

@@ -49,7 +49,10 @@ class _Launch:
             raise ConfigError(f"the server {self.command[0]!r} is not installed: no such program")
         server = Server.start(self.command, cache, self.options["start_timeout"])
         try:
-            models = [self.model] if self.model else server.models()
+            if self.model:
+                models = [self.model]
+            else:
+                models = server.models()
             if len(models) != 1:
                 names = ", ".join(models) or "none"
                 raise ConfigError(f"the server lists several models or none ({names}); expected serve:COMMAND#MODEL")
@@ -95,11 +98,15 @@ def _launch(target: str, serve: str, serve_args: str, cache: Path | None, option
         )
     if serve not in PRESETS:
         raise ConfigError(f"serve is {serve!r}, expected one of {', '.join(PRESETS)}, or the model serve:COMMAND")
-    preset, folder = PRESETS[serve], Path(target).resolve()
+    preset = PRESETS[serve]
+    folder = Path(target).resolve()
     name = preset.served_name(folder)
     command = [*preset.command(folder, name), *further]
     weights = preset.weights(folder)
-    checkpoint = checkpoint_hash(folder, cache=cache) if weights is None else file_hash(weights, cache=cache)
+    if weights is None:
+        checkpoint = checkpoint_hash(folder, cache=cache)
+    else:
+        checkpoint = file_hash(weights, cache=cache)
     aliases = preset.aliases(folder)
     accepted = [*options.get("accept_models", ()), *aliases]
     return _Launch(

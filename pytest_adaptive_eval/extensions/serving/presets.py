@@ -37,7 +37,10 @@ def _gguf(folder: Path) -> Path:
     if folder.is_file():
         return folder
     files = sorted(file for file in folder.glob("*.gguf") if "mmproj" not in file.name)
-    first = [file for file in files if "-of-" not in file.name or "-00001-of-" in file.name]
+    first = []
+    for file in files:
+        if "-of-" not in file.name or "-00001-of-" in file.name:
+            first.append(file)
     if len(first) != 1:
         names = ", ".join(file.name for file in first) or "none"
         raise ConfigError(f"{str(folder)!r}: llama.cpp reads one GGUF file; expected one in the folder, found {names}")

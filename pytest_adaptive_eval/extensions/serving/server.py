@@ -100,7 +100,10 @@ class Server:
     def models(self) -> list[str]:
         """Return the names of the models that the server lists."""
         code, body = self._get("/v1/models")
-        listed = json.loads(body).get("data", []) if code == 200 else []
+        if code == 200:
+            listed = json.loads(body).get("data", [])
+        else:
+            listed = []
         return [str(entry["id"]) for entry in listed if isinstance(entry, dict) and "id" in entry]
 
     def release(self) -> None:
@@ -116,7 +119,8 @@ class Server:
 
     def _wait(self, program: str, seconds: float) -> None:
         """Return when the server is healthy.  Say once that this takes time."""
-        begun, announced = clock.elapsed(), False
+        begun = clock.elapsed()
+        announced = False
         while not self._healthy():
             exit_code = _read(self.folder / "status.json").get("exit_code")
             if exit_code is not None:
@@ -161,7 +165,9 @@ class Server:
         except OSError:
             lines = []
         listing = "\n".join(f"  {clean_terminal(line)}" for line in lines if line.strip())
-        return f"; it wrote ({self.log}):\n{listing}" if listing else f"; it wrote nothing to {self.log}"
+        if listing:
+            return f"; it wrote ({self.log}):\n{listing}"
+        return f"; it wrote nothing to {self.log}"
 
 
 def _start(command: Sequence[str], folder: Path, where: Path) -> None:

@@ -35,7 +35,9 @@ class ManagedServer(ModelKind):
     def model_name(self, spec: str) -> str:
         """Return the name after ``#`` at the end of a command, else the command."""
         match = re.search(r"#([^\s#]+)\Z", spec)
-        return match[1] if match else self.label(spec)
+        if match:
+            return match[1]
+        return self.label(spec)
 
 
 MANAGED_SERVER = ManagedServer()

@@ -56,7 +56,8 @@ def supervise(folder: Path) -> None:
                 while True:
                     may_start = starts == 0 or ((folder / "healthy").exists() and starts <= MOST_RESTARTS)
                     if server is None and may_start:
-                        server, exit_code = _start(command, log), None
+                        server = _start(command, log)
+                        exit_code = None
                         starts += 1
                         _write_status(folder, starts, server.pid, None)
                     if server is not None and server.poll() is not None:

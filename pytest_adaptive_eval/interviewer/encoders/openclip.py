@@ -54,7 +54,9 @@ class OpenClipEmbedder:
         part: str,
         batch_size: int,
     ) -> None:
-        self._model, self._transform, self._tokenize = model, transform, tokenize
+        self._model = model
+        self._transform = transform
+        self._tokenize = tokenize
         self._device = next(model.parameters()).device
         self.name, self.key = name, key
         self._part = part
@@ -102,7 +104,10 @@ class OpenClipEmbedder:
     def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d), or (n, 2 d) with ``concat``; raise BankError if an item lacks the input."""
         texts, pictured = self._read(bank.items)
-        complete = set(texts) & set(pictured) if self._part == "concat" else set(texts) | set(pictured)
+        if self._part == "concat":
+            complete = set(texts) & set(pictured)
+        else:
+            complete = set(texts) | set(pictured)
         lacking = [item for n, item in enumerate(bank.items) if n not in complete]
         if lacking:
             parts = {"text": "text", "image": "image", "mean": "text and no image", "concat": "text or no image"}
@@ -181,7 +186,8 @@ def _find(spec: str, cache: Path | None) -> _Source:
             "`hf download ORGANISATION/NAME --local-dir DIR` fetches it"
         )
     settings = read_object(info.folder / CONFIG)
-    model, preprocess = settings.get("model_cfg"), settings.get("preprocess_cfg") or {}
+    model = settings.get("model_cfg")
+    preprocess = settings.get("preprocess_cfg") or {}
     if not isinstance(model, dict) or not isinstance(preprocess, dict):
         raise CheckpointError(f"{info.folder / CONFIG} has no `model_cfg`; save the model again")
     return _Source(info, model, preprocess, spec)
@@ -192,8 +198,14 @@ def _build(source: _Source, library: Any) -> tuple[Any, Any]:
     folder = source.info.folder
     settings = _model_settings(source)
     plain = not settings.pop("custom_text", False)
-    kind = library.CoCa if "multimodal_cfg" in settings else library.CLIP if plain else library.CustomTextCLIP
-    weights, transforms = open_clip_weights(folder)[0], library.transform
+    if "multimodal_cfg" in settings:
+        kind = library.CoCa
+    elif plain:
+        kind = library.CLIP
+    else:
+        kind = library.CustomTextCLIP
+    weights = open_clip_weights(folder)[0]
+    transforms = library.transform
     try:
         model = kind(**settings)
         _check_shapes(weights, model)

@@ -30,8 +30,14 @@ def text_of(item: Item) -> str:
 def _texts(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
-    parts = content if isinstance(content, list | tuple) else ()
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    if isinstance(content, list | tuple):
+        parts = content
+    else:
+        parts = ()
+    texts = []
+    for part in parts:
+        if isinstance(part, Mapping) and part.get("type") == "text":
+            texts.append(part.get("text"))
     return [text for text in texts if isinstance(text, str)]
 
 

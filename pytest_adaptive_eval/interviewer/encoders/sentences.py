@@ -42,7 +42,9 @@ class SentenceFolderEmbedder:
     ) -> None:
         self._loaded = loaded
         self._pooling: Pooling = pooling
-        self._tokens, self._lower, self._batch_size = tokens, lower, batch_size
+        self._tokens = tokens
+        self._lower = lower
+        self._batch_size = batch_size
         self.flops = 0.0
         loaded.tokenizer.padding_side = "right"  # positions count from the left
         self.name = f"sentence encoder {info.name} ({pooling}, {info.hash[:8]})"
@@ -66,7 +68,10 @@ class SentenceFolderEmbedder:
         root = Path(folder).expanduser()
         inner, pooling = _modules(root)
         path = inner / "sentence_bert_config.json"
-        settings = read_object(path) if path.is_file() else {}
+        if path.is_file():
+            settings = read_object(path)
+        else:
+            settings = {}
         info = preflight(inner, cache=cache)
         if info.kind != "text":
             raise CheckpointError(
@@ -74,7 +79,10 @@ class SentenceFolderEmbedder:
             )
         loaded = load_checkpoint(info, Placement(**placement), writes=False)
         limits = [settings.get("max_seq_length"), loaded.tokenizer.model_max_length, _window(loaded.model)]
-        usable = [limit for limit in limits if type(limit) is int and 0 < limit < 10**6]
+        usable = []
+        for limit in limits:
+            if type(limit) is int and 0 < limit < 10**6:
+                usable.append(limit)
         return cls(
             info,
             loaded,
@@ -160,9 +168,10 @@ def _pooling(path: Path) -> Pooling:
     if not path.is_file() or path.is_symlink():
         raise CheckpointError(f"{path} is missing, which says how tokens are pooled; save the encoder again")
     settings = read_object(path)
-    chosen = [
-        key.removeprefix("pooling_mode_") for key, on in settings.items() if key.startswith("pooling_mode_") and on
-    ]
+    chosen = []
+    for key, on in settings.items():
+        if key.startswith("pooling_mode_") and on:
+            chosen.append(key.removeprefix("pooling_mode_"))
     names = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
     modes: list[Any] = [names.get(mode, mode) for mode in chosen] or [settings.get("pooling_mode")]
     if modes[1:] == [] and modes[0] in get_args(Pooling):

@@ -136,7 +136,10 @@ def _quantisation_faults(method: str) -> Iterator[str]:
             f"the key `quantization_config` has the method {method!r:.80}, expected one of {', '.join(QUANTISATION)}; "
             "save the checkpoint with one of them, or with plain floating-point weights"
         )
-    missing = [name for name in QUANTISATION[method] if importlib.util.find_spec(name) is None]
+    missing = []
+    for name in QUANTISATION[method]:
+        if importlib.util.find_spec(name) is None:
+            missing.append(name)
     if missing:
         extra = {"fp8": "accelerate", "awq": "gptq"}.get(method, method)
         yield (
@@ -245,7 +248,10 @@ def _snapshot(repository: Path) -> Path:
     """Return the snapshot of a hub-cache folder that ``main`` names, or else the only one."""
     reference = repository / "refs" / "main"
     snapshots = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
-    commit = read_regular(reference).decode("utf-8", "replace").strip() if reference.is_file() else ""
+    if reference.is_file():
+        commit = read_regular(reference).decode("utf-8", "replace").strip()
+    else:
+        commit = ""
     if not commit and len(snapshots) == 1:
         commit = snapshots[0]
     if commit not in snapshots:
@@ -259,7 +265,9 @@ def _snapshot(repository: Path) -> Path:
 def _hub(root: Path) -> Path | None:
     """Return the ``models--...`` folder of the hub cache that has `root` as a snapshot, else None."""
     repository = root.parent.parent
-    return repository if root.parent.name == "snapshots" and repository.name.startswith("models--") else None
+    if root.parent.name == "snapshots" and repository.name.startswith("models--"):
+        return repository
+    return None
 
 
 def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, ...]:
@@ -288,7 +296,10 @@ def _check_contained(path: Path, root: Path, hub: Path | None) -> None:
     except (OSError, RuntimeError) as error:
         fault = f"cannot be followed ({error}); copy the checkpoint again"
     else:
-        allowed = [hub / "blobs", hub / "snapshots"] if hub else []
+        if hub:
+            allowed = [hub / "blobs", hub / "snapshots"]
+        else:
+            allowed = []
         if not any(target.is_relative_to(folder) for folder in (root, *allowed)):
             fault = (
                 f"is a symbolic link to {target}, outside the checkpoint; put a copy of the file there if you trust it"
@@ -301,7 +312,9 @@ def _check_contained(path: Path, root: Path, hub: Path | None) -> None:
 
 def _refuse_keys(path: Path, document: dict[str, Any]) -> None:
     """Raise CheckpointError for a key that makes a library run other code or read other files."""
-    quantised = document.get("quantization_config") if path.name == "config.json" else None
+    quantised = None
+    if path.name == "config.json":
+        quantised = document.get("quantization_config")
     for key, value in _walk(document):
         if key == "quantization_config" and value is quantised:
             continue  # of the model itself, which `_quantisation` checks

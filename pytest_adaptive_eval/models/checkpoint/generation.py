@@ -200,7 +200,8 @@ class Generator:
             BankError: One of the prompts cannot be asked.
         """
         inputs = self._inputs(batch)
-        width, lengths = int(inputs["input_ids"].shape[1]), inputs["attention_mask"].sum(1)
+        width = int(inputs["input_ids"].shape[1])
+        lengths = inputs["attention_mask"].sum(1)
         for answer, length in zip(batch, lengths.tolist(), strict=True):
             if not answer.written:
                 answer.read = length
@@ -208,7 +209,10 @@ class Generator:
         remaining = [answer.cap - len(answer.written) for answer in batch]
         chooser = Chooser([answer.random for answer in batch], self._temperature, self._top_p)
         # pictures are not read again
-        criteria = [] if self.loaded.processor is not None else [IdleRows(self._ends, lengths, remaining)]
+        if self.loaded.processor is not None:
+            criteria = []
+        else:
+            criteria = [IdleRows(self._ends, lengths, remaining)]
         with torch.inference_mode():
             output = self.loaded.model.generate(
                 **inputs,
@@ -225,7 +229,8 @@ class Generator:
         inputs = self.encode([answer.prompt for answer in batch])
         if not any(answer.written for answer in batch):
             return inputs
-        tokens, mask = inputs["input_ids"], inputs["attention_mask"].bool()
+        tokens = inputs["input_ids"]
+        mask = inputs["attention_mask"].bool()
         rows = [[*row[kept].tolist(), *answer.written] for row, kept, answer in zip(tokens, mask, batch, strict=True)]
         longer, longer_mask = padded(rows, max(map(len, rows)), self._pad, on_left=True)
         return {**inputs, "input_ids": longer.to(tokens.device), "attention_mask": longer_mask.to(tokens.device)}
@@ -240,7 +245,9 @@ class Generator:
 
     def encode(self, batch: Sequence[Prompt]) -> dict[str, Any]:
         """Return tensors of prompts of one group, padded on the left, on the model's device."""
-        loaded, texts, special = self.loaded, [prompt.text for prompt in batch], batch[0].special
+        loaded = self.loaded
+        texts = [prompt.text for prompt in batch]
+        special = batch[0].special
         if loaded.processor is None:
             encoded = loaded.tokenizer(texts, padding=True, add_special_tokens=special, return_tensors="pt")
             keep = frozenset({"input_ids", "attention_mask"})
@@ -269,7 +276,9 @@ class Generator:
                 f"{name} has a prompt of {length} tokens, and the model reads at most {self._window} with its answer; "
                 "shorten it"
             )
-        return 2**31 if self._window is None else self._window - length
+        if self._window is None:
+            return 2**31
+        return self._window - length
 
     def generated(self, answer: PendingAnswer) -> Generated:
         """Return the completion of an answer that has ended."""
@@ -294,7 +303,10 @@ def padded(
     tokens = torch.full((len(rows), width), token, dtype=torch.long)
     mask = torch.zeros(len(rows), width, dtype=torch.long)
     for index, row in enumerate(rows):
-        columns = slice(width - len(row), width) if on_left else slice(0, len(row))
+        if on_left:
+            columns = slice(width - len(row), width)
+        else:
+            columns = slice(0, len(row))
         tokens[index, columns] = torch.tensor(row, dtype=torch.long)
         mask[index, columns] = 1
     return tokens, mask
@@ -323,7 +335,9 @@ def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
 
 def _window(model: Any) -> int | None:
     window = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-    return window if isinstance(window, int) and window > 0 else None
+    if isinstance(window, int) and window > 0:
+        return window
+    return None
 
 
 def fault(error: BaseException) -> Completion:
@@ -335,7 +349,10 @@ def fault(error: BaseException) -> Completion:
     origins = {base.__module__ for base in type(error).__mro__}
     if isinstance(error, (KeyboardInterrupt, SystemExit)) or "_pytest.outcomes" in origins:
         raise error
-    status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
+    if isinstance(error, TimeoutError):
+        status = Status.TIMEOUT
+    else:
+        status = Status.ERROR
     return Completion("", status, detail=f"{type(error).__name__}: {error}")
 
 
@@ -375,7 +392,9 @@ class Chooser:
     """
 
     def __init__(self, generators: Sequence[torch.Generator], temperature: float, top_p: float = 1.0) -> None:
-        self.generators, self.temperature, self.top_p = generators, temperature, top_p
+        self.generators = generators
+        self.temperature = temperature
+        self.top_p = top_p
         self._faults: list[torch.Tensor] = []
 
     def __call__(self, _: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
@@ -391,7 +410,10 @@ class Chooser:
 
     def faults(self) -> list[int | None]:
         """Return, for each row, the first step with non-finite logits, or None."""
-        rows = torch.stack(self._faults, dim=1).tolist() if self._faults else []
+        if self._faults:
+            rows = torch.stack(self._faults, dim=1).tolist()
+        else:
+            rows = []
         return [row.index(True) if True in row else None for row in rows]
 
 
@@ -409,7 +431,8 @@ class IdleRows:
 
     def __init__(self, ends: Sequence[int], lengths: torch.Tensor, remaining: Sequence[int]) -> None:
         self._ends = torch.tensor(ends, device=lengths.device)
-        self._lengths, self._remaining = lengths, torch.tensor(remaining, device=lengths.device)
+        self._lengths = lengths
+        self._remaining = torch.tensor(remaining, device=lengths.device)
         self._ended = torch.zeros_like(lengths, dtype=torch.bool)
         self._idle = torch.zeros_like(lengths[0])
         self._steps = 0

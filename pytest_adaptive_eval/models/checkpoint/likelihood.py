@@ -78,7 +78,10 @@ class LikelihoodScorer:
     def _prepare(self, index: int, item: Item, prompt: Prompt) -> _Question:
         """Return the tokens of an item's texts; raise BankError for one that cannot be scored, or is too long."""
         continuations = item.continuations
-        after = [self._text(continuation) for continuation in continuations if continuation.after_prompt]
+        after = []
+        for continuation in continuations:
+            if continuation.after_prompt:
+                after.append(self._text(continuation))
         group = None
         if after and not prompt.images and self._generator.loaded.processor is None:
             group = self._group(prompt, after)
@@ -86,15 +89,19 @@ class LikelihoodScorer:
 
     def _text(self, continuation: Continuation) -> str:
         """Return a text with its delimiter; a reply in a chat begins without one."""
-        return continuation.text if self._chat else continuation.delimiter + continuation.text
+        if self._chat:
+            return continuation.text
+        return continuation.delimiter + continuation.text
 
     def _group(self, prompt: Prompt, texts: Sequence[str]) -> TokenGroup:
         head = prompt.text.rstrip()
         moved = prompt.text[len(head) :]
         encoded = self._encode([head, *(head + moved + text for text in texts)], special=prompt.special)
-        head_tokens, wholes = encoded[0], encoded[1:]
+        head_tokens = encoded[0]
+        wholes = encoded[1:]
         if not head_tokens:
-            head_tokens, wholes = [self._begin], [[self._begin, *whole] for whole in wholes]
+            head_tokens = [self._begin]
+            wholes = [[self._begin, *whole] for whole in wholes]
         group = TokenGroup(tuple(head_tokens), tuple(tuple(whole[len(head_tokens) :]) for whole in wholes))
         if not all(group.texts):
             raise BankError(
@@ -120,8 +127,14 @@ class LikelihoodScorer:
         rated = iter(self._rater.rate(groups) if groups else [])
         completions = []
         for question in questions:
-            after = next(rated) if question.group is not None else self._read_pictures(question)
-            bare = [self._bare[self._text(text)] for text in question.continuations if not text.after_prompt]
+            if question.group is not None:
+                after = next(rated)
+            else:
+                after = self._read_pictures(question)
+            bare = []
+            for text in question.continuations:
+                if not text.after_prompt:
+                    bare.append(self._bare[self._text(text)])
             logs = [*after, *bare]
             if all(map(math.isfinite, logs)):
                 result = question.item.likelihood_result(logs)
@@ -156,13 +169,18 @@ class LikelihoodScorer:
         done = 1
         while done < len(document):
             end = min(len(document), done + size)
-            start = max(0, end - 1 - size) if done > 1 else 0
+            if done > 1:
+                start = max(0, end - 1 - size)
+            else:
+                start = 0
             yield TokenGroup(tuple(document[start:done]), (tuple(document[done:end]),))
             done = end
 
     def _read_pictures(self, question: _Question) -> list[float]:
         """Return log-likelihoods after a prompt that a processor turns into inputs, each read as a whole."""
-        generator, prompt, logs = self._generator, question.prompt, []
+        generator = self._generator
+        prompt = question.prompt
+        logs = []
         for continuation in question.continuations:
             if not continuation.after_prompt:
                 continue

@@ -75,7 +75,10 @@ def check_present(device: str) -> None:
 
 def pick_device(device: str) -> torch.device:
     """Return the device to compute on; ``auto`` is CUDA if available, otherwise the CPU."""
-    name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    if device == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    else:
+        name = device
     try:
         chosen = torch.device(name)
         torch.empty(1, device=chosen)
@@ -103,9 +106,11 @@ def check_torchvision() -> None:
         fitting = next((line for line in requires if line.name == "torch"), Requirement("torch"))
         if fitting.specifier.contains(torch.__version__, prereleases=True):
             # CPU and CUDA builds have the same version numbers
-            reason, pair = "of another build", f"--force-reinstall 'torch=={torch.__version__.partition('+')[0]}'"
+            reason = "of another build"
+            pair = f"--force-reinstall 'torch=={torch.__version__.partition('+')[0]}'"
         else:
-            reason, pair = f"which needs {fitting}", f"'{fitting}'"
+            reason = f"which needs {fitting}"
+            pair = f"'{fitting}'"
         raise ConfigError(
             f"torch {torch.__version__} is installed beside torchvision {version}, {reason}, so torchvision "
             f"cannot be imported ({_brief(error)}); install a pair from one package index: "
@@ -130,7 +135,10 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
     placement = placement or Placement()
     check_torchvision()  # transformers imports it for text models too
     target = pick_device(placement.device)
-    dtype = "float32" if placement.dtype == "auto" and target.type == "cpu" else placement.dtype
+    if placement.dtype == "auto" and target.type == "cpu":
+        dtype = "float32"
+    else:
+        dtype = placement.dtype
     _check_room(info, placement, target, dtype)
     with _quiet():
         check_tokenizer(info)
@@ -140,7 +148,10 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
             processor = _part(info, "processor", lambda: _processor(info, tokenizer))
         model = _model(info, _arguments(info, placement, target, dtype), writes)
         device_map = getattr(model, "hf_device_map", None)
-        used = {torch.device(device) for device in device_map.values()} if device_map else {target}
+        if device_map:
+            used = {torch.device(device) for device in device_map.values()}
+        else:
+            used = {target}
         if not device_map:
             model = model.to(target)
     if placement.compile:
@@ -208,7 +219,9 @@ def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
 def _brief(error: BaseException) -> str:
     """Return an error in at most 400 characters; some of transformers list every architecture."""
     text = f"{type(error).__name__}: {error}"
-    return text if len(text) <= 400 else f"{text[:400]} ..."
+    if len(text) <= 400:
+        return text
+    return f"{text[:400]} ..."
 
 
 def _model(info: CheckpointInfo, arguments: dict[str, Any], writes: bool) -> Any:
@@ -266,7 +279,10 @@ def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
         ("of another shape than config.json says", mismatched),
     ):
         if names:
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            if len(names) > 5:
+                more = f" and {len(names) - 5} more"
+            else:
+                more = ""
             raise CheckpointError(
                 f"{info.folder}: {len(names)} tensors are {fault}: {', '.join(names[:5])}{more}; config.json and the "
                 "weights do not belong together: save both with `model.save_pretrained(dir)`"
@@ -306,7 +322,9 @@ def _processor_class(info: CheckpointInfo) -> Any:
     for file in ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json"):
         if file in info.files:
             name = read_object(info.folder / file).get("processor_class")
-            processor_class = getattr(hf, name, None) if isinstance(name, str) else None
+            processor_class = None
+            if isinstance(name, str):
+                processor_class = getattr(hf, name, None)
             if inspect.isclass(processor_class) and issubclass(processor_class, hf.ProcessorMixin):
                 return processor_class
     config = hf.AutoConfig.from_pretrained(info.folder, **LOCAL)
@@ -325,7 +343,8 @@ def _template(info: CheckpointInfo, tokenizer: Any, processor: Any) -> str | Non
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress progress bars and load reports of transformers."""
-    level, bars = hf.utils.logging.get_verbosity(), hf.utils.logging.is_progress_bar_enabled()
+    level = hf.utils.logging.get_verbosity()
+    bars = hf.utils.logging.is_progress_bar_enabled()
     hf.utils.logging.set_verbosity_error()
     # HF_HUB_DISABLE_PROGRESS_BARS may keep the bars; then the library warns
     with warnings.catch_warnings():

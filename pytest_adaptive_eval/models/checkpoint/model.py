@@ -123,7 +123,10 @@ class TransformersModel(Model):
         identity = generator.identity(decoding, {"batch_size": size})
         # a batch that is rated has rows of its prompts and of several texts each
         measured = settings.batch_size is None and size != ON_PROCESSOR
-        rated = max(1, size // (1 + TEXT_ROWS)) if measured else size
+        if measured:
+            rated = max(1, size // (1 + TEXT_ROWS))
+        else:
+            rated = size
         return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 
     def prepare(self, items: Sequence[Item]) -> None:
@@ -218,7 +221,8 @@ class TransformersModel(Model):
         draw: int = 0,
     ) -> Completion:
         """Return the reply to a chat, see the base class; the schema is ignored."""
-        generator, begun = self._open(), clock.elapsed()
+        generator = self._open()
+        begun = clock.elapsed()
         try:
             prompt = self._chat(generator, messages, self.cap.tokens if max_tokens is None else max_tokens)
             answer = generator.pending(replace(prompt, sample=draw))
@@ -230,7 +234,8 @@ class TransformersModel(Model):
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
-        generator, begun = self._open(), clock.elapsed()
+        generator = self._open()
+        begun = clock.elapsed()
         unknown = (float("nan"),) * len(candidates)
         if not candidates:
             return Preference(())
@@ -336,7 +341,10 @@ class TransformersModel(Model):
     def _counted(self, prompt: Prompt, generated: Generated) -> Completion:
         """Return the answer without its reasoning, and add its cost to the usage."""
         done, reasoning = answered(prompt, generated)
-        thought = len(self._tokens(self._open(), reasoning, False)) if reasoning else 0
+        if reasoning:
+            thought = len(self._tokens(self._open(), reasoning, False))
+        else:
+            thought = 0
         flops = 2.0 * self._parameters * (generated.read + generated.written)
         cost = Usage(1, generated.read, generated.written, thought, 0.0, flops)
         self._usage += cost
@@ -381,7 +389,8 @@ class TransformersModel(Model):
         self, generator: Generator, prompts: Sequence[Prompt], label: str
     ) -> tuple[tuple[float, ...], int]:
         """Return scores and the number of tokens read, reading each prompt as a whole, as pictures require."""
-        scores, read = [], 0
+        scores = []
+        read = 0
         for prompt in prompts:
             whole, count = self._labelled(generator, prompt, label)
             inputs = with_tokens(generator.encode([prompt]), whole[-count:-1])

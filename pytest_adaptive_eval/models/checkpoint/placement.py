@@ -103,7 +103,10 @@ def weight_bytes(folder: Path, files: tuple[str, ...], dtype: str) -> int:
             for key in tensors.keys():  # noqa: SIM118 -- not a mapping
                 tensor = tensors.get_slice(key)
                 stored = _BYTES.get(tensor.get_dtype())
-                size = 1 if stored is None else DTYPES.get(dtype, stored)
+                if stored is None:
+                    size = 1
+                else:
+                    size = DTYPES.get(dtype, stored)
                 total += size * math.prod(tensor.get_shape())
     return total
 

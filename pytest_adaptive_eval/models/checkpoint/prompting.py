@@ -62,7 +62,10 @@ class Prompter:
         if item.tools and "tools" not in (self.template or ""):
             raise BankError(f"item {item.id!r} has tools, and the checkpoint's chat template shows none to the model")
         try:
-            text = self.render(self.conversation(item), item.tools) if self.template else self._raw(item)
+            if self.template:
+                text = self.render(self.conversation(item), item.tools)
+            else:
+                text = self._raw(item)
         except worker.Raised as error:
             if not item.messages or item.messages[0].get("role") != "system":
                 raise
@@ -151,7 +154,10 @@ def _parts(item: Item, content: object) -> list[dict[str, Any]]:
         return []
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    written = list(content) if isinstance(content, list | tuple) else [None]
+    if isinstance(content, list | tuple):
+        written = list(content)
+    else:
+        written = [None]
     parts = [_part(part) for part in written]
     if all(parts):
         return parts

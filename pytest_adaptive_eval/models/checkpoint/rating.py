@@ -43,7 +43,8 @@ class PrefixCache:
 
     def forget(self) -> None:
         """Release the memory."""
-        self._tokens, self._cache = [], None
+        self._tokens = []
+        self._cache = None
 
     def hold(self, generator: Generator, tokens: Sequence[int]) -> int:
         """Make the cache hold exactly these tokens, reusing its prefix, and return the number of tokens read."""
@@ -120,7 +121,8 @@ class Rater:
     def _shared(self, groups: Sequence[TokenGroup]) -> int:
         """Return the number of tokens that all heads share; 0 if too few to be read apart."""
         heads = [group.head for group in groups]
-        first, others = heads[0], heads[1:] or [self._last_head]
+        first = heads[0]
+        others = heads[1:] or [self._last_head]
         self._last_head = heads[-1]
         count = min(map(len, heads)) - 1  # the last token of a head predicts the texts
         for head in others:
@@ -172,7 +174,10 @@ class Rater:
             owners = torch.tensor([n for n, _ in part])
             texts = [batch[n].texts[k] for n, k in part]
             self.read += sum(len(text) - 1 for text in texts)
-            past = copy.deepcopy(cache) if start + most < len(rows) else cache
+            if start + most < len(rows):
+                past = copy.deepcopy(cache)
+            else:
+                past = cache
             past.batch_select_indices(owners.to(firsts.device))
             tokens, mask = padded([text[:-1] for text in texts], max(map(len, texts)) - 1)
             before = heads[owners]
@@ -251,7 +256,10 @@ def _room(cache: Any) -> float:
     """Return the number of tokens from which on a cache loses some: 0 for recurrent states, infinity without any."""
     rooms = []
     for layer in getattr(cache, "layers", ()):
-        windowed = layer.sliding_window if type(layer).__name__ == "DynamicSlidingWindowLayer" else 0
+        if type(layer).__name__ == "DynamicSlidingWindowLayer":
+            windowed = layer.sliding_window
+        else:
+            windowed = 0
         rooms.append(math.inf if type(layer).__name__ == "DynamicLayer" else windowed)
     return float(min(rooms, default=0))
 

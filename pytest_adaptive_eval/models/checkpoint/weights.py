@@ -101,7 +101,10 @@ def read_object(path: Path) -> dict[str, Any]:
 def weight_files(folder: Path) -> tuple[Path, ...]:
     """Return the files with the weights: ``model.safetensors``, or the files of its index; or raise CheckpointError."""
     names = sorted(path.name for path in folder.iterdir())
-    strays = [name for name in names if _DISTRIBUTED.fullmatch(name)]
+    strays = []
+    for name in names:
+        if _DISTRIBUTED.fullmatch(name):
+            strays.append(name)
     if strays:
         fault = (
             f"holds a distributed checkpoint ({strays[0]}), expected {WEIGHTS}; "
@@ -118,7 +121,10 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 
 def _missing_weights(names: list[str]) -> str:
     """Return what a folder without weights has in their place, and what to do."""
-    foreign = [name for name in names if name.endswith(_FOREIGN)]
+    foreign = []
+    for name in names:
+        if name.endswith(_FOREIGN):
+            foreign.append(name)
     if foreign:
         return (
             f"has its weights only as {', '.join(foreign[:3])}, which may run code when opened and is never read; "
@@ -142,7 +148,10 @@ def open_clip_weights(folder: Path) -> tuple[Path, ...]:
 def _shards(folder: Path) -> tuple[Path, ...]:
     index = folder / INDEX
     listed = read_object(index).get("weight_map")
-    names = list(listed.values()) if isinstance(listed, dict) else []
+    if isinstance(listed, dict):
+        names = list(listed.values())
+    else:
+        names = []
     for name in names or [None]:
         plain = isinstance(name, str) and name.endswith(".safetensors") and not set(name) & set("/\\\0")
         if not plain or not (folder / name).exists():
@@ -180,9 +189,15 @@ def check_sizes(path: Path, entries: Iterable[tuple[str, object]], tensors: int,
     """
     limits = ((_COUNT, max(tensors, _LEAST_COUNT)), (_SIZE, max(_PACKED * largest, _LEAST_SIZE)))
     for key, value in entries:
-        numbers = value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            numbers = value
+        else:
+            numbers = [value]
         for kind, most in limits:
-            above = [number for number in numbers if isinstance(number, int | float) and abs(number) > most]
+            above = []
+            for number in numbers:
+                if isinstance(number, int | float) and abs(number) > most:
+                    above.append(number)
             if above and kind.search(key):
                 raise CheckpointError(
                     f"{path} has {key} = {str(above[0])[:20]}, and the weights are {tensors} tensors with dimensions "

@@ -77,12 +77,17 @@ async def read_bytes(response: httpcore2.Response, most: int) -> bytearray | Non
 def excerpt(text: str) -> str:
     """Return foreign text quoted, escaped, cut and without keys, for use in a sentence."""
     text = without_keys(" ".join(text.split()))
-    return repr(text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…") if text else ""
+    if text:
+        return repr(text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…")
+    return ""
 
 
 def header(response: httpcore2.Response, name: str) -> str:
     """Return a header's value; several values are joined, and no reader accepts them."""
-    values = [value.decode("latin-1").strip() for key, value in response.headers if key.lower() == name.encode()]
+    values = []
+    for key, value in response.headers:
+        if key.lower() == name.encode():
+            values.append(value.decode("latin-1").strip())
     return ", ".join(values)
 
 

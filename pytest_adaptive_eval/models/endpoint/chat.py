@@ -154,7 +154,12 @@ def chat_of_messages(messages: Sequence[Message]) -> Chat:
 def text_of_item(item: Item) -> str:
     """Return the prompt of an item as it is; raise BankError for messages or images, which only a chat can hold."""
     if item.messages or item.images or item.tools:
-        content = "messages" if item.messages else "images" if item.images else "tools"
+        if item.messages:
+            content = "messages"
+        elif item.images:
+            content = "images"
+        else:
+            content = "tools"
         raise BankError(f'item {item.id!r} has {content}, and api = "completions" sends one text; use api = "chat"')
     return item.prompt
 
@@ -204,7 +209,9 @@ def _plain(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     """Return the parts, or a string if there is text alone, which every server reads."""
     if not parts:
         return ""
-    return str(parts[0]["text"]) if len(parts) == 1 and parts[0]["type"] == "text" else parts
+    if len(parts) == 1 and parts[0]["type"] == "text":
+        return str(parts[0]["text"])
+    return parts
 
 
 def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
@@ -226,7 +233,9 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
 
 def _thought(thought: str | list[_Thought]) -> str:
     """Return the text of a thought, which may come in parts."""
-    return thought if isinstance(thought, str) else "".join(part.text or "" for part in thought)
+    if isinstance(thought, str):
+        return thought
+    return "".join(part.text or "" for part in thought)
 
 
 def checked_text(text: str | None) -> str:
@@ -262,7 +271,10 @@ def _read_with(read: Callable[[Delivery], Completion], delivery: Delivery) -> Co
 def _check_success(error: Any, failed: object = False) -> None:
     """Refuse an error that came as a success."""
     if error or failed:
-        message = error.get("message") if isinstance(error, dict) else error
+        if isinstance(error, dict):
+            message = error.get("message")
+        else:
+            message = error
         raise MalformedReply(f"an error came as a success: {excerpt(str(message or 'no message'))}")
 
 
@@ -319,7 +331,9 @@ def _of_prompt(delivery: Delivery) -> Completion:
 
 def _noted(reply: Completion, odd: str) -> Completion:
     """Return a reply with a note beside the reason for its status."""
-    return replace(reply, detail="; ".join(filter(None, (reply.detail, odd)))) if odd else reply
+    if odd:
+        return replace(reply, detail="; ".join(filter(None, (reply.detail, odd))))
+    return reply
 
 
 def _oddities(counts: TokenCounts, **fields: tuple[object, str]) -> str:
@@ -337,16 +351,26 @@ def _oddities(counts: TokenCounts, **fields: tuple[object, str]) -> str:
 
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:
     """Return a reply with the status that its end gives it, and the reason if that is not ok."""
-    end = _FINISHES.get((finish or "stop").lower()) if isinstance(finish, str | None) else "abort"
+    if isinstance(finish, str | None):
+        end = _FINISHES.get((finish or "stop").lower())
+    else:
+        end = "abort"
     if end == "abort":
         raise MalformedReply(f"finish_reason is {excerpt(str(finish))}: the server did not finish the answer")
     status = Status.OK
-    detail = "" if end else f"finish_reason is {excerpt(str(finish))}, taken as 'stop'"
+    if end:
+        detail = ""
+    else:
+        detail = f"finish_reason is {excerpt(str(finish))}, taken as 'stop'"
     if refusal or end == "content_filter":
         status = Status.REFUSED
-        detail = f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"
+        if refusal:
+            detail = f"the model refused: {excerpt(refusal)}"
+        else:
+            detail = "the server's filter cut the answer"
     elif end == "length":
-        status, detail = Status.TRUNCATED, f"not finished after {usage.completion_tokens or 'all its'} tokens"
+        status = Status.TRUNCATED
+        detail = f"not finished after {usage.completion_tokens or 'all its'} tokens"
     elif not closed or not text.strip():
         status = Status.EMPTY
         detail = "nothing but white space" if closed else "its reasoning does not end"

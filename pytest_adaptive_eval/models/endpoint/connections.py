@@ -121,7 +121,8 @@ class CheckedStream(httpcore2.AsyncNetworkStream):
         silent = self._requests > 1 and not self._received
         try:
             if self._unsent:
-                request, self._unsent = bytes(self._unsent), bytearray()
+                request = bytes(self._unsent)
+                self._unsent = bytearray()
                 await self._ends.put(request)
             data = await self._ends.take(max_bytes)
         except OSError as error:
@@ -142,7 +143,9 @@ class CheckedStream(httpcore2.AsyncNetworkStream):
         if not self._request_begun:  # the first bytes of a request
             self._request_begun, self._reusable = True, False
             self._requests += 1
-            self._head, self._length, self._received = bytearray(), 0, 0
+            self._head = bytearray()
+            self._length = 0
+            self._received = 0
         self._unsent += buffer
 
     async def aclose(self) -> None:
@@ -172,7 +175,9 @@ class CheckedStream(httpcore2.AsyncNetworkStream):
         """Return whether unrequested bytes arrived, or a fact about the encryption that the pool needs."""
         if info == "is_readable":
             return not self._reusable or self._ends.over or bool(self._ends.arrived)
-        return self._ends.transport.get_extra_info(info) if self._ends.transport is not None else None
+        if self._ends.transport is not None:
+            return self._ends.transport.get_extra_info(info)
+        return None
 
 
 class Backend(httpcore2.AsyncNetworkBackend):

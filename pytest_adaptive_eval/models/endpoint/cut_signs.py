@@ -55,6 +55,9 @@ class CutSigns:
 def _words(item: Item) -> int:
     """Return the number of words of a request, the fewest tokens that any tokenizer makes of it."""
     contents = [item.prompt, *(message.get("content") for message in item.messages)]
-    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
+    parts = []
+    for content in contents:
+        for part in content if isinstance(content, list) else [content]:
+            parts.append(part)
     texts = [part.get("text", "") if isinstance(part, dict) else part for part in parts]
     return sum(len(text.split()) for text in texts if isinstance(text, str))

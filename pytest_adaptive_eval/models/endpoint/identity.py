@@ -121,7 +121,10 @@ class Answerer:
         if recorded is None:
             self._environment[name] = value
             return False
-        values = recorded if isinstance(recorded, list) else [recorded]
+        if isinstance(recorded, list):
+            values = recorded
+        else:
+            values = [recorded]
         if value in values or len(values) >= MOST_VALUES:
             return False
         self._environment[name] = [*values, value]

@@ -139,8 +139,12 @@ def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
     except msgspec.ValidationError as error:
         raise MalformedReply(f"no log-probabilities of the prompt came ({error})") from None
     if api.generated:
-        logs, tokens = logs[: -api.generated], None if tokens is None else tokens[: -api.generated]
-    counted = len(logs) if reply.usage is None else reply.usage.prompt_tokens
+        logs = logs[: -api.generated]
+        tokens = None if tokens is None else tokens[: -api.generated]
+    if reply.usage is None:
+        counted = len(logs)
+    else:
+        counted = reply.usage.prompt_tokens
     if not logs or logs[0] is not None or None in logs[1:] or counted != len(logs):
         raise MalformedReply(
             f"{len(logs)} log-probabilities came for a prompt of {counted} tokens; the first token, and no other, must "
@@ -157,7 +161,10 @@ def _begun(api: _Method, tokens: Sequence[str] | None, text: str) -> bool:
     rest = _UNSURE.sub("", "".join(tokens[1:]))
     if rest == sent:
         return True
-    first = _UNSURE.sub("", tokens[0]) if api.names_first else sent[: len(sent) - len(rest)]
+    if api.names_first:
+        first = _UNSURE.sub("", tokens[0])
+    else:
+        first = sent[: len(sent) - len(rest)]
     if not any("\ufffd" in token for token in tokens) and first + rest != sent:
         raise MalformedReply(f"the tokens spell {''.join(tokens)!r:.80}, and {text!r:.80} was sent")
     return False
@@ -243,7 +250,10 @@ class LikelihoodReader:
 
     def _texts(self, prompt: str, continuation: Continuation) -> _Needed:
         text = continuation.delimiter + continuation.text
-        head = prompt.rstrip() if continuation.after_prompt else ""
+        if continuation.after_prompt:
+            head = prompt.rstrip()
+        else:
+            head = ""
         if not head:
             return _Needed(self._begin_text, self._begin_text + text)
         return _Needed(head, prompt + text)
@@ -286,7 +296,10 @@ class LikelihoodReader:
     ) -> Completion:
         logs = []
         for choice in group:
-            head = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
+            if choice.head:
+                head = replies[choice.head]
+            else:
+                head = TokenLogs([None], begun=True)
             whole = replies[choice.whole]
             if isinstance(head, Completion):
                 return Completion("", head.status, detail=head.detail)

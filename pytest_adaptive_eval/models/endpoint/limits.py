@@ -31,7 +31,10 @@ class Pace:
     """Even times of requests, at most `rate` a second; None for no limit."""
 
     def __init__(self, rate: float | None) -> None:
-        self._gap = 0.0 if rate is None else 1.0 / rate
+        if rate is None:
+            self._gap = 0.0
+        else:
+            self._gap = 1.0 / rate
         self._next = -math.inf
 
     def wait(self, now: float) -> float:
@@ -59,7 +62,8 @@ class OpenTime:
     def end(self, now: float) -> float:
         """Note that a request ends; return the seconds that no earlier end returned."""
         self._open -= 1
-        seconds, self._since = now - self._since, now
+        seconds = now - self._since
+        self._since = now
         return seconds
 
 
@@ -87,7 +91,8 @@ class Window:
     WEIGHT = 0.1
 
     def __init__(self, start: int, most: int) -> None:
-        self._limit, self._most = float(start), float(most)
+        self._limit = float(start)
+        self._most = float(most)
         self._seconds = 0.0
         self._pause = 0
         self._halved = -math.inf
@@ -105,7 +110,9 @@ class Window:
     @property
     def gap(self) -> float:
         """Seconds from the begin of a request to the next one; 0 before the first decrease."""
-        return 0.0 if math.isinf(self._halved) else min(self.LONGEST_GAP, self._answer_seconds / self._limit)
+        if math.isinf(self._halved):
+            return 0.0
+        return min(self.LONGEST_GAP, self._answer_seconds / self._limit)
 
     @property
     def _answer_seconds(self) -> float:
@@ -134,7 +141,9 @@ class Window:
         if self._pause:
             self._pause -= 1
         elif self._before is not None and throughput < self._expected_throughput(*self._before):
-            self._limit, self._before, self._pause = self._before[0], None, self.PAUSE
+            self._limit = self._before[0]
+            self._before = None
+            self._pause = self.PAUSE
         elif self._limit < self._most:
             self._before = self._limit, throughput
             self._limit = min(self._most, 2.0 * self._limit)
@@ -143,7 +152,9 @@ class Window:
         """Note a request that came too soon or was not answered in time; those of one window count once."""
         if begun > self._halved:
             slowest = min(1.0, self._answer_seconds / self.LONGEST_GAP)  # a smaller window would be no slower
-            self._limit, self._before, self._pause = max(slowest, self._limit / 2.0), None, self.PAUSE
+            self._limit = max(slowest, self._limit / 2.0)
+            self._before = None
+            self._pause = self.PAUSE
             self._halved = now
             self._restart(now)
 
@@ -152,7 +163,12 @@ class Window:
 
         Below one the pauses alone limit the throughput, and a refusal tells what is too much.
         """
-        return 0.0 if limit < 1.0 else throughput * (1.0 + self.LEAST_GAIN * (self._limit / limit - 1.0))
+        if limit < 1.0:
+            return 0.0
+        return throughput * (1.0 + self.LEAST_GAIN * (self._limit / limit - 1.0))
 
     def _restart(self, now: float) -> None:
-        self._since, self._begun, self._filled, self._answers = now, 0, 0, 0
+        self._since = now
+        self._begun = 0
+        self._filled = 0
+        self._answers = 0

@@ -70,7 +70,8 @@ class EndpointModel(Model):
         self._reader = reader
         self._endpoint = endpoint
         self.cap = endpoint.cap
-        self._usage, self._counting = endpoint.usage, threading.Lock()
+        self._usage = endpoint.usage
+        self._counting = threading.Lock()
         self._pictures_checked = False
         self._signs = CutSigns()
         self._schema_faults = 0  #: Faults of the server at requests with a schema, each beside an answer without one.
@@ -122,7 +123,9 @@ class EndpointModel(Model):
     def warnings(self) -> list[str]:
         """Signs that the server cuts prompts or answers, and that it refused schemas."""
         refusal = self._endpoint.opening.refusal
-        return [*self._signs.warnings, _without_schemas(refusal)] if refusal else self._signs.warnings
+        if refusal:
+            return [*self._signs.warnings, _without_schemas(refusal)]
+        return self._signs.warnings
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Raise ConfigError if the server cannot do what the items need: show pictures to its model, or rate texts."""
@@ -178,7 +181,8 @@ class EndpointModel(Model):
 
     def _ask_as(self, opening: Opening) -> None:
         """Ask in another form from now on."""
-        before, environment = self._endpoint, self._endpoint.environment
+        before = self._endpoint
+        environment = self._endpoint.environment
         self._endpoint = self._reader.endpoint = replace(before, opening=opening)
         if self.cap == before.cap:  # an evaluation may have set another one
             self.cap = self._endpoint.cap
@@ -250,7 +254,10 @@ class EndpointModel(Model):
             chat = chat_of_messages(messages)
         except BankError as error:
             return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
-        form = _response_format(schema) if schema is not None and endpoint.opening.schemas is not False else {}
+        if schema is not None and endpoint.opening.schemas is not False:
+            form = _response_format(schema)
+        else:
+            form = {}
         sample = draw if endpoint.samples else 0
         (delivery,) = endpoint.post([endpoint.body(chat, cap, sample, **form)])
         reply = endpoint.read(delivery, cap)
@@ -271,7 +278,8 @@ class EndpointModel(Model):
         Each candidate is sent in a request of its own, all at the same time. The status is an error if the label is not
         among the likeliest first tokens after every candidate, since its likelihood is then unknown.
         """
-        unknown, label = (math.nan,) * len(candidates), label.strip()
+        unknown = (math.nan,) * len(candidates)
+        label = label.strip()
         if not self._top:
             return Preference(unknown, Status.ERROR, "the server returns no likelihoods")
         try:
@@ -356,7 +364,10 @@ class EndpointModel(Model):
         endpoint = self._endpoint
         ok = delivery.status is Status.OK
         tools = bool(item.tools)
-        reply = endpoint.read(delivery, cap.of(item), tools=tools) if ok else endpoint.api.read(delivery)
+        if ok:
+            reply = endpoint.read(delivery, cap.of(item), tools=tools)
+        else:
+            reply = endpoint.api.read(delivery)
         with self._counting:
             self._usage += reply.cost
             self._signs.note(item, reply)
@@ -364,7 +375,8 @@ class EndpointModel(Model):
 
     def _body(self, item: Item) -> Body:
         """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
-        cap, question = self.cap, self._endpoint.api.question
+        cap = self.cap
+        question = self._endpoint.api.question
 
         def write() -> bytes:
             return self._write(item, question(item), cap)
@@ -411,7 +423,9 @@ def _schema_of(item: Item) -> Mapping[str, Any] | None:
     if item.grader != "schema" or len(item.answers) > 1:
         return None
     schema = json.loads(item.answer)
-    return schema if isinstance(schema, dict) else None
+    if isinstance(schema, dict):
+        return schema
+    return None
 
 
 def _likelihood_fields(top: int) -> dict[str, Any]:

@@ -161,7 +161,11 @@ class Endpoint:
 
     def read(self, delivery: Delivery, max_tokens: int, *, tools: bool = False) -> Completion:
         """Return the reply in a delivery, given the cap on its tokens, and whether tools were offered."""
-        reply = read_reply(delivery, tools=True) if tools else self.api.read(delivery)  # only chats have tools
+        # only chats have tools
+        if tools:
+            reply = read_reply(delivery, tools=True)
+        else:
+            reply = self.api.read(delivery)
         return self.bounds.check(reply, max_tokens)
 
 
@@ -239,10 +243,16 @@ class _FirstRequest:
     """
 
     def __init__(self, wire: Wire, model: str, api: Api, settings: EndpointSettings, answerer: Answerer) -> None:
-        self._wire, self._model, self._api, self._settings, self._answerer = wire, model, api, settings, answerer
+        self._wire = wire
+        self._model = model
+        self._api = api
+        self._settings = settings
+        self._answerer = answerer
         self.neutral = {name: value for name, value in NEUTRAL.items() if name not in settings.fields}
         self.accepted: Mapping[str, Any] = {}
-        self.usage, self.cap_field, self._tokens = Usage(), _CAP_FIELDS[0], 1
+        self.usage = Usage()
+        self.cap_field = _CAP_FIELDS[0]
+        self._tokens = 1
 
     def send(self) -> Delivery:
         """Return the reply to the greeting, at its best with the usual fields and a cap of one token."""
@@ -364,7 +374,10 @@ def _no_answers(
 ) -> str:
     """Return the sentence for a model that cannot be used: the reason, and the fix."""
     names = ", ".join(excerpt(name) for name in listed[:10]) + (", ..." if len(listed) > 10 else "")
-    has = f" (it lists {names})" if listed and model not in listed else ""
+    if listed and model not in listed:
+        has = f" (it lists {names})"
+    else:
+        has = ""
     return (
         f"model {model!r} at {base} gives no answers: {detail}; expected an OpenAI-compatible server at "
         f"{base}{api.path}{has}: {_fix(delivery, key_env, model in listed)}"
@@ -389,7 +402,9 @@ def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
             "as MLX-LM does when its generating thread has died"
         )
     if delivery.code in (401, 403):
-        return f"fix the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
+        if key_env:
+            return f"fix the key in {key_env!r}"
+        return "name the environment variable of its key by key_env"
     if not delivery.code:
         return "start the server, or fix the address"
     if delivery.code == 404:
@@ -443,7 +458,8 @@ class Bounds:
         """Return the reply, with another status if its prompt or text was cut although it says ``stop``."""
         if reply.status is not Status.OK:
             return reply
-        prompt, answer = reply.cost.prompt_tokens, reply.cost.completion_tokens
+        prompt = reply.cost.prompt_tokens
+        answer = reply.cost.completion_tokens
         if self.context and prompt + answer > self.context + 1:  # some count the token that ends an answer
             detail = (
                 f"prompt and answer have {prompt} + {answer} tokens, and the server's context has {self.context}: it "
@@ -507,7 +523,10 @@ def find_accepted_fields(
     remaining = dict(fields)
     delivery = probe(remaining)
     while remaining and _refuses(delivery):
-        named = [name for name in remaining if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]
+        named = []
+        for name in remaining:
+            if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail):
+                named.append(name)
         if not named:
             return _one_by_one(probe, remaining, delivery)
         remaining = {name: value for name, value in remaining.items() if name not in named}
@@ -520,7 +539,9 @@ def least_tokens(detail: str) -> int | None:
     limit = re.search(
         r"(?:>=|at least|minimum(?: value)?(?: is| of)?:?|greater than or equal to)\s*(\d{1,6})\b", detail
     )
-    return int(limit[1]) if limit else None
+    if limit:
+        return int(limit[1])
+    return None
 
 
 def _one_by_one(

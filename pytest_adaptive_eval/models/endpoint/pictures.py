@@ -43,14 +43,18 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
             f"the bank has pictures, and {server} gives no answer to an item with one: {pictured.detail}; expected a "
             "server that takes image_url parts: serve a model that reads pictures, or ask a bank without them"
         )
-    before, after = bare.cost.prompt_tokens, pictured.cost.prompt_tokens
+    before = bare.cost.prompt_tokens
+    after = pictured.cost.prompt_tokens
     if before and after >= before + PICTURE_TOKENS:
         return spent
     differ, cost = _answers_differ(endpoint, chats)
     spent += cost
     if differ:
         return spent
-    counted = f"its prompt has {before} tokens without and {after} with a picture" if before else "it counts no tokens"
+    if before:
+        counted = f"its prompt has {before} tokens without and {after} with a picture"
+    else:
+        counted = "it counts no tokens"
     raise ConfigError(
         f"the bank has pictures, and nothing shows that {server} looks at them: {counted}, and the answers to "
         f"{len(chats)} questions do not change with the picture; expected a server that gives pictures to the model: "

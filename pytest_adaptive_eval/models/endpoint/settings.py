@@ -194,15 +194,20 @@ def key_from_environment(variable: str) -> Secret | None:
 def _name_fault(option: str, name: str) -> str:
     """Return why a name cannot be sent; empty if it can."""
     if option == "query":
-        return "" if name and name.isprintable() else "is not the name of a query field"
+        if name and name.isprintable():
+            return ""
+        return "is not the name of a query field"
     if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
         return "is not the name of a header"
-    return "is decided by the request itself: remove it" if name.lower() in _RESERVED else ""
+    if name.lower() in _RESERVED:
+        return "is decided by the request itself: remove it"
+    return ""
 
 
 def _value(option: str, name: str, written: str) -> str:
     """Return the value of a header or query field, of a variable ``$NAME`` that of the environment."""
-    value, fault = written, _name_fault(option, name)
+    value = written
+    fault = _name_fault(option, name)
     if written.startswith("$"):
         value = os.environ.get(written[1:], "").strip()
     if fault:

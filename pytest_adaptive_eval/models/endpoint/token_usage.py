@@ -50,10 +50,16 @@ def read_counts(usage: object) -> TokenCounts:
         details = usage.get(name)
         if isinstance(details, Mapping) and reasoning is None:
             reasoning = _count(details, _REASONING, odd)
-    sentence = f"the usage counts {', '.join(odd)}" if odd else ""
+    if odd:
+        sentence = f"the usage counts {', '.join(odd)}"
+    else:
+        sentence = ""
     if completion is None:
         return TokenCounts(prompt, None, reasoning, sentence)
-    unnamed = 0 if prompt is None or total is None else total - prompt - completion
+    if prompt is None or total is None:
+        unnamed = 0
+    else:
+        unnamed = total - prompt - completion
     if reasoning is None and unnamed > 0:  # Gemini's count of an answer leaves out its thoughts, and the total has them
         return TokenCounts(prompt, completion + unnamed, unnamed, sentence)
     if reasoning and (reasoning > completion or unnamed == reasoning):  # xAI's leaves them out and names them
@@ -63,9 +69,13 @@ def read_counts(usage: object) -> TokenCounts:
 
 def usage_of(counts: TokenCounts, reasoning_length: int, text_length: int, seconds: float) -> Usage:
     """Return the cost that the server counted; reasoning tokens are estimated by its share of characters if need be."""
-    completion, reasoning = counts.completion or 0, counts.reasoning
+    completion = counts.completion or 0
+    reasoning = counts.reasoning
     if reasoning is None:
-        share = reasoning_length / (reasoning_length + text_length) if reasoning_length else 0.0
+        if reasoning_length:
+            share = reasoning_length / (reasoning_length + text_length)
+        else:
+            share = 0.0
         reasoning = math.ceil(completion * share)
     return Usage(1, counts.prompt or 0, completion, reasoning, seconds)
 

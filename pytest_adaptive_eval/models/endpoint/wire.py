@@ -158,15 +158,24 @@ class Wire:
         backoff: float = FIRST,
     ) -> None:
         self.url = url
-        self._key, self._timeout, self._most_retries = key, timeout, retries
-        self._proxy = urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
+        self._key = key
+        self._timeout = timeout
+        self._most_retries = retries
+        if proxy:
+            self._proxy = urlsplit(proxy).netloc.rpartition("@")[2]
+        else:
+            self._proxy = ""
         if proxy and (password := urlsplit(proxy).password):
             hide_from_now_on(password)
             hide_from_now_on(unquote(password))
-        self._query = f"?{additions.query}" if additions.query else ""
+        if additions.query:
+            self._query = f"?{additions.query}"
+        else:
+            self._query = ""
         self._headers: dict[bytes | str, bytes | str] = {"Host": urlsplit(url).netloc, "Accept-Encoding": "identity"}
         self._headers.update(additions.headers)
-        self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
+        self._backoff = Backoff(seed, backoff)
+        self._pace = Pace(rate)
         self._open_time = OpenTime()
         self._window = Window(concurrency or START_CONCURRENCY, concurrency or MOST_CONCURRENCY)
         self._slots = _Slots(lambda: self._window.limit)
@@ -235,7 +244,8 @@ class Wire:
 
     async def _await_start(self, path: str, seconds: float, tell: Tell | None) -> Delivery | None:
         """Return the final reply of a server once it has started; None if it has not, or if another try may help."""
-        end, pause = self._loop.time() + seconds, START_PAUSE
+        end = self._loop.time() + seconds
+        pause = START_PAUSE
         while True:
             try:
                 async with asyncio.timeout(self._timeout):
@@ -277,7 +287,10 @@ class Wire:
 
     async def _deliver_from_slot(self, request: Request, body: Body | None) -> Delivery:
         try:
-            request.content = await asyncio.to_thread(body) if callable(body) else body
+            if callable(body):
+                request.content = await asyncio.to_thread(body)
+            else:
+                request.content = body
         except Exception as error:
             return Delivery(Status.ERROR, {}, without_keys(f"{type(error).__name__}: {error}"))
         start = self._loop.time()
@@ -327,7 +340,10 @@ class Wire:
             last = await self._try(request.method, request.path, request.content, request)
             if last.fault is CallFault.FINAL:
                 return last.delivery
-            longest = LONGEST_PACED if last.too_many or last.fault is CallFault.ABSENT else LONGEST
+            if last.too_many or last.fault is CallFault.ABSENT:
+                longest = LONGEST_PACED
+            else:
+                longest = LONGEST
             delay = max(self._backoff.seconds(request.tries, longest), last.wait)
             if last.fault is CallFault.DOUBTFUL or (last.fault is CallFault.ABSENT and self._sound is None):
                 request.doubtful += 1
@@ -396,7 +412,10 @@ class Wire:
                     names = {name.decode("latin-1").lower() for name, _ in response.headers}
                     if data.get("error") and not data.get("choices"):
                         return self._error_in_success(data, response)
-                    limits = {x: without_keys(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
+                    limits = {}
+                    for x in names:
+                        if x.startswith(("x-", "cf-")):
+                            limits[x] = without_keys(header(response, x))
                     return Attempt(Delivery(Status.OK, data, code=code, headers=limits))
                 return await self._fault(response)
         except Stale:
@@ -453,7 +472,10 @@ class Wire:
         """Return the description of a library's error, with that of the system if the library has none."""
         message = next((str(link) for link in _chain(error) if str(link)), "")
         for link in _chain(error):
-            number = None if isinstance(link, ssl.SSLError) else getattr(link, "errno", None)
+            if isinstance(link, ssl.SSLError):
+                number = None
+            else:
+                number = getattr(link, "errno", None)
             if number is not None and number > 0:  # negative numbers are of unknown host names
                 message = os.strerror(number)
         words = f"{type(error).__name__}: {excerpt(message)}".removesuffix(": ")
@@ -465,7 +487,9 @@ class Wire:
 def _pool(url: str, proxy: str | None) -> httpcore2.AsyncConnectionPool:
     parts = urlsplit(proxy or "")
     address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
+    auth = None
+    if "@" in parts.netloc:
+        auth = (unquote(parts.username or ""), unquote(parts.password or ""))
     return httpcore2.AsyncConnectionPool(
         ssl_context=httpcore2.default_ssl_context() if url.startswith("https:") else None,
         proxy=httpcore2.Proxy(address, auth=auth) if proxy else None,
@@ -487,7 +511,10 @@ def _error_message(raw: bytearray | None) -> tuple[str, str]:
 
 def _error_of(data: Any, text: str = "") -> tuple[str, str]:
     """Return message and code of an error; `text` is the message of one without."""
-    inner = data.get("error", data) if isinstance(data, Mapping) else data
+    if isinstance(data, Mapping):
+        inner = data.get("error", data)
+    else:
+        inner = data
     if isinstance(inner, str):
         return inner, ""
     if not isinstance(inner, Mapping):
@@ -497,7 +524,9 @@ def _error_of(data: Any, text: str = "") -> tuple[str, str]:
 
 
 def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return None
 
 
 def error_code_of(words: str) -> int:
@@ -508,7 +537,11 @@ def error_code_of(words: str) -> int:
 
 
 def _fault_of(code: int) -> CallFault:
-    return CallFault.WAITING if code in WAITING else CallFault.DOUBTFUL if code in DOUBTFUL else CallFault.FINAL
+    if code in WAITING:
+        return CallFault.WAITING
+    if code in DOUBTFUL:
+        return CallFault.DOUBTFUL
+    return CallFault.FINAL
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -522,7 +555,9 @@ def _is_tls(error: BaseException) -> bool:
 
 
 def _times(count: int) -> str:
-    return f"{count} tries" if count > 1 else "one try"
+    if count > 1:
+        return f"{count} tries"
+    return "one try"
 
 
 def _shut(

@@ -34,7 +34,9 @@ class CheckpointKind(ModelKind):
             return None
         path = Path(spec).expanduser()
         path = find_input(path, folders) or path
-        return str(path) if path.is_dir() else None
+        if path.is_dir():
+            return str(path)
+        return None
 
     def model_name(self, spec: str) -> str:
         """Return the folder's name."""

@@ -27,11 +27,14 @@ class ReplayKind(ModelKind):
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:
         """Return `spec` with the path of the first such file in `folders`; see `ModelKind`."""
-        prefix, path = spec[: len(self.prefixes[0])], spec[len(self.prefixes[0]) :]
+        prefix = spec[: len(self.prefixes[0])]
+        path = spec[len(self.prefixes[0]) :]
         if prefix not in self.prefixes:
             return None
         folder = next((folder for folder in folders if find_input(path_and_name(path, folder)[0], [folder])), None)
-        return spec if folder is None else f"{prefix}{folder / path}"
+        if folder is None:
+            return spec
+        return f"{prefix}{folder / path}"
 
     def arguments(self, spec: str) -> tuple[str, str | None]:
         """Return the file's path, and the subject's name if `spec` has one; a file name may contain ``#``."""

@@ -98,7 +98,10 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
                 question = as_question(values, file)
                 answer = Answer(row.where, item, scores, question, values.get("answer"), row.where)
                 answers.setdefault(_name(values, "subject", row), []).append(answer)
-            sums = _sums(table, file) if table.stated else {}
+            if table.stated:
+                sums = _sums(table, file)
+            else:
+                sums = {}
             named_sums = [(subject, sums.get((subject, file.stem if table.log else ""), {})) for subject in answers]
             logs = [_log(str(file), subject, answers[subject], stated) for subject, stated in named_sums]
             collected.add_task(logs, settings, str(file))
@@ -132,7 +135,10 @@ _Sums = Mapping[str, Any]
 
 def _log(where: str, subject: str, answers: Sequence[Answer], sums: _Sums) -> TaskLog:
     scored = sum(bool(answer.values) for answer in answers)  # a failed sample adds nothing to the tool's sum
-    accuracies = {"score": sums["total"] / scored} if scored and "total" in sums else {}
+    if scored and "total" in sums:
+        accuracies = {"score": sums["total"] / scored}
+    else:
+        accuracies = {}
     if isinstance(sums.get("measure"), str):
         accuracies[sums["measure"].removeprefix("mean_")] = sums.get("mean")
     return TaskLog(where, subject, answers, planned=sums.get("planned"), accuracies=accuracies)
@@ -148,7 +154,10 @@ def _absent(sums: Mapping[tuple[str, str], _Sums]) -> Iterator[Stated]:
 def _rows(mapping: ResponseMapping, file: Path) -> Iterator[tuple[TableRecord, dict[str, Any]]]:
     """Yield each row with its fields."""
     texts = {"subject": "$file", **mapping.given, "metric": getattr(mapping, "metric", "")}
-    fields = {name: parse_expression(text, name) for name, text in texts.items() if text and name != "rows"}
+    fields = {}
+    for name, text in texts.items():
+        if text and name != "rows":
+            fields[name] = parse_expression(text, name)
     plain = any("$value" in text for text in texts.values())
     # a tool with files of JSON as well writes one record of them a line
     lines = getattr(mapping, "begins", "") and suffix_of(file) == ".jsonl"
@@ -159,13 +168,18 @@ def _rows(mapping: ResponseMapping, file: Path) -> Iterator[tuple[TableRecord, d
 
 def _scores(values: Mapping[str, Any], mapping: ResponseMapping, settings: ReadSettings) -> Mapping[str, Any] | None:
     """Return the scores of a row by metric, none for a missing one; None for a row that is no response."""
-    value = values.get("score") if mapping.score else grade_reply(values, settings.items)
+    if mapping.score:
+        value = values.get("score")
+    else:
+        value = grade_reply(values, settings.items)
     if values.get("error") or (value is None and isinstance(mapping, LogTable)):
         return {}
     if not (isinstance(mapping, LogTable) and isinstance(value, Mapping)):
         return None if value is None else {"score": value}
     main = str(values.get("metric"))
-    return {main: value[main]} if main in value and settings.metric is None else value
+    if main in value and settings.metric is None:
+        return {main: value[main]}
+    return value
 
 
 def _name(values: Mapping[str, Any], field: str, row: TableRecord) -> str:
@@ -181,7 +195,10 @@ def _name(values: Mapping[str, Any], field: str, row: TableRecord) -> str:
 
 def _sums(table: LogTable, file: Path) -> Mapping[tuple[str, str], _Sums]:
     """Return what a tool states about each subject and log; of several rows of one the numbers are added."""
-    stating = sorted(file.absolute().parent.parent.parent.glob(table.stated_in)) if table.stated_in else [file]
+    if table.stated_in:
+        stating = sorted(file.absolute().parent.parent.parent.glob(table.stated_in))
+    else:
+        stating = [file]
     names = ("subject", "log", "planned", "total", "mean", "measure")
     fields = {name: parse_expression(text) for name in names if (text := getattr(table, name))}
     sums: dict[tuple[str, str], dict[str, Any]] = {}
@@ -218,7 +235,10 @@ def _keys(row: TableRecord) -> str:
 def _nothing_read(file: Path, mapping: ResponseMapping) -> str:
     """Return the sentence on a file without any score."""
     row = next(iter(read_records(file, mapping.rows)), None)
-    problem = f"no row has a value at score {mapping.score!r:.80}" if mapping.score else "no column holds scores"
+    if mapping.score:
+        problem = f"no row has a value at score {mapping.score!r:.80}"
+    else:
+        problem = "no column holds scores"
     return (
         f"{file}: {problem}; give --set score=COLUMN, or answer and target to compare; the first record has "
         f"{'no rows' if row is None else _keys(row)}"
@@ -227,9 +247,14 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> str:
 
 def propose(path: Path) -> str:
     """Return a sentence on the options that read a file of no format by the names of its columns; empty if none do."""
-    mapping = clear_names(read_records(path)) if suffix_of(path) else ResponseMapping()
+    if suffix_of(path):
+        mapping = clear_names(read_records(path))
+    else:
+        mapping = ResponseMapping()
     scored = mapping.score or (mapping.answer and mapping.target)
-    return f". The names of its columns suggest: {mapping.options}" if mapping.item and scored else ""
+    if mapping.item and scored:
+        return f". The names of its columns suggest: {mapping.options}"
+    return ""
 
 
 REGISTERED = (

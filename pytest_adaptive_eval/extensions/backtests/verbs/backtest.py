@@ -73,7 +73,8 @@ def _policies() -> tuple[str, Iterator[tuple[str, str]]]:
 
 def _run(options: argparse.Namespace) -> int:
     screen.begin(f"reading {options.source}")
-    names, recipe = _names(options), recipe_of(options)
+    names = _names(options)
+    recipe = recipe_of(options)
     responses, work = _split(options)
     if responses.observed < 1:
         screen.note(
@@ -102,7 +103,10 @@ def _names(options: argparse.Namespace) -> list[str]:
     """Return the policies to compare, and refuse wrong options before hours of work."""
     from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS
 
-    names = list(CONTENDERS) if options.policy == "all" else names_of(options, "policy")
+    if options.policy == "all":
+        names = list(CONTENDERS)
+    else:
+        names = names_of(options, "policy")
     if unknown := set(names) - set(CONTENDERS):
         raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(CONTENDERS)}, and all")
     if options.json is not None:
@@ -155,7 +159,9 @@ def _categories(options: argparse.Namespace, ids: Sequence[str]) -> list[str]:
     if not any(name in by_id for name in ids):
         raise ConfigError(f"--items {options.items}: no text for any item, such as {ids[0]!r}")
     categories = [by_id.get(name, "") for name in ids]
-    return categories if any(categories) else []
+    if any(categories):
+        return categories
+    return []
 
 
 def _backtest_splits(
@@ -181,7 +187,9 @@ def _backtest_splits(
     except KeyboardInterrupt:
         screen.say(f"adaptive-eval: interrupted; the results are of {total.splits} of {len(work)} splits")
     say(backtest_lines(total.to_json(), width()))
-    return PASSED if total.splits == len(work) else INTERRUPTED
+    if total.splits == len(work):
+        return PASSED
+    return INTERRUPTED
 
 
 def _one_split(shared: tuple[Responses, dict[str, Any]], numbered: tuple[int, Split]) -> Backtest:

@@ -65,12 +65,18 @@ def _refine(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.extensions.backtests.refine_lines import refine_lines
 
     check_faults(_faults(options))
-    items = [] if options.items is None else list(read_bank(options.items).items)
+    if options.items is None:
+        items = []
+    else:
+        items = list(read_bank(options.items).items)
     responses, low = read_formats(options.source, options.low_quality, items, options.filter)
     if options.items is not None:
         _check_texts(options.items, {item.id for item in items}, responses.items, low)
     with located("--size"):
-        size = None if options.size is None else resolve_budget(options.size, int((~low).sum()))
+        if options.size is None:
+            size = None
+        else:
+            size = resolve_budget(options.size, int((~low).sum()))
     result = refine(responses, low, form=options.form, size=size, seed=options.seed, progress=screen.progress)
     report = result.to_json()
     lines = refine_lines(report, width())

@@ -70,7 +70,9 @@ def _labels_beside(source: Path) -> str:
     """Return the file ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``; empty if there is none."""
     folder, split = (source, "valid") if source.is_dir() else (source.parent, source.name.partition(".")[0])
     path = folder / f"{split}-labels.lst"
-    return str(path) if path.is_file() else ""
+    if path.is_file():
+        return str(path)
+    return ""
 
 
 def _fits(dataset: Dataset) -> bool:
@@ -82,7 +84,10 @@ def _fits(dataset: Dataset) -> bool:
         return False
     accepted = () if mapping.choices else mapping.accepted[:1]
     texts = (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted)
-    parsed = [parse_expression(text) for text in texts if text and "$label" not in text]
+    parsed = []
+    for text in texts:
+        if text and "$label" not in text:
+            parsed.append(parse_expression(text))
     return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
 
 

@@ -34,12 +34,16 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
     for column, feature in loaded.features.items():
         if isinstance(feature, datasets.Image):  # as bytes
             loaded = loaded.cast_column(column, datasets.Image(decode=False))
-    classes = {key: list(map(str, each.names)) for key, each in loaded.features.items() if hasattr(each, "names")}
+    classes = {}
+    for key, each in loaded.features.items():
+        if hasattr(each, "names"):
+            classes[key] = list(map(str, each.names))
 
     def read(row: Mapping[str, Any]) -> Any:
         return without_nan({key: class_name(row[key], classes[key]) if key in classes else row[key] for key in row})
 
-    licence, files = str(loaded.info.license or ""), {"fingerprint": str(loaded._fingerprint)}
+    licence = str(loaded.info.license or "")
+    files = {"fingerprint": str(loaded._fingerprint)}
     last = name.rpartition("/")[2]
     return tool_dataset(f"hf:{source}", last, loaded, read, ItemMapping(), settings, licence=licence, files=files)
 

@@ -37,7 +37,10 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     with foreign_code(f"{where}: the task cannot be made"):
         # functions that are registered as tasks of Inspect
         values = runpy.run_path(file).items()
-        makers = {key: value for key, value in values if _about(value, "type") == "task"}
+        makers = {}
+        for key, value in values:
+            if _about(value, "type") == "task":
+                makers[key] = value
         name = name or next(iter(makers), "")
         if name not in makers:
             raise DatasetError(f"{where}: it defines {', '.join(makers) or 'no task'}; give FILE.py@TASK")

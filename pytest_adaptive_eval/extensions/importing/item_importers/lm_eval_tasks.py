@@ -28,7 +28,10 @@ def _task(name: str, folder: str, where: str) -> Any:
     advice = ". Tasks of your own are given as lm_eval:NAME@FOLDER; data sets of the hub need a network"
     with foreign_code(f"{where}: the harness cannot load it", advice):
         manager = tasks.TaskManager(include_path=folder or None)
-        loaded = manager.load(name) if hasattr(manager, "load") else manager.load_task_or_group(name)
+        if hasattr(manager, "load"):
+            loaded = manager.load(name)
+        else:
+            loaded = manager.load_task_or_group(name)
         while hasattr(loaded, "items") and len(loaded) == 1:
             loaded = next(iter(loaded.values()))
     if not hasattr(loaded, "doc_to_text"):
@@ -43,7 +46,10 @@ def _grader(task: Any, where: str) -> str:
         return ""
     metrics = [str(entry.get("metric")) for entry in task.config.metric_list or ()]
     graded = [name for name in metrics if name in _METRICS]
-    steps = {str(step.get("function")) for entry in task.config.filter_list or () for step in entry.get("filter", ())}
+    steps = set()
+    for entry in task.config.filter_list or ():
+        for step in entry.get("filter", ()):
+            steps.add(str(step.get("function")))
     if kind != "generate_until" or not graded or steps - _FILTERS:
         raise DatasetError(
             f"{where}: no grader stands for output_type {kind}, the metrics {', '.join(metrics)} and the filters "
@@ -83,7 +89,8 @@ def _record(task: Any, doc: Any, *, choices: bool) -> dict[str, Any]:
     """Return question with its examples, answer and choices of a document, as the task's templates make them."""
     if not isinstance(task.doc_to_text(doc), str):
         raise DatasetError("the choices are the contexts, which are asked by likelihood alone")
-    text, target = task.fewshot_context(doc, task.config.num_fewshot or 0), task.doc_to_target(doc)
+    text = task.fewshot_context(doc, task.config.num_fewshot or 0)
+    target = task.doc_to_target(doc)
     if not choices:
         return {"question": text, "answer": target}
     listed = [str(choice) for choice in task.doc_to_choice(doc)]

@@ -31,7 +31,9 @@ def _evaluations(folder: Path) -> Iterator[tuple[str, str, str]]:
         with foreign_code(f"{path}: not yaml"):
             data = yaml.safe_load(read_regular(path)[:_YAML_LIMIT])
         for name, about in data.items() if isinstance(data, dict) else ():
-            arguments = about.get("args") if isinstance(about, dict) else None
+            arguments = None
+            if isinstance(about, dict):
+                arguments = about.get("args")
             if isinstance(arguments, Mapping) and "samples_jsonl" in arguments:
                 yield str(name), str(arguments["samples_jsonl"]), str(about.get("class", "")).rpartition(":")[2]
 
@@ -46,9 +48,13 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
     names: dict[tuple[str, str], str] = {}
     for name, samples, kind in _evaluations(folder):
         names.setdefault((samples, kind), name)
-    datasets, notes = [], []
+    datasets = []
+    notes = []
     for (samples, kind), name in names.items():
-        path = folder / samples if (folder / samples).is_file() else folder / f"{samples}.gz"
+        if (folder / samples).is_file():
+            path = folder / samples
+        else:
+            path = folder / f"{samples}.gz"
         if not path.is_file() or ".." in path.parts or kind not in _GRADERS:
             notes.append(f"left out: {name}: no samples {samples}, or no grader stands for its class {kind}")
         else:
