@@ -416,7 +416,7 @@ def test_a_server_that_streams_garbage_is_refused_before_the_first_item() -> Non
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.endpoint.model", None)
-    with pytest.raises(ConfigError, match=r"install "pytest-adaptive-eval\[endpoint\]"") as caught:
+    with pytest.raises(ConfigError, match=r'install "pytest-adaptive-eval\[endpoint\]"') as caught:
         load_model("http://me:hunter2@127.0.0.1:9/v1#m")
     assert "hunter2" not in str(caught.value)
 

@@ -109,7 +109,7 @@ def test_a_checkpoint_without_its_libraries_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.checkpoint.model", None)
-    with pytest.raises(ConfigError, match=r"install "pytest-adaptive-eval\[hf\]""):
+    with pytest.raises(ConfigError, match=r'install "pytest-adaptive-eval\[hf\]"'):
         load_model(str(tmp_path))
 
 
