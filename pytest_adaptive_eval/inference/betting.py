@@ -199,7 +199,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     Args:
         gain, limit, others: Shape (..., t). Gain of a draw per stake, largest stake, and the other bets' wealth.
     """
-    ahead = _draws_ahead(log)
+    ahead = draws_ahead(log)
     part, nearest = 1.0, 0.0
     if not log.fixed:
         part, nearest = AIMED, (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
@@ -230,7 +230,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     return np.asarray(np.where(near, both, others))
 
 
-def _draws_ahead(log: DesignLog) -> Array:
+def draws_ahead(log: DesignLog) -> Array:
     """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
     place, horizons = np.arange(len(log)), np.array(log.horizons)
     aim = horizons[np.minimum(horizons.searchsorted(place, side="right"), len(horizons) - 1)]
@@ -291,7 +291,7 @@ def _at_budget(
     chance = np.clip((refuted - log.before) / items_left, ROUNDING, 1.0 - ROUNDING)
     if side < 0:
         chance = 1.0 - chance
-    angle, share = np.arcsin(np.sqrt(chance)), HAZARD / _draws_ahead(log)
+    angle, share = np.arcsin(np.sqrt(chance)), HAZARD / draws_ahead(log)
     per_stake = chance * (1.0 - chance) * items_left * np.sqrt(_unexplained(log))
 
     def stakes(before: Array) -> Any:
