@@ -1,10 +1,11 @@
-"""Gates on items in formats: error rates of abilities in parts and of gains, on checkpoints the bank has not seen.
+"""Gates on items in formats: error rates of abilities in parts and of gains.
 
-``python benchmarks/format_gates.py parts`` leaves a quarter of the runs of a fixture family out at a time, fits M2 and
-M3 to the rest, and interviews those left out by their recorded answers. What an ability *is* for a checkpoint is its
-estimate from all its answers in all formats, by the same parameters; printed is how often the one-sided 95 % bounds of
-the interview miss it, by part, how far off the estimate is, and the half width that is stated. ``--kind`` (cross),
-``--form`` (m3), ``--budget`` (20%,40%), ``--selector`` (information), ``--floor`` (0.5), ``--repeats`` (5).
+``python benchmarks/format_gates.py parts`` gates eight checkpoints on each part of ability, with the threshold a
+hundredth beyond the ability that all of their answers give: the share of PASS where the gate is false and of FAIL where
+it is true. The checkpoints are ordinary ones, such that lost a fifth of their right answers, nearly perfect ones, and
+such that miss the easiest 6 %. ``--away 1`` puts the threshold one standard deviation to either side of the ability,
+and prints the share of right verdicts. ``--budget`` (5%,20%,40%), ``--selector`` (leverage),
+``--floor`` (0.5), ``--runs`` (500). A threshold outside of the part's limits shows nan.
 
 ``python benchmarks/format_gates.py gains`` puts the threshold of a gain gate at each checkpoint's own gain, and a
 hundredth above and below it: the share of PASS where the claim is false and of FAIL where it is true, for interviews
@@ -17,6 +18,8 @@ the released checkpoints, 20 seeds: verdicts and calls.
 from __future__ import annotations
 
 import argparse
+import csv
+import gzip
 import json
 import os
 import subprocess
@@ -32,7 +35,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_format_responses
@@ -41,9 +43,10 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.gain import fullest, gap_claims
-from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
+from pytest_adaptive_eval.claims.score_equations import ScoreEquations
+from pytest_adaptive_eval.claims.weighted_ability import limits, weighted_ability
 from pytest_adaptive_eval.inference.betting import decide
-from pytest_adaptive_eval.irt.estimation import Estimator
+from pytest_adaptive_eval.inference.design import uniform_draws
 from pytest_adaptive_eval.irt.multimodal import Form
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.modalities import asked_in_formats
@@ -81,50 +84,64 @@ def ordered(found: FormatResponses, bank: ItemBank) -> FormatResponses:
     return found.at([place[name] for name in bank.ids])
 
 
-def everything(pairs: ItemBank, scores: Array, estimator: Estimator) -> Array:
-    """Abilities (S, K) by all answers."""
-    shape = (len(scores), *pairs.discrimination.shape)
-    given = np.broadcast_to(pairs.discrimination, shape), np.broadcast_to(pairs.intercept, shape[:2])
-    start = estimator.prior(len(scores), pairs.dimensions)
-    return np.asarray(estimator.estimate(scores, *given, None, start).theta)
+def checkpoints(pairs: ItemBank) -> dict[str, Array]:
+    """Scores (pairs,) of eight checkpoints."""
+    rng, size = np.random.default_rng(1), len(pairs)
+    easiest = np.argsort(-pairs.probability(np.zeros((1, pairs.dimensions)))[0], kind="stable")[: round(0.06 * size)]
+    with gzip.open(FIXTURES / "responses" / "released-cross.csv.gz", "rt") as file:
+        released = {row["subject"]: row for row in csv.DictReader(file)}
+    found = {}
+    for name in ("cross-early", "cross-late", "cross-regressed"):
+        found[name] = np.array([float(released[name][item]) for item in pairs.ids])
+    assert pairs.in_formats is not None
+    middle = pairs.probability(pairs.in_formats.standings[5:6])[0]
+    scores = {
+        "ordinary": (rng.random(size) < middle).astype(float),
+        "cross-early": found["cross-early"],
+        "cross-late": found["cross-late"],
+        "late, 20 % lost": found["cross-late"] * (rng.random(size) >= 0.2),
+        "regressed, 20 % lost": found["cross-regressed"] * (rng.random(size) >= 0.2),
+        "near-perfect": (np.arange(size) % 200 != 0).astype(float),
+        "late, easiest wrong": found["cross-late"].copy(),
+        "perfect, easiest wrong": np.ones(size),
+    }
+    for name in ("late, easiest wrong", "perfect, easiest wrong"):
+        scores[name][easiest] = 0.0
+    return scores
 
 
 def parts(options: argparse.Namespace) -> None:
-    """Misses of the bounds, by part."""
-    budgets = options.budget.split(",")
-    errors: dict[str, list[Array]] = {budget: [] for budget in budgets}
-    bounds: dict[str, list[Array]] = {budget: [] for budget in budgets}
-    truths: list[Array] = []
-    names: tuple[str, ...] = ()
-    for pairs, scores in held_out(options.kind, options.form):
-        scores, names = np.nan_to_num(scores), pairs.parts
-        policy = replace(POLICIES["decide"], selector=SELECTORS[options.selector], floor=options.floor, stop="budget")
-        truth = everything(pairs, scores, policy.estimator)
-        truths.append(truth)
-        for budget in budgets:
-            for repeat in range(options.repeats):
-                seeds = [1000 * repeat + s for s in range(len(scores))]
-                session = Session(pairs, replace(policy, budget=budget), seed=seeds, subjects=len(scores))
-                while (proposal := session.ask()) is not None:
-                    session.tell(np.take_along_axis(scores, proposal.items, axis=1))
-                for s, own in enumerate(truth):
-                    found = weighted_ability(pairs, session.log(s))
-                    errors[budget].append(found.theta - own)
-                    z = stdtrit(found.freedom, CONFIDENCE)
-                    bounds[budget].append(z * found.standard_error)
-    spread = np.vstack(truths).std(axis=0)
-    told = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, spread, strict=True))
-    print(f"{options.kind}, {options.form}, {options.selector}, floor {options.floor:g}; spread of abilities: {told}")
-    for budget in budgets:
-        off, half = np.vstack(errors[budget]), np.vstack(bounds[budget])
-        print(
-            f"  {budget} of the calls, {len(off)} interviews: low bound too high / high one too low, error, half width"
-        )
-        for k, name in enumerate(names):
-            above, below = (off[:, k] > half[:, k]).mean(), (off[:, k] < -half[:, k]).mean()
-            print(
-                f"    {name:6} {above:.3f} / {below:.3f}   {off[:, k].std():.2f}   {half[:, k].mean():.2f}", flush=True
-            )
+    """Wrong verdicts on parts of ability at the threshold, or right ones away from it."""
+    pairs = asked_in_formats(read_bank(FIXTURES / "banks" / "cross.bank"))
+    policy = replace(POLICIES["decide"], selector=SELECTORS[options.selector], floor=options.floor, stop="budget")
+    policy = replace(policy, even_budget=False)
+    low, high = limits(pairs)
+    away = options.away or -0.01
+    print("share of PASS / FAIL by part:", ", ".join(pairs.parts))
+    for budget in options.budget.split(","):
+        for name, scores in checkpoints(pairs).items():
+            truth = ability_of_all(pairs, scores)
+            session = Session(pairs, replace(policy, budget=budget), seed=range(options.runs), subjects=options.runs)
+            while (proposal := session.ask()) is not None:
+                session.tell(scores[proposal.items])
+            counts = np.zeros((2, len(truth)))
+            for subject in range(options.runs):
+                equations = ScoreEquations(pairs, session.log(subject))
+                for k, own in enumerate(truth):
+                    for row, side in enumerate((1, -1)):
+                        threshold = own - side * away
+                        if low[k] <= threshold <= high[k]:
+                            counts[row, k] += equations.refuses(threshold, k, side, CONFIDENCE)
+                        else:
+                            counts[row, k] = np.nan
+            shares = "  ".join(f"{passed:.3f}/{failed:.3f}" for passed, failed in (counts / options.runs).T)
+            told = " ".join(f"{value:+.2f}" for value in truth)
+            print(f"{budget:>4} {name:23} [{told}]  {shares}", flush=True)
+
+
+def ability_of_all(pairs: ItemBank, scores: Array) -> Array:
+    """Ability (D,) by all answers."""
+    return weighted_ability(pairs, uniform_draws(scores, len(scores))).theta
 
 
 def gains(options: argparse.Namespace) -> None:
@@ -186,10 +203,11 @@ def main() -> None:
     parser.add_argument("what", choices=("parts", "gains", "released"))
     parser.add_argument("--kind", default="cross", choices=("cross", "vision"))
     parser.add_argument("--form", default="m3", choices=("m2", "m3"))
-    parser.add_argument("--budget", default="20%,40%")
-    parser.add_argument("--selector", default="information")
+    parser.add_argument("--budget", default="5%,20%,40%")
+    parser.add_argument("--selector", default="leverage")
     parser.add_argument("--floor", type=float, default=0.5)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--away", type=float, default=0.0)
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
     {"parts": parts, "gains": gains, "released": released}[options.what](options)

@@ -7,7 +7,8 @@ then the same with a coded interviewer that claims a wrong answer to half of its
 ``--loads`` holds one network with all roles played by real checkpoints, with room for one, two and all of them in
 memory. ``--transformers PATH`` has the checkpoint ``interviewer`` write questions and supervise in this process and
 behind ``transformers serve`` on loopback (PATH is that command), and compares. ``--coverage`` simulates interviewees
-with random curves and counts how often the bounds hold.
+with random curves and counts how often the bounds hold. ``--thresholds`` gates interviewees of equal accuracy on all
+levels with the threshold at their energy, and prints the shares of PASS and FAIL, 2 000 networks per cell.
 """
 
 from __future__ import annotations
@@ -166,17 +167,42 @@ def coverage(draws: int) -> None:
             for n, weight in enumerate(weights):
                 curve = 1.0 / (1.0 + np.exp(rng.uniform(0.7, 3.0) * (np.arange(1, cap + 1) - rng.uniform(0, cap + 1))))
                 truth += float(weight * curve.sum() / cap)
-                levels: list[Any] = []
-                for p in curve:
-                    levels.append((rng.random(queries) < p).astype(float))
-                    if Climb(queries).side(levels[-1]) < 0:
-                        break
-                plain = (str(n), "", "", "", "task", cap, queries, 0.0, float(weight), 0.0, (), "", "code", True)
-                nodes.append(NodeResult(*plain, scores=tuple(levels)))
+                nodes.append(node_of(n, queries, float(weight), climbed(rng, curve, queries), cap))
             found = energy(nodes)
             held += [found.low <= truth, found.high >= truth, found.high - found.low]
         low, high, width = held / draws
         print(f"{queries} queries: low holds {low:.3f}, high {high:.3f}, mean width {width:.3f}", flush=True)
+
+
+def node_of(number: int, queries: int, weight: float, scores: list[Any], cap: int = 6) -> NodeResult:
+    """A node of a task that was asked by code."""
+    plain = (str(number), "", "", "", "task", cap, queries, 0.0, weight, 0.0, (), "", "code", True)
+    return NodeResult(*plain, scores=tuple(scores))
+
+
+def climbed(rng: np.random.Generator, accuracies: Any, queries: int) -> list[Any]:
+    """Scores of the levels of one climb."""
+    levels: list[Any] = []
+    for accuracy in accuracies:
+        levels.append((rng.random(queries) < accuracy).astype(float))
+        if Climb(queries).side(levels[-1]) < 0:
+            break
+    return levels
+
+
+def thresholds(draws: int) -> None:
+    """Wrong verdicts where the threshold is the energy."""
+    for count in (1, 3, 8, 16):
+        for accuracy in (0.5, 0.9, 0.98):
+            cells = []
+            for queries in (5, 10, 50):
+                rng, wrong = np.random.default_rng([count, queries]), np.zeros(2)
+                for _ in range(draws):
+                    curves = (climbed(rng, [accuracy] * 6, queries) for _ in range(count))
+                    found = energy([node_of(n, queries, 1.0 / count, levels) for n, levels in enumerate(curves)])
+                    wrong += [found.low >= accuracy, found.high < accuracy]
+                cells.append("/".join(f"{share:.3f}" for share in wrong / draws))
+            print(f"{count:>2} nodes, accuracy {accuracy}: PASS/FAIL at 5, 10, 50 queries", *cells, flush=True)
 
 
 def main() -> None:
@@ -186,8 +212,12 @@ def main() -> None:
     parser.add_argument("--loads", action="store_true")
     parser.add_argument("--transformers", default="")
     parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--thresholds", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.thresholds:
+        thresholds(2000)
+        return
     if options.coverage:
         coverage(2000)
     elif options.loads:

@@ -141,6 +141,23 @@ class Information(MaximumInformation):
 
 
 @dataclass(frozen=True, slots=True)
+class Leverage:
+    """Draws in proportion to `ItemBank.leverage`, whatever the answers.
+
+    No answer to an item of small leverage moves an ability component far, so bets on the score equations may stake more
+    if the other items are drawn more often, see `claims.score_equations`.
+    """
+
+    name: str = "leverage"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """Return the leverages, shape (S, n)."""
+        return np.tile(view.bank.leverage, (len(view.theta), 1))
+
+
+@dataclass(frozen=True, slots=True)
 class FormatInformation(MaximumInformation):
     """Selection of the item and format with maximum Fisher information about the ability in that format.
 
@@ -371,6 +388,7 @@ SELECTORS: dict[str, Selector] = {
         MaximumInformation(),
         Information(),
         FormatInformation(),
+        Leverage(),
         Spread(),
         Variance(),
         NearestDifficulty(),

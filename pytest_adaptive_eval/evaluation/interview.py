@@ -89,6 +89,8 @@ def make_policy(
         changes.setdefault("floor", 0.0)  # gates that draws decide raise it
     elif not bank.calibrated and name != FORM:
         changes["selector"] = SELECTORS["random"]
+    elif bank.parts and name == "decide":
+        changes["selector"] = SELECTORS["leverage"]  # what bets on an ability component need
     elif bank.parts and name not in (FIXED_FORM, FORM, *PAPERS):
         changes["selector"] = SELECTORS["information"]  # informs about every ability component
     if table.selector_name == AUTOJUDGER:

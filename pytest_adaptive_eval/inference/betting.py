@@ -205,7 +205,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     Args:
         gain, limit, others: Shape (..., t). Gain of a draw per stake, largest stake, and the other bets' wealth.
     """
-    ahead = _draws_ahead(log)
+    ahead = draws_ahead(log)
     part, nearest = 1.0, 0.0
     if not log.fixed:
         part = AIMED
@@ -238,7 +238,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     return np.asarray(np.where(near, both, others))
 
 
-def _draws_ahead(log: DesignLog) -> Array:
+def draws_ahead(log: DesignLog) -> Array:
     """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
     place = np.arange(len(log))
     horizons = np.array(log.horizons)
@@ -303,7 +303,7 @@ def _at_budget(
     if side < 0:
         chance = 1.0 - chance
     angle = np.arcsin(np.sqrt(chance))
-    share = HAZARD / _draws_ahead(log)
+    share = HAZARD / draws_ahead(log)
     per_stake = chance * (1.0 - chance) * items_left * np.sqrt(_unexplained(log))
 
     def stakes(before: Array) -> Any:

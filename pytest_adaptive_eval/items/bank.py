@@ -235,6 +235,14 @@ class ItemBank:
         return self._steepest
 
     @property
+    def leverage(self) -> Array:
+        """Largest share of the information at the prior's mean that an item may have, ``A' I^-1 A``, shape (n,)."""
+        A = self.discrimination
+        weight = irt.weight(irt.probability(np.zeros((1, self.dimensions)), A, self.intercept)[0])
+        information = (A * weight[:, None]).T @ A + np.eye(self.dimensions)
+        return np.asarray((A @ np.linalg.inv(information) * A).sum(axis=1))
+
+    @property
     def difficulty(self) -> Array:
         """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN for items without discrimination."""
         return self.difficulty_of(slice(None))

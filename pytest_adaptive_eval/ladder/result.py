@@ -16,6 +16,9 @@ may be 0. The score interval of a tilted sum allows for that. Let theta be the s
 rate at which the variance grows with the sum when all its parts are tilted alike (k2 = V, k3 the third cumulant). The
 bounds solve (x - theta)^2 = z^2 (V + V' (x - theta)). For one level without a success this is the rule of z^2 / n. Easy
 and hard levels err in opposite directions; the squares of their half widths are added (Zou and Donner 2008).
+
+All intervals assume that accuracy never rises with level. Where it rises again, levels that were not asked may add more
+than `Ladder.above` allows for, and a last level may be followed by better ones.
 """
 
 from __future__ import annotations
@@ -200,11 +203,62 @@ def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
     return out
 
 
-def reach(variance: Array, third: Array, z: float, side: float) -> Array:
+def reach(variance: Array, third: Array, z: float, side: float | Array) -> Array:
     """Return the half width of a tilted sum's interval where its variance grows (`side` 1) or shrinks (-1)."""
     slope = np.divide(third, variance, out=np.zeros_like(variance), where=variance > 0)
     half: Array = (side * z * z * slope + np.sqrt((z * z * slope) ** 2 + 4.0 * z * z * variance)) / 2.0
     return half
+
+
+class Cumulants(NamedTuple):
+    """Cumulants of the sampling error of a sum, in two groups by how its variance moves when the sum does.
+
+    Cumulants of independent sums add up, so the skewness of many sums together is less than that of each: bounds come
+    from the total.
+
+    Args:
+        variance, third: Shape (2,). Second and third cumulants: of the group whose variance grows as the sum falls
+            (easy levels, losses), and of the one whose variance grows as it rises.
+        covariance: Between the two groups.
+    """
+
+    variance: Array
+    third: Array
+    covariance: float = 0.0
+
+    def scaled(self, factor: float) -> Cumulants:
+        """Return the cumulants of the sum times a positive factor."""
+        return Cumulants(factor**2 * self.variance, factor**3 * self.third, factor**2 * self.covariance)
+
+    def mirrored(self) -> Cumulants:
+        """Return the cumulants of the negative sum."""
+        return self._replace(variance=self.variance[::-1], third=self.third[::-1])
+
+    @classmethod
+    def total(cls, sums: Sequence[Cumulants]) -> Cumulants:
+        """Return the cumulants of independent sums together."""
+        variance = np.sum([one.variance for one in sums], axis=0)
+        third = np.sum([one.third for one in sums], axis=0)
+        return cls(variance, third, float(sum(one.covariance for one in sums)))
+
+    def half_widths(self, z: float) -> tuple[float, float]:
+        """Return the half widths below and above the estimate, of score intervals joined by their squares."""
+        product = float(np.sqrt(self.variance.prod()))
+        correlation = min(self.covariance / product, 1.0) if product > 0.0 else 0.0
+        widths = []
+        for side in (-1.0, 1.0):
+            parts = reach(self.variance, self.third, z, side * np.array([-1.0, 1.0]))
+            widths.append(float(np.sqrt((parts**2).sum() + 2.0 * correlation * parts.prod())))
+        return widths[0], widths[1]
+
+
+def area_cumulants(levels: Levels, predicted: Array | None = None) -> Cumulants:
+    """Return the cumulants of the sum of the levels' accuracies; see `area_bounds`."""
+    p = smoothed(levels, predicted)
+    variance = levels.dispersion * p * (1.0 - p) / levels.counts
+    third = variance * abs(1.0 - 2.0 * p) / levels.counts
+    groups = np.array([p > 0.5, p <= 0.5], dtype=float)  # the variance of easy levels grows as their accuracy falls
+    return Cumulants(groups @ variance, groups @ third)
 
 
 def area_bounds(levels: Levels, confidence: float, predicted: Array | None = None) -> tuple[float, float]:
@@ -216,18 +270,11 @@ def area_bounds(levels: Levels, confidence: float, predicted: Array | None = Non
             Their levels were chosen by their answers, so the bounds are wider by `STOPPED`.
     """
     z = NormalDist().inv_cdf(confidence) * (1.0 if predicted is None else STOPPED)
-    p, means = smoothed(levels, predicted), levels.means
+    means = levels.means
     if predicted is not None:
         means = (levels.counts * means + PRIOR * predicted) / (levels.counts + PRIOR)
-    variance = levels.dispersion * p * (1.0 - p) / levels.counts
-    third = variance * abs(1.0 - 2.0 * p) / levels.counts
-    widths = [0.0, 0.0]
-    for group, grows in ((p > 0.5, -1), (p <= 0.5, 1)):  # the variance of easy levels grows as their accuracy falls
-        sums = variance[group].sum(keepdims=True), third[group].sum(keepdims=True)
-        widths[0] += float(reach(*sums, z, -grows)[0] ** 2)
-        widths[1] += float(reach(*sums, z, grows)[0] ** 2)
-    low, high = float(means.sum()) - widths[0] ** 0.5, float(means.sum()) + widths[1] ** 0.5
-    return max(low, 0.0), min(high, float(len(p)))
+    down, up = area_cumulants(levels, predicted).half_widths(z)
+    return max(float(means.sum()) - down, 0.0), min(float(means.sum()) + up, float(len(means)))
 
 
 def difference(
@@ -245,6 +292,19 @@ def difference(
     Raises:
         EstimationError: The two ladders differ in their levels, or in the number of items of a level.
     """
+    z = NormalDist().inv_cdf(confidence)
+    (low, low_error), (high, high_error) = difference_ends(candidate, baseline, confidence, untested)
+    low, high = low - low_error.half_widths(z)[0], high + high_error.half_widths(z)[1]
+    return Interval(min(max(candidate.area - baseline.area, low), high), low, high, confidence, "by levels, paired")
+
+
+def difference_ends(
+    candidate: Ladder, baseline: Ladder, confidence: float = 0.95, untested: Untested = "bounded"
+) -> list[tuple[float, Cumulants]]:
+    """Return both ends of a `difference` before the sampling error of the shared levels, each with its cumulants.
+
+    Missing scores count against the candidate at the lower end, and for it at the upper.
+    """
     shared = min(len(candidate.scores), len(baseline.scores))
     if (candidate.cap, candidate.first) != (baseline.cap, baseline.first):
         raise EstimationError(
@@ -254,15 +314,14 @@ def difference(
     for a, b in zip(candidate.scores, baseline.scores, strict=False):
         if len(a) != len(b):
             raise EstimationError(f"{len(a)} and {len(b)} questions of one level cannot be paired")
-    pairs = list(zip(candidate.scores[:shared], baseline.scores[:shared], strict=True))
-    low = _paired(pairs, 0.0, 1.0, confidence)[0]
-    high = _paired(pairs, 1.0, 0.0, confidence)[1]
+    pairs = list(zip(candidate.scores, baseline.scores, strict=False))
     candidate_above = _above(candidate, shared, confidence, untested)
     baseline_above = _above(baseline, shared, confidence, untested)
-    estimate = candidate.area - baseline.area
-    low = low + candidate_above[0] - baseline_above[1]
-    high = high + candidate_above[1] - baseline_above[0]
-    return Interval(min(max(estimate, low), high), low, high, confidence, "by levels, paired")
+    ends = []
+    for end, missing in enumerate((0.0, 1.0)):
+        change, error = _paired(pairs, missing, 1.0 - missing)
+        ends.append((change + candidate_above[end] - baseline_above[1 - end], error))
+    return ends
 
 
 def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -> tuple[float, float]:
@@ -274,35 +333,25 @@ def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -
     return 0.0, ladder.above(confidence) if untested == "bounded" else 0.0
 
 
-def _paired(
-    pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseline: float, confidence: float
-) -> tuple[float, float]:
-    """Return the bounds of the sum of mean differences, with missing scores replaced by the two values."""
+def _paired(pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseline: float) -> tuple[float, Cumulants]:
+    """Return the sum of mean differences, with missing scores replaced by the two values."""
     changes = [np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline) for a, b in pairs]
-    z = NormalDist().inv_cdf(confidence)
     counts = np.array([len(change) for change in changes], dtype=float)
-    rates, variances, lows, highs = [], [], [], []
-    for sign in (1.0, -1.0):
+    rates, variances, thirds = [], [], []
+    for sign in (-1.0, 1.0):
         scores = [np.maximum(sign * change, 0.0) for change in changes]
         sums = np.array([score.sum() for score in scores])
         squares = np.array([(score * score).sum() for score in scores])
         mean = (sums.sum() + PRIOR / 2) / (counts.sum() + PRIOR)
         p = (sums + BORROWED * mean) / (counts + BORROWED)
         variance = _dispersion(counts, sums, squares) * p * (1.0 - p) / counts
-        total = variance.sum(keepdims=True)
-        third = (variance * (1.0 - 2.0 * p) / counts).sum(keepdims=True)
         rates.append(p)
-        variances.append(float(total[0]))
-        lows.append(float(reach(total, third, z, -1)[0]))
-        highs.append(float(reach(total, third, z, 1)[0]))
-    # an item cannot be gained and lost at once, so the two sums correlate negatively
-    correlation = float((rates[0] * rates[1] / counts).sum()) / float(np.sqrt(variances[0] * variances[1]))
+        variances.append(float(variance.sum()))
+        thirds.append(float((variance * (1.0 - 2.0 * p) / counts).sum()))
+    # an item cannot be gained and lost at once, so the two sums correlate negatively, and one less the other positively
+    covariance = float((rates[0] * rates[1] / counts).sum())
     estimate = float(sum(change.mean() for change in changes))
-
-    def half(a: float, b: float) -> float:
-        return float(np.sqrt(a * a + b * b + 2.0 * min(correlation, 1.0) * a * b))
-
-    return estimate - half(lows[0], highs[1]), estimate + half(highs[0], lows[1])
+    return estimate, Cumulants(np.array(variances), np.array(thirds), covariance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,8 +395,10 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
     """Return the last level with an accuracy above a rate, assuming that accuracy never rises with level.
 
     Levels are certified one after the other, upwards from the easiest and downwards from the hardest, until a level
-    fails its test. Each bound is wrong with probability 1 - `confidence` at most, for any number of levels; with
-    fractional scores, approximately.
+    fails its test. Upwards, the bound is wrong only if the first level that is not above the rate passes, which is one
+    level whatever the answers. Downwards, the tests begin at the level where the ladder ended, which the answers chose,
+    so they have a share of the error rate, see `_share_of`. Each bound is wrong with probability 1 - `confidence` at
+    most, for any number of levels; with fractional scores, approximately.
     """
     below = ladder.first - 1
     low_side, high_side = Levels.of(ladder.filled(0.0).scores), Levels.of(ladder.filled(1.0).scores)
@@ -358,7 +409,7 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
         low += 1
     high = ladder.cap
     for n in reversed(range(len(ladder.scores))):
-        if _level_bounds(high_side, n, confidence)[1] > rate:
+        if _level_bounds(high_side, n, _share_of(confidence, n))[1] > rate:
             break
         high = below + n
     estimate = ladder.last_level_above(rate)
@@ -375,6 +426,11 @@ def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) ->
     high = max(high, low)
     estimate = min(max(estimate, low), high)
     return Interval(float(below + estimate), float(below + low), float(below + high), confidence, "by levels, settled")
+
+
+def _share_of(confidence: float, n: int) -> float:
+    """Return the confidence of the n-th level's test from 0: error rates of 1 / (n + 1)(n + 2) add up to 1 at most."""
+    return 1.0 - (1.0 - confidence) / ((n + 1) * (n + 2))
 
 
 def _level_bounds(levels: Levels, n: int, confidence: float) -> tuple[float, float]:

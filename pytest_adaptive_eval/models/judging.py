@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
+from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status, later_turns
@@ -203,6 +204,10 @@ class Judge:
     store: CompletionStore = field(default_factory=CompletionStore, repr=False)
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
+    #: Unbiased variance of the two scores of each answer that was judged twice.
+    variances: list[float] = field(default_factory=list, repr=False)
+    #: Whether the judge's decoding samples, known from `check` on.
+    samples: bool = False
     _model: Model | None = None
     #: Number of equal requests by their hash: a judge that samples draws each rank anew.
     _draws: Counter[str] = field(default_factory=Counter, repr=False)
@@ -244,6 +249,7 @@ class Judge:
                 self.counts.repeated += 1
                 self.counts.same += other == rank
                 self.counts.difference += abs(other - rank) / 4
+                self.variances.append((other - rank) ** 2 / 32)
         if item.answer and item.grader != JUDGE:  # the item's own grader can grade it
             with contextlib.suppress(Unscored):
                 right = item.grade(text) >= 0.5
@@ -271,6 +277,19 @@ class Judge:
                 "model that follows instructions"
             )
         self.counts.unread = 0
+        self.samples = bool(self.recorded.identity.samples)
+
+    def noise_allowed(self, scores: Sequence[float]) -> float:
+        """Return the variance of a grade about the judge's average grade of that answer, for bounds to allow for.
+
+        0 unless decoding samples. The truth of a gate is the judge's grade on average over its draws.
+
+        Args:
+            scores: Scores of all answers, NaN where missing, which limit the variance too.
+        """
+        if not self.samples:
+            return 0.0
+        return min(allowed_variance(self.variances), float(variance_bound(scores)))
 
     def notes(self) -> Iterator[str]:
         """Yield sentences on the judge's agreement with code and on its repeat noise."""
@@ -284,6 +303,8 @@ class Judge:
                 f"{number(counts.noise, 2)}"
             )
         yield f"scores are judgments by {self.name}: {agreement}; {noise}"
+        if self.samples:
+            yield f"{self.name} samples its grades: bounds are of its average grade, and allow for its noise"
 
     def close(self) -> None:
         """Release the judge, break off what it was asked, and count the cost of replies that `score` did not need."""

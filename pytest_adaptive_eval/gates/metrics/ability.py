@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from statistics import NormalDist
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import ability_at, accuracy_at
-from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
+from pytest_adaptive_eval.claims.score_equations import ScoreEquations
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
@@ -121,7 +122,7 @@ def _doubt(result: SessionResult) -> str:
 
 
 class AbilityComponent(Metric[SessionResult]):
-    """One component of ability, such as ``cross``, in standard deviations of the bank's subjects, by weighted draws."""
+    """One component of ability, such as ``cross``, in standard deviations of the bank's subjects."""
 
     name = "ability"
     description = "a part of ability, on a bank that is administered in formats"
@@ -150,28 +151,22 @@ class AbilityComponent(Metric[SessionResult]):
             )
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict on the ability that all answers would give, by the draws."""
+        """Return the verdict on the ability that all answers would give, by bets on the draws."""
         fewest = FEWEST_ANSWERS * result.bank.dimensions
         if result.asked < fewest:
             answers = counted(result.asked, "answer")
             note = f"{answers} of the {fewest} that abilities in parts take: set a larger budget"
             return with_note(verdict, note, Outcome.INCONCLUSIVE)
-        from scipy.special import stdtrit
-
         index = result.bank.parts.index(self.part)
-        scores = (0.0, 1.0) if result.scored < result.asked else (0.5,)
-        abilities = [weighted_ability(result.bank, result.log.with_missing_as(score)) for score in scores]
+        equations = ScoreEquations(result.bank, result.log)
         assert result.theta is not None
         assert result.standard_error is not None
         theta = result.theta[index]
 
+        @cache
         def interval_at(confidence: float) -> Interval:
-            bounds: list[float] = []
-            for ability in abilities:
-                half = stdtrit(float(ability.freedom[index]), confidence) * ability.standard_error[index]
-                bounds += [float(ability.theta[index] - half), float(ability.theta[index] + half)]
-            low, high = min(bounds), max(bounds)
-            return Interval(min(max(theta, low), high), low, high, confidence, "design-based")
+            low, high = (equations.bound(index, side, confidence) for side in (1, -1))
+            return Interval(min(max(theta, low), high), low, high, confidence, "anytime-valid")
 
         model = f"{result.bank.model.upper()}-IRT"
         notes = [

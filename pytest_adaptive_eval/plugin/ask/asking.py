@@ -473,6 +473,8 @@ class AskingLoop:
             evaluation.judge.check(evaluation.bank.items)  # by each run, so its journal comes after
             if answers.journal is not None:
                 evaluation.judge.store = answers.journal
+            if evaluation.judge.samples:  # a score is one draw of the judge even if the subject answers greedily
+                self.session.decodings = max(self.session.decodings, 1)
         if subject is not None:
             self.reuse.refusal = subject.no_reuse
 

@@ -65,7 +65,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         evaluation.name,
         loop.session,
         statuses=counts.statuses,
-        noise=noise.allowed if noise else None,
+        noise=_allowed_noise(loop, noise),
         error=loop.fault.sentence if loop.fault else "",
         chance=counts.constant.guessing,
         must_pass=must_pass_answers(evaluation.must_pass_ids, answers.administrations),
@@ -129,6 +129,16 @@ def _notes_of_uniform_draws(loop: AskingLoop) -> Iterator[str]:
     session = loop.session
     if (uniform := session.budget - session.uniform_from) > 0:
         yield f"the last {uniform} of {counted(session.budget, 'question')} are drawn uniformly, {CORRECTS}"
+
+
+def _allowed_noise(loop: AskingLoop, noise: DecodingNoise | None) -> float | None:
+    """Return the variance of a score that bounds allow for, of decoding or of the judge; None if neither samples."""
+    if noise is not None:  # repeated answers are graded again, so their variance holds the judge's noise
+        return noise.allowed
+    judge = loop.evaluation.judge
+    if judge is None or not judge.samples:
+        return None
+    return judge.noise_allowed(loop.session.log().scores.tolist())
 
 
 def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[str]:

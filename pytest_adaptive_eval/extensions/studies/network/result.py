@@ -8,9 +8,12 @@ its expected accuracies (ACC-AUC) ::
 
 which is in [0, 1]. A route is a path to a node.
 
-Areas of different nodes come from different questions. Their errors are independent, so their half widths are added in
-squares (Zou and Donner 2008). The ranges due to unadministered levels and missing scores are added up. A node that was
-not run contributes at least 0, and at most its weight, or 0 if an earlier node's upper bound is below the threshold.
+Areas of different nodes come from different questions. Their errors are independent, so the cumulants of all levels of
+all nodes are added, and the bounds are those of one sum, see `ladder.result.Cumulants`. (Half widths that are joined
+node by node would correct each node for its own skewness. The correction of a sum of n alike nodes is that of one node
+in total; n separate ones come to its n-fold over a root of n.) The ranges due to unadministered levels and missing
+scores are added up. A node that was not run contributes at least 0, and at most its weight, or 0 if an earlier node's
+upper bound is below the threshold. Accuracy is assumed never to rise with level, see `ladder.result`.
 """
 
 from __future__ import annotations
@@ -28,7 +31,14 @@ from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, Review
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import UNANSWERED, Status
-from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
+from pytest_adaptive_eval.ladder.result import (
+    Cumulants,
+    Levels,
+    area_cumulants,
+    difference,
+    difference_ends,
+    pooled,
+)
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.records.parts import plain
@@ -36,6 +46,7 @@ from pytest_adaptive_eval.records.parts import plain
 METHOD = "by levels and routes"
 #: Confidence of the bounds from which a standard error is computed.
 ERROR_CONFIDENCE = 0.95
+CERTAIN = Cumulants(np.zeros(2), np.zeros(2))
 
 
 def may_open(nodes: Sequence[NodeResult], confidence: float) -> Mapping[str, bool]:
@@ -55,17 +66,17 @@ def may_open(nodes: Sequence[NodeResult], confidence: float) -> Mapping[str, boo
 
 
 class _Part(NamedTuple):
-    """Contribution of a route: estimate, range without sampling error, and half widths of the sampling error."""
+    """Contribution of a route: estimate, range without sampling error, and the sampling error at either end."""
 
     estimate: float = 0.0
     low: float = 0.0
     high: float = 0.0
-    down: float = 0.0
-    up: float = 0.0
+    low_error: Cumulants = CERTAIN
+    high_error: Cumulants = CERTAIN
 
     def __neg__(self) -> _Part:
         """Return the contribution of a subtracted route."""
-        return _Part(-self.estimate, -self.high, -self.low, self.up, self.down)
+        return _Part(-self.estimate, -self.high, -self.low, self.high_error.mirrored(), self.low_error.mirrored())
 
 
 def _part(node: NodeResult, confidence: float, may_open: bool) -> _Part:
@@ -77,30 +88,36 @@ def _part(node: NodeResult, confidence: float, may_open: bool) -> _Part:
         share * ladder.area,
         share * least.area,
         share * (most.area + ladder.above(confidence)),
-        share * (least.area - area_bounds(Levels.of(least.scores), confidence)[0]),
-        share * (area_bounds(Levels.of(most.scores), confidence)[1] - most.area),
+        _error(Levels.of(least.scores), share),
+        _error(Levels.of(most.scores), share),
     )
+
+
+def _error(levels: Levels, share: float) -> Cumulants:
+    """Return the sampling error of a node's share.
+
+    Means of several pools of levels were fitted to the answers, which lowers their variances by that share on average.
+    One node's skewness covers that, a sum over many does not.
+    """
+    answers, pools = float(levels.counts.sum()), len(pooled(levels.means, levels.counts))
+    return area_cumulants(levels).scaled(share * (answers / (answers - pools + 1.0)) ** 0.5)
 
 
 def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
     """Return the difference of two nodes with the same questions."""
     assert a.ladder is not None
     assert b.ladder is not None
-    share, change = a.weight / a.levels, a.area - b.area
-    sampling, whole = (difference(a.ladder, b.ladder, confidence, untested) for untested in ("zero", "bounded"))
-    return _Part(
-        share * change,
-        share * (change + whole.low - sampling.low),
-        share * (change + whole.high - sampling.high),
-        share * (change - sampling.low),
-        share * (sampling.high - change),
-    )
+    share = a.weight / a.levels
+    (low, low_error), (high, high_error) = difference_ends(a.ladder, b.ladder, confidence)
+    errors = low_error.scaled(share), high_error.scaled(share)
+    return _Part(share * (a.area - b.area), share * low, share * high, *errors)
 
 
 def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str, most: float = 1.0) -> Interval:
-    rows = [(part.estimate, part.low, part.high, part.down**2, part.up**2) for part in parts]
-    estimate, low, high, down, up = (sum(column) for column in zip(*rows, strict=True))
-    low, high = max(low - down**0.5, least), min(high + up**0.5, most)
+    estimates, lows, highs, low_errors, high_errors = zip(*parts, strict=True)
+    z, estimate = NormalDist().inv_cdf(confidence), sum(estimates)
+    low = max(sum(lows) - Cumulants.total(low_errors).half_widths(z)[0], least)
+    high = min(sum(highs) + Cumulants.total(high_errors).half_widths(z)[1], most)
     return Interval(min(max(estimate, low), high), low, high, confidence, method)
 
 
@@ -128,10 +145,13 @@ def energy_error(nodes: Sequence[NodeResult]) -> float | None:
 
     What unadministered levels and closed nodes may add is the same in all repetitions.
     """
-    z = NormalDist().inv_cdf(ERROR_CONFIDENCE)
     parts = [_part(node, ERROR_CONFIDENCE, False) for node in nodes if node.opened]
-    variance = sum(((part.down + part.up) / (2.0 * z)) ** 2 for part in parts)
-    return variance**0.5 if parts else None
+    if not parts:
+        return None
+    z = NormalDist().inv_cdf(ERROR_CONFIDENCE)
+    down = Cumulants.total([part.low_error for part in parts]).half_widths(z)[0]
+    up = Cumulants.total([part.high_error for part in parts]).half_widths(z)[1]
+    return (down + up) / (2.0 * z)
 
 
 def energy_difference(candidate: NetworkResult, baseline: NetworkResult, confidence: float = 0.95) -> Interval:
