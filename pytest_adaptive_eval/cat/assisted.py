@@ -26,9 +26,15 @@ def curves(bank: ItemBank, estimator: Estimator, items: Ints, scores: Array) -> 
     A, c = bank.discrimination, bank.asymptote
     chosen = None if c is None else c[items]
     start = estimator.prior(len(items), bank.dimensions)
-    ability = estimator.estimate(scores, A[items], bank.intercept[items], chosen, start) if items.size else start
+    if items.size:
+        ability = estimator.estimate(scores, A[items], bank.intercept[items], chosen, start)
+    else:
+        ability = start
     p = bank.probability(ability.theta)
-    steep = p * (1.0 - p) if c is None else (p - c) * (1.0 - p) / (1.0 - c)
+    if c is None:
+        steep = p * (1.0 - p)
+    else:
+        steep = (p - c) * (1.0 - p) / (1.0 - c)
     return Curves(ability.theta, p, steep[:, None, :] * A.T)
 
 
@@ -40,11 +46,15 @@ def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, 
         estimated, first: All scores, and the scores of the first items before the uniform draws, each with the
             abilities that they give. A subject without scored draws has the model's estimates as both.
     """
-    items, scores, chosen = estimated.items, estimated.scores, first.items.shape[1]
+    items = estimated.items
+    scores = estimated.scores
+    chosen = first.items.shape[1]
     predicted, variance = estimated.predict(design)
     n = predicted.shape[1]
-    model, error = _mean(predicted, items, scores), np.sqrt(variance)
-    before, drawn = np.s_[:, :chosen], np.s_[:, chosen:]
+    model = _mean(predicted, items, scores)
+    error = np.sqrt(variance)
+    before = np.s_[:, :chosen]
+    drawn = np.s_[:, chosen:]
     scored = ~np.isnan(scores[drawn])
     count = scored.sum(axis=1)
     if not count.any():
@@ -106,7 +116,8 @@ class Assistance:
         estimated = curves(self.bank, self.estimator, items, scores)
         whole = first = Evidence(predictor, [self.design], estimated, items, scores)
         if (chosen := self.chosen) < items.shape[1]:
-            asked, answers = items[:, :chosen], scores[:, :chosen]
+            asked = items[:, :chosen]
+            answers = scores[:, :chosen]
             first = Evidence(
                 predictor, [self.design], curves(self.bank, self.estimator, asked, answers), asked, answers
             )

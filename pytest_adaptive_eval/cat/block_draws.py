@@ -92,8 +92,13 @@ class BlockDraws:
     def __init__(
         self, banks: Sequence[ItemBank], of: Ints, selector: SmoothSelector, floor: float, numbers: Array
     ) -> None:
-        self._banks, self._of, self._selector, self._floor, self._numbers = banks, of, selector, floor, numbers
-        n, self._rows = len(banks[0]), np.arange(len(of))
+        self._banks = banks
+        self._of = of
+        self._selector = selector
+        self._floor = floor
+        self._numbers = numbers
+        n = len(banks[0])
+        self._rows = np.arange(len(of))
         blocks = -(-n // BLOCK)
         self._size, self._blocks = n, blocks
         a, d = np.zeros((2, len(banks), blocks * BLOCK))
@@ -101,7 +106,8 @@ class BlockDraws:
             a[row, :n], d[row, :n] = bank.discrimination[:, 0], bank.intercept
         self._steepest = steepest = np.abs(a).max(axis=1)[of]
         #: Parameters of all banks in rows of a block each, and the first row of each subject's bank.
-        self._a, self._d = a.reshape(-1, BLOCK), d.reshape(-1, BLOCK)
+        self._a = a.reshape(-1, BLOCK)
+        self._d = d.reshape(-1, BLOCK)
         self._squared = self._a**2
         self._first = of * blocks
         self._single = tuple(part.astype(np.float32) for part in (a, d, a**2))
@@ -118,7 +124,8 @@ class BlockDraws:
         #: The blocks' sums at the nodes, shape (S, layers * NODES, blocks), once they are needed.
         self._layers = VARIANCE_NODES if selector.by_variance else 1
         self._values: Array | None = None
-        self._centre, self._highest = np.full(len(of), np.inf), np.zeros(len(of))
+        self._centre = np.full(len(of), np.inf)
+        self._highest = np.zeros(len(of))
         self._abilities, self._variances = np.zeros((len(of), NODES)), np.zeros((len(of), self._layers))
 
     def draw(self, theta: Array, variance: Array, first: int) -> Ints:
@@ -131,13 +138,13 @@ class BlockDraws:
         power = self._selector.power(first)
         rough = self._renewed(theta, variance, first)
         if not rough.any():
-            sums, error, top = self._at(self._rows, theta, variance), self._interpolation_error(), None
+            sums = self._at(self._rows, theta, variance)
+            error = self._interpolation_error()
+            top = None
         else:
-            sums, error, top = (
-                np.empty((len(theta), self._blocks)),
-                self._single_error(theta, power),
-                np.ones(len(theta)),
-            )
+            sums = np.empty((len(theta), self._blocks))
+            error = self._single_error(theta, power)
+            top = np.ones(len(theta))
             sums[rough], top[rough] = self._in_single_precision(self._rows[rough], theta, variance, power)
             if not rough.all():
                 smooth = self._rows[~rough]
@@ -173,7 +180,8 @@ class BlockDraws:
 
     def _exact(self, s: int, theta: float, variance: float, first: int) -> int:
         """Return the next item of a subject, for which all items are rated."""
-        bank, drawn = self._banks[self._of[s]], self._drawn
+        bank = self._banks[self._of[s]]
+        drawn = self._drawn
         view = View(bank, np.array([[theta]]), np.array([[[variance]]]), None, self._items[s : s + 1, :first])
         stored = _Stored(self._numbers[s, first : drawn + 1].tolist())
         return int(propose(self._selector, view, drawn + 1 - first, self._floor, [stored], designed=False).items[0, -1])
@@ -204,10 +212,8 @@ class BlockDraws:
         self._centre[s], self._highest[s] = theta, 1.05 * variance
         self._abilities[s] = theta + self._radius[s] * nodes(NODES)
         self._variances[s] = self._highest[s] * (0.5 + 0.5 * nodes(self._layers))
-        block_ranks, free = (
-            slice(self._first[s], self._first[s] + self._blocks),
-            slice(s * self._blocks, (s + 1) * self._blocks),
-        )
+        block_ranks = slice(self._first[s], self._first[s] + self._blocks)
+        free = slice(s * self._blocks, (s + 1) * self._blocks)
         for i, at in enumerate(self._abilities[s].tolist()):  # one after the other, to stay in a processor's cache
             spread = _spread(at * self._a[block_ranks] + self._d[block_ranks])
             for layer, own_variance in enumerate(self._variances[s].tolist()):
@@ -236,12 +242,16 @@ class BlockDraws:
             across = weights_at(2.0 * variance[rows] / self._highest[rows] - 1.0, self._layers)
             basis = (across[:, :, None] * basis[:, None]).reshape(len(rows), -1)
         assert self._values is not None
-        values = self._values if len(rows) == len(self._values) else self._values[rows]
+        if len(rows) == len(self._values):
+            values = self._values
+        else:
+            values = self._values[rows]
         return np.asarray((basis[:, None] @ values)[:, 0])
 
     def _in_single_precision(self, rows: Ints, theta: Array, variance: Array, power: float) -> tuple[Array, Array]:
         """Return some subjects' sums of blocks, (s, blocks), of ratings over the largest, and the largest, (s,)."""
-        sums, top = np.empty((len(rows), self._blocks)), np.empty(len(rows))
+        sums = np.empty((len(rows), self._blocks))
+        top = np.empty(len(rows))
         a, d, squared = self._single
         free = self._free.reshape(len(theta), -1)
         step = max(1, CELLS // free.shape[1])

@@ -63,9 +63,11 @@ def interview_in_step(
     slopes = np.stack([bank.discrimination[:, 0] for bank in banks])
     intercepts = np.stack([bank.intercept for bank in banks])
     (subjects, count), rows, first = numbers.shape, np.arange(len(of))[:, None], 0
-    items, theta = np.empty((subjects, count), dtype=np.int64), np.empty((subjects, count))
+    items = np.empty((subjects, count), dtype=np.int64)
+    theta = np.empty((subjects, count))
     answers, a, d = np.empty((3, subjects, count))
-    estimate, estimates = policy.estimator.prior(subjects, 1), {}
+    estimate = policy.estimator.prior(subjects, 1)
+    estimates = {}
     chosen = count if uniform_from is None else uniform_from
     for t in range(1, count + 1):
         if t > chosen:

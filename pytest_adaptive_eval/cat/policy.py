@@ -111,7 +111,9 @@ class Policy:
     def levelled(self) -> LevelSelector | None:
         """Selector of levels, if the interview goes level by level."""
         selector = self.selector
-        return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
+        if self.stop == "level" and isinstance(selector, LevelSelector):
+            return selector
+        return None
 
     def _faults(self) -> Iterator[str]:
         """Yield settings that are out of range, or exclude each other."""
@@ -164,7 +166,9 @@ class Policy:
             return None
         count = self.budget_on(bank)
         design = bank.predictor.design("form" if isinstance(self.selector, Form) else "estimate", count)
-        return None if design is None else Assistance(bank, design, self.estimator, count)
+        if design is None:
+            return None
+        return Assistance(bank, design, self.estimator, count)
 
     def assisted_by(self, bank: ItemBank) -> dict[str, str]:
         """Return the hash of the predictor that determines draws or estimates, as settings of a record; or nothing."""
@@ -183,7 +187,9 @@ class Policy:
             rules.insert(0, Decision(claims, family, cuts))
         if (selector := self.levelled) is not None:
             rules.insert(0, selector.stopping_rule(count))
-        return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
+        if len(rules) == 1:
+            return rules[0]
+        return AnyOf(tuple(rules))
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings that determine the items."""
@@ -200,7 +206,8 @@ class Policy:
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that name an interview: `to_json` without settings that follow from its bank."""
-        data, derived = self.to_json(), getattr(self.selector, "derived", ())
+        data = self.to_json()
+        derived = getattr(self.selector, "derived", ())
         if derived:
             data["settings"] = {name: value for name, value in data["settings"].items() if name not in derived}
         return data

@@ -142,7 +142,8 @@ def resolve_budget(budget: int | str, items: int) -> int:
     if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
         decimals = match[2] or ""
         # in whole numbers, so that half an item is rounded exactly
-        share, whole = int(match[1] + decimals), int("100" + "0" * len(decimals))
+        share = int(match[1] + decimals)
+        whole = int("100" + "0" * len(decimals))
         if not 0 < share <= whole:
             raise ConfigError(f"budget is {budget!r:.80}, expected a share above 0% and at most 100%")
         return max(1, (2 * share * items + whole) // (2 * whole))
@@ -174,7 +175,9 @@ def repeats(repeat: int | str | None, asked: int) -> int:
     if _COUNT.fullmatch(text) and not isinstance(repeat, bool):
         return min(int(text), asked)
     try:
-        return resolve_budget(text, asked) if asked else 0
+        if asked:
+            return resolve_budget(text, asked)
+        return 0
     except ConfigError:
         raise ConfigError(
             f"repeat is {repeat!r:.80}, expected a count such as 20, or a share of the items asked in quotes such as "

@@ -83,7 +83,10 @@ def by_category(
     largest = sorted(np.argsort(-sizes, kind="stable")[:_CATEGORIES].tolist())
     expected = None
     if drawn and not uniform:
-        theta = np.zeros((len(log), 1)) if abilities is None else np.asarray(abilities, dtype=np.float64)
+        if abilities is None:
+            theta = np.zeros((len(log), 1))
+        else:
+            theta = np.asarray(abilities, dtype=np.float64)
         expected = _Expected(bank, log, theta, code)
     results = []
     for c in largest:
@@ -111,9 +114,13 @@ def by_category(
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
     """Return the result with its interval, from a log of the category's scores over `log.size` items."""
     share = log.size / result.size
-    mean = interval_of_draws(log, confidence) if log.uniform else approximate_interval(log, confidence)
+    if log.uniform:
+        mean = interval_of_draws(log, confidence)
+    else:
+        mean = approximate_interval(log, confidence)
     total = float(np.nansum(log.scores))
-    least, most = total / result.size, (total + result.size - result.scored) / result.size
+    least = total / result.size
+    most = (total + result.size - result.scored) / result.size
     if log.noise:  # with decoding noise, the observed scores do not limit the accuracy
         least, most = 0.0, 1.0
 
@@ -134,13 +141,17 @@ class _Expected:
         selected = np.unique(np.linspace(0, len(changes) - 1, min(_ABILITIES, len(changes))).round().astype(int))
         starts = changes[selected]
         self.row = np.searchsorted(starts, np.arange(len(log)), side="right") - 1
-        p = bank.probability(theta[starts]) if bank.calibrated else np.full((len(starts), len(bank)), 0.5)
+        if bank.calibrated:
+            p = bank.probability(theta[starts])
+        else:
+            p = np.full((len(starts), len(bank)), 0.5)
         self.code, self.p = code, p
         self.drawn = p[self.row, log.items]
 
     def log(self, category: int, inside: Bools) -> DesignLog:
         """Return the draws with scores that are zero outside the category."""
-        outer, members = self.outer, self.code == category
+        outer = self.outer
+        members = self.code == category
         spread = self.p * (1.0 - self.p)
         share = spread[:, members].sum(axis=1) / np.maximum(spread.sum(axis=1), 1e-12)
         items = outer.items

@@ -107,10 +107,13 @@ def likelihood_ratio(
     distances: Array = width * np.power(GROWTH, np.arange(steps + 1.0))
     above = run(cut - indifference + distances, scores, A, d, c)
     below = run(cut + indifference - distances, scores, A, d, c)
-    best_above, best_below = above.max(axis=0), below.max(axis=0)
+    best_above = above.max(axis=0)
+    best_below = below.max(axis=0)
     if method == "glr":
         return np.asarray(best_above - best_below)
-    lead, lag = _averaged(above) - best_below, _averaged(below) - best_above  # never both above 0
+    # never both above 0
+    lead = _averaged(above) - best_below
+    lag = _averaged(below) - best_above
     return np.asarray(np.maximum(lead, 0.0) - np.maximum(lag, 0.0))
 
 
@@ -139,8 +142,12 @@ def _running_marginal(points: Array, scores: Array, A: Array, d: Array, c: Array
     times, (subjects, t) = len(points), scores.shape
     # the estimator's rows are all pairs of an ability and a subject
     d = (d + A[..., 0] * points[:, None, None]).reshape(times * subjects, t)
-    scores, others = np.tile(scores, (times, 1)), np.tile(A[..., 1:], (times, 1, 1))
-    c = None if c is None else np.tile(c, (times, 1))
+    scores = np.tile(scores, (times, 1))
+    others = np.tile(A[..., 1:], (times, 1, 1))
+    if c is None:
+        c = None
+    else:
+        c = np.tile(c, (times, 1))
     estimator = MAP()
     modes = estimator.prior(len(scores), others.shape[-1])
     out = np.empty(scores.shape)
@@ -166,7 +173,10 @@ def classify(ratio: Array, confidence: float = 0.95) -> Classification:
     lower, upper = wald_bounds(confidence)
     crossed = (ratio >= upper) | (ratio <= lower)
     decided = crossed.any(axis=1)
-    first = crossed.argmax(axis=1) if ratio.shape[1] else np.zeros(len(ratio), dtype=np.int64)
+    if ratio.shape[1]:
+        first = crossed.argmax(axis=1)
+    else:
+        first = np.zeros(len(ratio), dtype=np.int64)
     side = np.zeros(len(ratio), dtype=np.int64)
     rows = np.flatnonzero(decided)
     side[rows] = np.where(ratio[rows, first[rows]] > 0, 1, -1)

@@ -56,8 +56,10 @@ class GapClaim(Claim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the signed scores."""
-        signs, codes = self.signs[log.items], self.codes[log.items]
-        formats, counts = np.arange(self.codes.max() + 1), np.bincount(self.codes)
+        signs = self.signs[log.items]
+        codes = self.codes[log.items]
+        formats = np.arange(self.codes.max() + 1)
+        counts = np.bincount(self.codes)
         format_signs = np.array([self.signs[self.codes == code][0] for code in formats])
         in_format = codes[..., None] == formats
         answered = in_format & ~np.isnan(log.scores)[..., None]
@@ -92,7 +94,8 @@ class GapClaim(Claim):
         def difference(mean: float) -> float:
             return (2.0 * mean - 1.0) * log.size / self.items
 
-        low, high = difference(interval.low), difference(interval.high)
+        low = difference(interval.low)
+        high = difference(interval.high)
         return replace(interval, estimate=difference(interval.estimate), low=max(low, -1.0), high=min(high, 1.0))
 
 
@@ -113,7 +116,8 @@ def gap_claims(bank: ItemBank, gain: float, confidence: float) -> tuple[GapClaim
             f"the items of the bank {bank.name!r} have different formats ({format_counts}), so accuracies are "
             "not comparable: list formats that all items have"
         )
-    size, items = len(bank), int(counts[0])
+    size = len(bank)
+    items = int(counts[0])
     code_of = {str(name): n for n, name in enumerate(names)}
     out = []
     for form in formats:

@@ -73,7 +73,9 @@ class Baseline:
     @property
     def draws(self) -> int:
         """Items on which a candidate can be compared."""
-        return len(self.scores) if self.log is None or self.complete else len(self.log)
+        if self.log is None or self.complete:
+            return len(self.scores)
+        return len(self.log)
 
     @property
     def coverage(self) -> str:
@@ -92,7 +94,9 @@ class Baseline:
         even = np.ones(len(bank))
         if not bank.calibrated:
             return even[None]
-        A, d, c = bank.discrimination[None], bank.intercept[None], bank.asymptote
+        A = bank.discrimination[None]
+        d = bank.intercept[None]
+        c = bank.asymptote
         estimator = MAP()
         ability = estimator.estimate(
             self.scores[None], A, d, None if c is None else c[None], estimator.prior(1, bank.dimensions)

@@ -33,7 +33,8 @@ def ability_at(bank: ItemBank, accuracy: float, bound: float = ABILITY_BOUND) ->
     Return the nearer bound for an accuracy outside the range of the test characteristic curve. The curve is inverted by
     bisection, since importing an optimiser costs as much as an interview.
     """
-    low, high = -bound, bound
+    low = -bound
+    high = bound
     if accuracy_at(bank, low) >= accuracy:
         return low
     if accuracy_at(bank, high) <= accuracy:
@@ -70,7 +71,10 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
     accuracy = (observed + np.where(rest, p, 0.0).sum(axis=1)) / n
     w = np.where(rest, p * (1.0 - p), 0.0)
     c = bank.asymptote
-    steepness = w if c is None else np.where(rest, (p - c) * (1.0 - p) / (1.0 - c), 0.0)
+    if c is None:
+        steepness = w
+    else:
+        steepness = np.where(rest, (p - c) * (1.0 - p) / (1.0 - c), 0.0)
     slope = steepness @ bank.discrimination
     variance = (slope[:, None] @ estimate.covariance @ slope[:, :, None])[:, 0, 0] + w.sum(axis=1)
     return accuracy, np.sqrt(variance) / n

@@ -27,7 +27,8 @@ class ReferenceThreshold(NamedTuple):
 
     def claim(self, size: int, confidence: float) -> Claim:
         """Return the claim that the accuracy over `size` items is at least this one."""
-        middle, half = (self.high + self.low) / 2.0, (self.high - self.low) / 2.0
+        middle = (self.high + self.low) / 2.0
+        half = (self.high - self.low) / 2.0
         return Claim(middle * size, confidence, slack=half * size)
 
     @property

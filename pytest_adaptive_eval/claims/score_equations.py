@@ -123,7 +123,8 @@ class ScoreEquations:
             wealths = self.log_wealth(np.clip(points, low, high), part, side, log_alpha)
             best = int(wealths.argmin())
             if wealths[best] < least:
-                least, nearest = float(wealths[best]), np.clip(points[best], low, high)
+                least = float(wealths[best])
+                nearest = np.clip(points[best], low, high)
         return least >= -log_alpha
 
     def log_wealth(self, theta: Array, part: int, side: Literal[1, -1], log_alpha: float) -> Array:
@@ -133,7 +134,8 @@ class ScoreEquations:
             side: 1 bets on a larger value of the component `part`, -1 on a smaller one.
         """
         rows, directions, log_shares = self._directions(theta, part, side)
-        log, items = self.log, self.log.items
+        log = self.log
+        items = self.log.items
         p = irt.probability(theta, self.bank.discrimination, self.bank.intercept)[rows]
         slopes = directions @ self.bank.discrimination.T
         worst = np.maximum(slopes * p, -slopes * (1.0 - p))
@@ -162,7 +164,9 @@ class ScoreEquations:
         bets = [(part, side, math.log1p(-OTHERS))]
         bets += [(j, sign, share) for j in range(len(low)) if j != part for sign in (1, -1)]
         informations = information(self.bank, theta)
-        rows, directions, log_shares = [], [], []
+        rows = []
+        directions = []
+        log_shares = []
         for row, point in enumerate(theta):
             inside = (low < point) & (point < high)
             for j, sign, log_share in bets:
@@ -194,16 +198,19 @@ class ScoreEquations:
         `ItemBank.leverage` in the same shares, which the propensities of the drawn items show. Otherwise the log has a
         bound: p / q and (1 - p) / q are limited for a prediction p, so 1 / q is at most the sum of both limits.
         """
-        log, ratings = self.log, self.bank.leverage
+        log = self.log
+        ratings = self.bank.leverage
         left = len(self.bank) - np.arange(len(log))
         rated = ratings.sum() - ratings[log.items].cumsum() + ratings[log.items]
         by_rating = ratings[log.items] / rated
-        even, draws = 1.0 / left, slice(log.take_all, None)
+        even = 1.0 / left
+        draws = slice(log.take_all, None)
         spread = (even - by_rating)[draws]
         share = float(spread @ (log.propensities - by_rating)[draws]) / max(float(spread @ spread), 1e-300)
         mixed = share * even + (1.0 - share) * by_rating
         is_known = np.allclose(mixed[draws], log.propensities[draws], rtol=1e-6, atol=0.0)
-        undrawn, inverses = np.ones(len(self.bank), dtype=bool), []
+        undrawn = np.ones(len(self.bank), dtype=bool)
+        inverses = []
         for first in range(0, len(log), BLOCK):
             if is_known:
                 inverse = 1.0 / (share / left[first] + (1.0 - share) * ratings / rated[first])
@@ -231,8 +238,10 @@ def _wealth(gain: Array, limit: Array, variance: Array, ahead: Array, lacking: A
     squares = np.minimum(gain**2 / variance, LARGEST_SQUARE)
     seen = PRIOR_SQUARES + np.arange(gain.shape[1])
     scale = (PRIOR_SQUARES + squares.cumsum(axis=1) - squares) / seen
-    sd, share = np.sqrt(variance * scale), HAZARD / ahead
-    before, wealth = np.zeros(len(gain)), np.empty(gain.shape)
+    sd = np.sqrt(variance * scale)
+    share = HAZARD / ahead
+    before = np.zeros(len(gain))
+    wealth = np.empty(gain.shape)
     for t in range(gain.shape[1]):
         ratio = np.sqrt(np.clip(share[t] * (lacking + HALF - before), share[t] * HALF, 1.0))
         stake = np.minimum(ratio / ((1.0 + ratio**2) * sd[:, t]), limit[:, t])

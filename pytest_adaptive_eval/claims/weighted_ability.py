@@ -63,7 +63,8 @@ def item_weights(log: DesignLog) -> Array:
     t = len(log)
     if t == log.size:
         return np.ones(t)
-    place, draws = np.arange(t), t - log.take_all
+    place = np.arange(t)
+    draws = t - log.take_all
     weights = (t - 1 - place + 1.0 / log.propensities) / draws
     return np.where(place < log.take_all, 1.0, weights)
 
@@ -76,8 +77,11 @@ def fit(bank: ItemBank, log: DesignLog, theta: Array, free: Bools) -> Array:
         theta: Shape (D,). Start, within `limits`; components that are not `free` keep their value.
     """
     low, high = limits(bank)
-    slopes, intercepts, weights = bank.discrimination[log.items], bank.intercept[log.items], item_weights(log)
-    longest, last = 1.0, np.zeros(len(theta))
+    slopes = bank.discrimination[log.items]
+    intercepts = bank.intercept[log.items]
+    weights = item_weights(log)
+    longest = 1.0
+    last = np.zeros(len(theta))
     for _ in range(ITERATIONS):
         p = irt.probability(theta[None], slopes, intercepts)[0]
         gradient = slopes.T @ (weights * (log.scores - p)) - theta

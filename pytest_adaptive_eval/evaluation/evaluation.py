@@ -204,7 +204,9 @@ class Evaluation:
     def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process from its `Result.to_json`."""
         result = Result.from_json(data)
-        return self.measured(result) if result.account else result
+        if result.account:
+            return self.measured(result)
+        return result
 
     def measured(self, result: Result) -> Result:
         """Return a result with the quantities of its account that do not travel between processes; none by default."""

@@ -56,7 +56,9 @@ def item_count(table: EvalTable) -> int:
     """Return the number of items that each level of a task has."""
     if table.queries is not None:
         return table.queries
-    return LADDER_ITEMS if climbed_in_full(table) else BANK_ITEMS
+    if climbed_in_full(table):
+        return LADDER_ITEMS
+    return BANK_ITEMS
 
 
 def climbed_in_full(table: EvalTable) -> bool:
@@ -263,7 +265,9 @@ class Interview(Evaluation):
                 f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
                 "draws; floor sets this share"
             )
-            repeat = self.repeat if "repeat" in self.written or self.samples > 1 else None
+            repeat = None
+            if "repeat" in self.written or self.samples > 1:
+                repeat = self.repeat
             interview = replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
         return interview._with_needed_budget(gates)
 
@@ -281,7 +285,9 @@ class Interview(Evaluation):
     @property
     def _for_gates(self) -> Policy:
         """Policy of an interview that feeds a gate."""
-        return self.policy if "floor" in self.written else self.policy.feeding_gates()
+        if "floor" in self.written:
+            return self.policy
+        return self.policy.feeding_gates()
 
     @property
     def kind(self) -> str:
@@ -323,15 +329,23 @@ class Interview(Evaluation):
         climbed = result.climb is not None
         baseline = Baseline(subject.get("name") or name, result.scores_by_item, result.log, climbed=climbed)
         # without requests: two tests of one run may differ, and the reader sees both
-        where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
+        where = f"evaluation {name!r}"
+        decoding = subject.get("decoding", "")
         return BaselineFile(baseline, where, decoding, checkpoint=subject.get("checkpoint", ""))
 
     def session_arguments(self, gates: GatePlan, family: int) -> dict[str, Any]:
         """Return keyword arguments of `Session`: claims that may end it early, and the baseline that it follows."""
         baselines = {name: file.baseline for name, file in gates.baselines(self).items()}
-        claims = [claim for c in gates.conditions if c.by_draws for claim in c.claims(self.bank, baselines)]
+        claims = []
+        for c in gates.conditions:
+            if c.by_draws:
+                for claim in c.claims(self.bank, baselines):
+                    claims.append(claim)
         claims += self._above_guessing(gates, baselines)
-        cuts = [cut for c in gates.conditions for cut in c.measure.cuts(c, self.bank)]
+        cuts = []
+        for c in gates.conditions:
+            for cut in c.measure.cuts(c, self.bank):
+                cuts.append(cut)
         may_stop = gates.may_stop and not gates.undeclared
         return {
             "claims": claims if may_stop else (),
@@ -344,8 +358,15 @@ class Interview(Evaluation):
     def _above_guessing(self, gates: GatePlan, baselines: Mapping[str, Baseline]) -> list[Claim]:
         """Return the claim of an accuracy above guessing for each threshold below it, whose PASS needs both."""
         bank = self.bank
-        thresholds = [c for c in gates.conditions if c.metric == "accuracy" and c.kind != "not_worse_than"]
-        claims = [claim for c in thresholds for claim in c.claims(bank, baselines) if claim.total <= len(bank) / 2.0]
+        thresholds = []
+        for c in gates.conditions:
+            if c.metric == "accuracy" and c.kind != "not_worse_than":
+                thresholds.append(c)
+        claims = []
+        for c in thresholds:
+            for claim in c.claims(bank, baselines):
+                if claim.total <= len(bank) / 2.0:
+                    claims.append(claim)
         if not claims or not all(len(item.choices) > 1 for item in bank.items):
             return []
         total = sum(1.0 / len(item.choices) for item in bank.items)
@@ -469,7 +490,9 @@ class Interview(Evaluation):
         Args:
             repeat: See `repeat_of`.
         """
-        return self.samples if self.questions(repeat) > self.budget else 0
+        if self.questions(repeat) > self.budget:
+            return self.samples
+        return 0
 
 
 class _Assembly(NamedTuple):
@@ -541,7 +564,9 @@ class _Assembly(NamedTuple):
             guess_by_level=climbed_in_full(table),
             **scaled,
         )
-        return bank if table.formats is None else asked_without(bank, family, table.formats)
+        if table.formats is None:
+            return bank
+        return asked_without(bank, family, table.formats)
 
     def _bank_path(self, path: str) -> Path:
         folders = self._folders
@@ -576,7 +601,8 @@ class _Assembly(NamedTuple):
 
     def decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
         """Return the samples of each item, and the items that are asked again at the end."""
-        samples, repeat = self.spec.table.samples, self.spec.table.repeat
+        samples = self.spec.table.samples
+        repeat = self.spec.table.repeat
         if self.spec.table.ask != GENERATE:
             return 1, 0
         if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
@@ -595,7 +621,8 @@ class _Assembly(NamedTuple):
 
 def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     """Read the bank and check every setting."""
-    table, assembly = spec.table, _Assembly(spec, settings, context)
+    table = spec.table
+    assembly = _Assembly(spec, settings, context)
     seed = spec.seed(settings)
     lead, interviewer = "", None
     bank, path = assembly.bank(seed)
@@ -604,7 +631,10 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
         judger, interviewer, lead = assembly.interviewer(bank, seed)
         find_selector = {AUTOJUDGER: judger}.get
     judge = assembly.judge()
-    bank = bank if judge is None else judged_bank(bank, judge)
+    if judge is None:
+        bank = bank
+    else:
+        bank = judged_bank(bank, judge)
     policy = make_policy(table, spec.data, bank, find_selector, settings.budget)
     budget = policy.budget_on(bank)
     open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
@@ -668,7 +698,10 @@ INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: T
 def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:
     """Return the items of these ids or categories, in the bank's order, which the budget must hold."""
     categories = dict.fromkeys(filter(None, bank.categories))
-    ids = {str(item): n for n, item in enumerate(bank.ids)} if names else {}
+    if names:
+        ids = {str(item): n for n, item in enumerate(bank.ids)}
+    else:
+        ids = {}
     chosen: set[int] = set()
     for name in names:
         if name in ids:

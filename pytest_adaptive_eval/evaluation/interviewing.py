@@ -53,8 +53,13 @@ def interviewed(
         ConfigError: A setting is out of its range, or names a file that does not exist.
     """
     local = Path(table.encoder.removeprefix("local-dir:")).expanduser()
-    existing = find_input(local, folders) if table.encoder else None
-    encoder = table.encoder if existing is None else str(existing)
+    existing = None
+    if table.encoder:
+        existing = find_input(local, folders)
+    if existing is None:
+        encoder = table.encoder
+    else:
+        encoder = str(existing)
     spec = _interviewer_spec(table, folders)
     responses = None
     if table.responses:
@@ -64,9 +69,9 @@ def interviewed(
         if (path := find_input(Path(table.responses).expanduser(), folders)) is None:
             raise ConfigError(f"{source}: expected an existing file of responses to the bank's items")
         responses = responses_to(bank, read_responses(path), source)
-    interviewer = (
-        _InterviewingModel(table, spec, cache, partial(CompletionStore, decisions, fresh=fresh)) if spec else None
-    )
+    interviewer = None
+    if spec:
+        interviewer = _InterviewingModel(table, spec, cache, partial(CompletionStore, decisions, fresh=fresh))
     with located("interview"):
         selector = AutoJudger(
             _Embedder(encoder, table.part, cache, responses),
@@ -83,13 +88,19 @@ def interviewed(
             difficulty=table.difficulty,
             seed=seed,
         )
-    leader = f"interviewer {shown_address(table.interviewer)}" if spec else "interviewer by code"
+    if spec:
+        leader = f"interviewer {shown_address(table.interviewer)}"
+    else:
+        leader = "interviewer by code"
     if not selector.agent:
         leader = "drawn in the window, nobody picks"
-    embeddings = (
-        f"embeddings by {table.encoder}, as configured" if encoder else best_embedder(bank, responses=responses)[1]
-    )
-    model = (spec, table.options) if spec and selector.agent else None
+    if encoder:
+        embeddings = f"embeddings by {table.encoder}, as configured"
+    else:
+        embeddings = best_embedder(bank, responses=responses)[1]
+    model = None
+    if spec and selector.agent:
+        model = (spec, table.options)
     return selector, model, f"{leader}; {embeddings}"
 
 
@@ -113,14 +124,18 @@ class _Embedder:
     """The best available embedder, chosen when a bank is embedded."""
 
     def __init__(self, encoder: str, part: str | None, cache: Path, responses: Responses | None) -> None:
-        self._encoder, self._cache, self._responses = encoder, cache, responses
+        self._encoder = encoder
+        self._cache = cache
+        self._responses = responses
         self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
         self._loaded: Embedder | None = None
         self.notes: list[str] = []  #: Deviations from the settings.
 
     @property
     def name(self) -> str:
-        return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
+        if self._loaded is not None:
+            return self._loaded.name
+        return self._encoder or "the best at hand"
 
     @property
     def flops(self) -> float:
@@ -148,7 +163,10 @@ class _InterviewingModel:
     def __init__(
         self, table: InterviewTable, spec: str, cache: Path, open_store: Callable[[], CompletionStore]
     ) -> None:
-        self._table, self._spec, self._cache, self._open_store = table, spec, cache, open_store
+        self._table = table
+        self._spec = spec
+        self._cache = cache
+        self._open_store = open_store
         self._loaded: AgentInterviewer | None = None
         self._store: CompletionStore | None = None
         self._name = ""

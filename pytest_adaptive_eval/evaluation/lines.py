@@ -29,7 +29,9 @@ class Lines:
         """Return the lines of an entry, or the line of the table where the entry has none of its own."""
         if not path:
             return self
-        return self.keys[path[0]].at(*path[1:]) if path[0] in self.keys else Lines(self.line)
+        if path[0] in self.keys:
+            return self.keys[path[0]].at(*path[1:])
+        return Lines(self.line)
 
     def named_in(self, message: str) -> int:
         """Return the line of the first key that an error message names, such as ``node 2: levels``; 0 for none."""
@@ -46,11 +48,15 @@ class Lines:
         first, entry = min(starts, key=lambda start: start[0])
         for word in words[first:]:
             entry = entry.keys.get(word, entry)
-        return 0 if entry.listed and len(entry.keys) > 1 else entry.line
+        if entry.listed and len(entry.keys) > 1:
+            return 0
+        return entry.line
 
     def _inside(self, name: str, line: int) -> Lines:
         entry = self.keys.setdefault(name.strip("\"'"), Lines(line))
-        return [*entry.keys.values()][-1] if entry.listed else entry
+        if entry.listed:
+            return [*entry.keys.values()][-1]
+        return entry
 
 
 def read_lines(text: str) -> Lines:
@@ -61,7 +67,8 @@ def read_lines(text: str) -> Lines:
         if quotes:  # a text of several lines
             quotes = "" if quotes in line else quotes
             continue
-        texts, bare = [*_TEXT.finditer(line)], _TEXT.sub("", line)
+        texts = [*_TEXT.finditer(line)]
+        bare = _TEXT.sub("", line)
         if depth == 0 and (header := _HEADER.match(line)):
             *outer, last = re.findall(_NAME, header[2])
             table = root
@@ -94,7 +101,8 @@ def at_key(where: str, lines: Lines, key: str = "") -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        start, message = str(error)[: len(where)], str(error)[len(where) :]
+        start = str(error)[: len(where)]
+        message = str(error)[len(where) :]
         if start != where or not message.startswith(":") or not (line := lines.named_in(message) or lines.at(key).line):
             raise
         raise ConfigError(f"{where.rpartition(':')[0]}:{line}{message}") from None

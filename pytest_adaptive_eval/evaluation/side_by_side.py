@@ -30,7 +30,8 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
     if not spec.asks_items:
         yield evaluation
         return
-    named, templates = [*(models or spec.table.models)], spec.table.templates
+    named = [*(models or spec.table.models)]
+    templates = spec.table.templates
     if not named and not templates:
         yield evaluation
         return
@@ -52,7 +53,10 @@ def _labelled(texts: Sequence[str]) -> list[tuple[str | None, str]]:
         return [(None, "")]
     labels: list[str] = []
     for number, text in enumerate(texts, 1):
-        label = str(number) if is_template(text) else _short(text)
+        if is_template(text):
+            label = str(number)
+        else:
+            label = _short(text)
         labels.append(label if label not in labels else f"{label}-{number}")
     return list(zip(texts, labels, strict=True))
 

@@ -39,7 +39,10 @@ class CodeRunner:
         """
         if self._sandbox is None:
             sandbox = service("sandbox", "sandbox")
-            self._sandbox = sandbox.unsafe() if self._unsafe else sandbox.open()
+            if self._unsafe:
+                self._sandbox = sandbox.unsafe()
+            else:
+                self._sandbox = sandbox.open()
         return self._sandbox.call(code, function, arguments)
 
 
@@ -147,7 +150,9 @@ def recorded_banks(
             banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)
             continue
         written = interview.bank.path
-        existing = find_input(written, folders) if written else None
+        existing = None
+        if written:
+            existing = find_input(written, folders)
         if existing is not None:
             try:
                 banks[interview.name] = _part(read_bank(existing, graders=graders, tasks=tasks), interview)

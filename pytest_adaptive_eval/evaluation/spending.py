@@ -40,7 +40,9 @@ class Spending:
 
     def cost(self, usage: Usage) -> float | None:
         """Return the money that calls cost; None without a price."""
-        return None if self.price is None else price_of(self.price, usage).money
+        if self.price is None:
+            return None
+        return price_of(self.price, usage).money
 
     def allows(self, spent: Usage, asked: int, following: int) -> bool:
         """Return whether `following` more questions fit into the budgets, if they cost what the `asked` ones did."""
@@ -70,9 +72,15 @@ class Spending:
             )
         if self.price is not None:
             most = self.cost(Usage(prompt_tokens=prompts, completion_tokens=answers)) or 0.0
-            hours = f" and {money(self.price.hour, self.price.currency)} per hour" if self.price.hour else ""
+            if self.price.hour:
+                hours = f" and {money(self.price.hour, self.price.currency)} per hour"
+            else:
+                hours = ""
             parts.append(f"{money(most, self.price.currency)} at most{hours}")
-        limits = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
+        if self.tokens is None:
+            limits = []
+        else:
+            limits = [f"{self.tokens:,} tokens"]
         limits += [] if self.money is None or self.price is None else [money(self.money, self.price.currency)]
         if limits:
             parts.append(f"it ends before {' or '.join(limits)}")
@@ -85,7 +93,10 @@ class Spending:
             account: That of an interviewer, with its calls and the FLOPs of the embeddings that it goes by.
         """
         account = account or InterviewerRecord()
-        interviewer = Usage() if account.interviewer is None else account.interviewer.usage
+        if account.interviewer is None:
+            interviewer = Usage()
+        else:
+            interviewer = account.interviewer.usage
         roles = {"subject": subject, "interviewer": interviewer, "judge": judge}
         calls = {role: usage for role, usage in roles.items() if usage.calls}
         prices = self.agents if self.price is None else {**self.agents, "subject": self.price}
@@ -113,7 +124,10 @@ def spending_of(table: EvalTable, stop: str) -> Spending:
         ConfigError: A budget in money has no price, or the interview may not end by what answers cost.
     """
     tables = {"interviewer": table.interview, "judge": table.judge}
-    agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}
+    agents = {}
+    for role, agent in tables.items():
+        if agent is not None and agent.price is not None:
+            agents[role] = agent.price
     if table.price is None:
         return Spending(agents=agents)
     priced = any((table.price.prompt, table.price.completion, table.price.hour))

@@ -290,7 +290,9 @@ class EvalTable(Table, frozen=True, kw_only=True):
             texts["system"] = _read_text(base / self.system.file)
         if self.judge is not None and isinstance(self.judge.rubric, TextFileTable):
             texts["judge"] = replaced(self.judge, rubric=_read_text(base / self.judge.rubric.file))
-        return replaced(self, **texts) if texts else self
+        if texts:
+            return replaced(self, **texts)
+        return self
 
     @property
     def stem(self) -> str:
@@ -311,13 +313,17 @@ class EvalTable(Table, frozen=True, kw_only=True):
     def source(self) -> tuple[str, str | None]:
         """File and category of the bank; a name such as ``a#b.jsonl`` has no category."""
         path, mark, category = self.bank.rpartition("#")
-        return (path, category) if mark and not category.endswith(_SUFFIXES) else (self.bank, None)
+        if mark and not category.endswith(_SUFFIXES):
+            return (path, category)
+        return (self.bank, None)
 
     @property
     def default_name(self) -> str:
         """The bank's stem with the category."""
         category = self.source[1]
-        return f"{self.stem}-{category}" if category else self.stem
+        if category:
+            return f"{self.stem}-{category}"
+        return self.stem
 
 
 def _read_text(path: Path) -> str:

@@ -46,7 +46,8 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
     with located(where):
         if not isinstance(data, dict):
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
-        table, kind = read_table(GateTable, data, where), _only_kind(data, interview=metrics is None)
+        table = read_table(GateTable, data, where)
+        kind = _only_kind(data, interview=metrics is None)
         if metrics is None:
             refuse_keys(data, ("subject",), "is for several subjects, and an interview has one: remove it")
             metric = table.metric or DEFAULT_METRIC
@@ -59,7 +60,9 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
 def gate_keys(condition: Condition) -> dict[str, Any]:
     """Return the keys of a gate with their values, as `read_gate` reads them."""
     keys = condition.to_json()
-    kind, value, name = keys.pop("kind"), keys.pop("value", 0.0), keys.pop("name", "")
+    kind = keys.pop("kind")
+    value = keys.pop("value", 0.0)
+    name = keys.pop("name", "")
     if keys["metric"] == DEFAULT_METRIC:
         del keys["metric"]
     written = {"not_worse_than": {kind: name, "margin": value}, "above": {kind: name}}
@@ -69,7 +72,10 @@ def gate_keys(condition: Condition) -> dict[str, Any]:
 def _named_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
     """Return the quantity among `metrics` that a gate's metric names."""
     measure = registered_metric(name)
-    metric = measure.among(metrics) if measure else name
+    if measure:
+        metric = measure.among(metrics)
+    else:
+        metric = name
     if measure is None or metric not in metrics:
         raise ConfigError(f"metric {metric!r} is not known; use {', '.join(metrics)} or rank")
     if kind not in measure.kinds:
@@ -103,7 +109,10 @@ def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 def _options(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the written options; others use the condition's defaults."""
-    numbers = {name: float(data[name]) for name in ("confidence", "probability") if name in data}
+    numbers = {}
+    for name in ("confidence", "probability"):
+        if name in data:
+            numbers[name] = float(data[name])
     return numbers | {name: data[name] for name in ("on_inconclusive", "method", "subject") if name in data}
 
 
@@ -147,7 +156,10 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
     text, data = parse_toml(path)
     if unknown := sorted(set(data) - {"eval", "run", "suite"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
-    required = _required(data["run"], path) if "run" in data else []
+    if "run" in data:
+        required = _required(data["run"], path)
+    else:
+        required = []
     tables = data.get("eval")
     if tables is None and required:
         return TomlFile([], required, [])

@@ -83,14 +83,19 @@ def decide_claims(
 
     The second list has the number of draws at each decision, 0 where it is undecided or was made at the end.
     """
-    others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
+    others = _other_claims(result, condition)
+    family = claim_family(result, condition, len(claims))
     decisions = decide(result.log, [*claims, *others], family)
-    signs, at = decisions.outcome[: len(claims)], decisions.at[: len(claims)]
+    signs = decisions.outcome[: len(claims)]
+    at = decisions.at[: len(claims)]
     return [_OUTCOMES[int(sign)] for sign in signs], [0] * len(claims) if result.log.fixed else at.tolist()
 
 
 def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:
-    planned = [c for c in result.planned if c.by_draws and c != condition]
+    planned = []
+    for c in result.planned:
+        if c.by_draws and c != condition:
+            planned.append(c)
     return [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
 
 
@@ -107,7 +112,8 @@ def cut_to_outcome(interval: Interval, outcome: Outcome, required: float, limits
     if outcome is Outcome.INCONCLUSIVE:
         return interval
     low, high = (required, limits[1]) if outcome is Outcome.PASS else (limits[0], required)
-    low, high = max(interval.low, low), min(interval.high, high)
+    low = max(interval.low, low)
+    high = min(interval.high, high)
     return replace(interval, estimate=min(max(interval.estimate, low), high), low=low, high=high)
 
 
@@ -123,7 +129,10 @@ def missing_score_notes(result: SessionResult) -> list[str]:
     unawaited = result.statuses.get(Status.NOT_AWAITED, 0)
     missing = result.asked - result.scored
     have = "answer has no score and is" if missing == 1 else "answers have no score and are"
-    notes = [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+    if missing:
+        notes = [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"]
+    else:
+        notes = []
     if result.log.awaited:
         notes.append(f"{unawaited} not awaited: the estimate is that of the {result.log.awaited} draws before")
     return notes
@@ -139,7 +148,10 @@ def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estima
         return f"the whole bank was asked, and {'answers without a score, or ' * missing}{noise}"
     gap = estimate - claim.total / log.size
     side: Literal[1, -1] = 1 if gap >= 0 else -1
-    confidence = claim.confidence if side > 0 else corrected_confidence(claim.confidence, family)
+    if side > 0:
+        confidence = claim.confidence
+    else:
+        confidence = corrected_confidence(claim.confidence, family)
     margin = noise_margin(log, confidence)
     filled = log.with_missing_as(0.5)
     remaining = max(log.size - len(log) + 1, 1)
@@ -153,7 +165,9 @@ def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estima
         assumed=claim.assumed,
     )
     more = outlook.quantile(0.5) - len(log)
-    baseline = claim.baseline if isinstance(claim, PairedClaim) else None
+    baseline = None
+    if isinstance(claim, PairedClaim):
+        baseline = claim.baseline
     if baseline is not None and len(log) + more > baseline.draws:
         return baseline.coverage
     if more > 0.8 * (log.size - len(log)):

@@ -92,7 +92,9 @@ class Metric(Generic[Result_contra]):
     def quantity(self, condition: Condition) -> str:
         """Return the name of the measured quantity, as shown in verdicts."""
         name = self.name.replace("_", " ")
-        return f"{name} less that of {condition.name}" if condition.kind == "not_worse_than" else name
+        if condition.kind == "not_worse_than":
+            return f"{name} less that of {condition.name}"
+        return name
 
     def among(self, metrics: Sequence[str]) -> str:
         """Return the name of the quantity of an evaluation that measures `metrics`, for gates in TOML files."""
@@ -162,7 +164,9 @@ def find_metric(name: str) -> Metric[Any]:
         metric: Metric[Any] = load_metric(stem)
     except KeyError:
         raise ConfigError(f"metric {name!r} is not known; use {', '.join(metric_names())}") from None
-    return metric.component(component) if dot else metric
+    if dot:
+        return metric.component(component)
+    return metric
 
 
 def registered_metric(name: object) -> Metric[Any] | None:
@@ -264,7 +268,8 @@ class Condition:
                 "confidence"
             )
         if self.on_inconclusive not in ON_INCONCLUSIVE:
-            others, last = ", ".join(ON_INCONCLUSIVE[:-1]), ON_INCONCLUSIVE[-1]
+            others = ", ".join(ON_INCONCLUSIVE[:-1])
+            last = ON_INCONCLUSIVE[-1]
             yield f"on_inconclusive is {self.on_inconclusive!r}, expected {others} or {last}"
         methods = self.measure.methods(self.kind)
         if self.method not in methods:

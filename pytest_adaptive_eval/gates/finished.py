@@ -23,6 +23,11 @@ def interval_on_like_questions(scores: Array, baseline: Array | None = None, con
         baseline: Shape (n,). Scores of the baseline on the same questions, none of them missing.
         confidence: Of each one-sided bound.
     """
-    values = scores if baseline is None else (1.0 + scores - baseline) / 2.0
+    if baseline is None:
+        values = scores
+    else:
+        values = (1.0 + scores - baseline) / 2.0
     interval = interval_of_draws(uniform_draws(values, _LIKE * len(values)), confidence)
-    return interval if baseline is None else map_interval(interval, lambda half: 2.0 * half - 1.0)
+    if baseline is None:
+        return interval
+    return map_interval(interval, lambda half: 2.0 * half - 1.0)

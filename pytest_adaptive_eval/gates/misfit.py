@@ -46,7 +46,8 @@ def misfit_reason(
     """
     if drawn and excludes(log, projected, CONFIDENCE):
         interval = interval_of_draws(log, CONFIDENCE)
-        low, high = number(interval.low), number(interval.high)
+        low = number(interval.low)
+        high = number(interval.high)
         return f"the bank projects an accuracy of {number(projected)}, and the draws show [{low}, {high}]"
     unlike = "the answers are unlike the bank's population"
     fit = person_fit(bank, log, theta)
@@ -70,7 +71,8 @@ def misfit_note(reason: str, answers: int, *, drawn: bool) -> str:
 def person_fit(bank: ItemBank, log: DesignLog, theta: list[float]) -> PersonFit:
     """Return the person fit at the final ability on a calibrated bank."""
     items = log.items
-    A, d = bank.discrimination[items][None], bank.intercept[items][None]
+    A = bank.discrimination[items][None]
+    d = bank.intercept[items][None]
     c = None if bank.asymptote is None else bank.asymptote[items][None]
     return lz_star(log.scores[None], irt.probability(np.array([theta]), A, d, c), A, c)
 
@@ -82,7 +84,8 @@ def refitted_projection(bank: ItemBank, log: DesignLog, theta: list[float]) -> t
     of the other items. The error is that of as many uniform draws, with the variance of the answers about the
     predictions.
     """
-    items, scores = log.items[None], log.scores[None]
+    items = log.items[None]
+    scores = log.scores[None]
     predicted = refitted(bank.probability(np.array([theta])), items, scores)
     wrong = (scores - np.take_along_axis(predicted, items, axis=1))[~np.isnan(scores)]
     total = float(predicted.sum()) + float(wrong.sum())

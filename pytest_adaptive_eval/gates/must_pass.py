@@ -40,8 +40,13 @@ class MustPassAnswer:
         quoted = f'"{text[:QUOTED]}{"..." * (len(text) > QUOTED)}"'
         if self.score is None:
             return f"{self.item} has no score ({text[:QUOTED] or 'not asked'})"
-        partly = f", score {number(self.score, 2)}" if self.score else ""
-        return f"{self.item} answered {quoted}{partly}" if text else f"{self.item} was answered wrong{partly}"
+        if self.score:
+            partly = f", score {number(self.score, 2)}"
+        else:
+            partly = ""
+        if text:
+            return f"{self.item} answered {quoted}{partly}"
+        return f"{self.item} was answered wrong{partly}"
 
 
 def must_pass_sentence(answers: Sequence[MustPassAnswer]) -> str:
@@ -53,7 +58,10 @@ def must_pass_sentence(answers: Sequence[MustPassAnswer]) -> str:
     if not failed:
         return f"{len(answers)} of {counted(len(answers), 'must-pass item')} right"
     verb = "wrong" if failed[0].wrong else "without a score"
-    more = f" and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
+    if len(failed) > NAMED:
+        more = f" and {len(failed) - NAMED} more"
+    else:
+        more = ""
     named = ", ".join(answer.sentence for answer in failed[:NAMED])
     return f"{len(failed)} of {counted(len(answers), 'must-pass item')} {verb}: {named}{more}"
 
@@ -71,8 +79,13 @@ def with_must_pass(verdict: Verdict, judge: Callable[[Verdict], Verdict], answer
     sentence = must_pass_sentence(answers)
     if not any(answer.failed for answer in answers):
         judged = judge(verdict)
-        return replace(judged, notes=(*judged.notes, sentence)) if sentence else judged
-    outcome = Outcome.FAIL if any(answer.wrong for answer in answers) else Outcome.ERROR
+        if sentence:
+            return replace(judged, notes=(*judged.notes, sentence))
+        return judged
+    if any(answer.wrong for answer in answers):
+        outcome = Outcome.FAIL
+    else:
+        outcome = Outcome.ERROR
     if verdict.asked <= len(answers):
         return replace(verdict, outcome=outcome, stated=sentence)
     judged = judge(verdict)

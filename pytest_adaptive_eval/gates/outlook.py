@@ -69,7 +69,8 @@ class Outlook:
         gap = min(self.gap, 1.0 / stake)  # from where on the drift is no longer that of small gains
         drift = stake * gap - stake**2 * (variance + gap**2) / 2.0
         spread = stake * math.sqrt(variance * draws)
-        ahead, behind = (drift * draws - needed) / spread, (-drift * draws - needed) / spread
+        ahead = (drift * draws - needed) / spread
+        behind = (-drift * draws - needed) / spread
         return min(1.0, _normal(ahead) + math.exp(2.0 * drift * needed / (stake**2 * variance) + _log_normal(behind)))
 
     @property

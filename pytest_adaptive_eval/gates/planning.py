@@ -42,7 +42,8 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Bas
     elif bank.calibrated:
         theta = np.zeros((1, bank.dimensions))
         theta[0, 0] = ability_at(bank, accuracy)
-        p, policy = bank.probability(theta), policy.drawing
+        p = bank.probability(theta)
+        policy = policy.drawing
     else:
         return max(accuracy * (1.0 - accuracy), 0.25 / n)
     return float((irt.weight(p) / first_chances(bank, policy, p)).sum()) / n**2
@@ -92,7 +93,8 @@ def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlo
     A bound on such a draw limits the stakes, so wealth grows more slowly than any variance shows. So candidates that
     differ on `FLIPS` of the answers are simulated, and the variance is the one that gives as many verdicts.
     """
-    log, n = baseline.log, len(baseline.scores)
+    log = baseline.log
+    n = len(baseline.scores)
     assert log is not None
     outlook = Outlook(n, condition.value, FLIPS, condition.confidence, assumed=_assumed(condition))
     if not len(log):
@@ -105,9 +107,11 @@ def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlo
         [PairedClaim.of(baseline, condition.value, condition.confidence)],
     )
     at = np.where(decisions.outcome[:, 0] > 0, decisions.at[:, 0], n)
-    asked, chance = len(log), max(float((at < n).mean()), 1.0 / candidates)
+    asked = len(log)
+    chance = max(float((at < n).mean()), 1.0 / candidates)
     if chance == 1.0:
-        asked, chance = int(np.median(at)), 0.5
+        asked = int(np.median(at))
+        chance = 0.5
     low, high = 1e-6, 1e3  # verdicts get fewer as the variance grows
     while high > 1.001 * low:
         variance = math.sqrt(low * high)
@@ -171,7 +175,10 @@ def outlook_sentence(
     The first `must_pass` items of the budget are not drawn, so they move no bet.
     """
     forecast = outlooks(condition, bank, policy, baseline)
-    comparable = len(bank) if baseline is None else baseline.draws
+    if baseline is None:
+        comparable = len(bank)
+    else:
+        comparable = baseline.draws
     budget = min(budget, comparable)
     drawn = max(budget - must_pass, 0)
     worst = min(forecast, key=lambda outlook: outlook.chance(drawn))

@@ -45,7 +45,8 @@ class Measured:
 
     def interval(self, index: int, confidence: float = CONFIDENCE) -> Interval:
         """Return a subject's value with its bounds, each with this confidence."""
-        value, error = float(self.values[index]), math.sqrt(max(float(self.covariance[index, index]), 0.0))
+        value = float(self.values[index])
+        error = math.sqrt(max(float(self.covariance[index, index]), 0.0))
         half = error * NormalDist().inv_cdf(confidence)
         return Interval(value, value - half, value + half, confidence, self.method)
 
@@ -90,7 +91,9 @@ class Measured:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

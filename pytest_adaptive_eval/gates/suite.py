@@ -79,14 +79,18 @@ class Suite:
             verdicts: The evaluation's name and the verdict of each gate. Several gates may share an evaluation.
         """
         outcomes = [verdict.outcome for _, verdict in verdicts]
-        passed, failed = outcomes.count(Outcome.PASS), outcomes.count(Outcome.FAIL)
+        passed = outcomes.count(Outcome.PASS)
+        failed = outcomes.count(Outcome.FAIL)
         outcome = Outcome.ERROR if Outcome.ERROR in outcomes else Outcome.INCONCLUSIVE
         if passed >= self.at_least:
             outcome = Outcome.PASS
         elif failed > self.size - self.at_least:
             outcome = Outcome.FAIL
         without_baseline = sum(verdict.notice for _, verdict in verdicts)
-        rest = f", {failed} failed" if failed else ""
+        if failed:
+            rest = f", {failed} failed"
+        else:
+            rest = ""
         evaluations = dict(verdicts).values()
         units = {verdict.unit for verdict in evaluations}
         condition = {"metric": "suite", "kind": "at_least", "value": self.at_least}
@@ -117,5 +121,8 @@ def _decided(verdict: Verdict) -> bool:
 
 def _note(name: str, verdict: Verdict) -> str:
     """Return a gate's outcome, with the reason if it is undecided."""
-    claim = f"{verdict.outcome.value} {verdict.claim}" if _decided(verdict) else verdict.sentence
+    if _decided(verdict):
+        claim = f"{verdict.outcome.value} {verdict.claim}"
+    else:
+        claim = verdict.sentence
     return f"{name}: {claim}"

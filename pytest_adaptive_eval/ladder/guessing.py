@@ -37,5 +37,7 @@ def guessed_levels(scores: Sequence[Array], guess: Sequence[float]) -> int:
         variance += len(scored) * floors[level] * (1.0 - floors[level])
         answers += len(scored)
         if n >= LEVELS and answers >= ANSWERS:
-            return n if total <= mean + NormalDist().inv_cdf(1.0 - LEVEL) * variance**0.5 else 0
+            if total <= mean + NormalDist().inv_cdf(1.0 - LEVEL) * variance**0.5:
+                return n
+            return 0
     return 0

@@ -82,7 +82,9 @@ class Climb:
     @property
     def batch(self) -> int:
         """Items administered together: a whole level, or fewer if a level may end early."""
-        return min(SETTLING_BATCH, self.queries) if self.settle else self.queries
+        if self.settle:
+            return min(SETTLING_BATCH, self.queries)
+        return self.queries
 
     @property
     def paired(self) -> bool:
@@ -107,7 +109,9 @@ class Climb:
         if len(scores) < self.queries:
             return 0
         scored = scores[~np.isnan(scores)]
-        return 1 if scored.sum() > self.stop_at * len(scored) else -1
+        if scored.sum() > self.stop_at * len(scored):
+            return 1
+        return -1
 
     def ladder(self, scores: Sequence[Array], cap: int) -> Ladder:
         """Return a ladder of this policy from its scores by level."""
@@ -119,7 +123,9 @@ class Climb:
         """Return the number of last levels that are not distinguishable from guessing, else 0, from scores by level."""
         from pytest_adaptive_eval.ladder.guessing import guessed_levels
 
-        return guessed_levels(scores, self.guess) if self.guess else 0
+        if self.guess:
+            return guessed_levels(scores, self.guess)
+        return 0
 
     def stopping_rule(self, count: int) -> StoppingRule:
         """Return a rule that stops at the first failed level, at guessing, and when the last level is passed."""
@@ -155,7 +161,9 @@ class Climb:
         """Return all settings, by name; without `guess` if a guess scores nothing."""
         settings = _settings(self)
         guess = settings.pop("guess")
-        return {**settings, "guess": list(guess)} if guess else settings
+        if guess:
+            return {**settings, "guess": list(guess)}
+        return settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +224,9 @@ class AdaptiveClimb:
 
     def floors(self, levels: int) -> list[float]:
         """Return the expected score of a guess at each of the first levels; an empty list if it is 0."""
-        return [self.guess] * levels if self.guess else []
+        if self.guess:
+            return [self.guess] * levels
+        return []
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """Return the area, see `Schedule.interval`."""
@@ -262,7 +272,8 @@ class _LevelScores:
 
     def __init__(self, ladder_policy: Climb | AdaptiveClimb, size: int, subjects: int) -> None:
         self.name, self._queries = ladder_policy.name, ladder_policy.queries
-        self._size, self._cap = size, size // ladder_policy.queries
+        self._size = size
+        self._cap = size // ladder_policy.queries
         self._scores: list[list[list[float]]] = [[[] for _ in range(self._cap)] for _ in range(subjects)]
 
     def record_scores(self, items: Ints, scores: Array) -> None:
@@ -303,7 +314,8 @@ class _Climbing(_LevelScores):
 class _Scheduled(_LevelScores):
     def __init__(self, climb: AdaptiveClimb, size: int, subjects: int) -> None:
         super().__init__(climb, size, subjects)
-        self._schedule, self._batch = climb.schedule(self._cap), climb.batch
+        self._schedule = climb.schedule(self._cap)
+        self._batch = climb.batch
 
     def criterion(self, view: View) -> Array:  # noqa: ARG002  unused: stored scores determine the order
         """Return ratings that fall along the items of the scheduled levels, shape (S, n)."""
@@ -334,7 +346,10 @@ class _LevelFailed:
         out: list[StopReason | None] = []
         for items, scores in zip(logs.items, logs.scores, strict=True):
             levels = by_level(items, scores, self.climb.queries)
-            sides = [self.climb.side(level) for level in levels if len(level)]
+            sides = []
+            for level in levels:
+                if len(level):
+                    sides.append(self.climb.side(level))
             out.append(self._reason(levels, sides))
         return out
 
@@ -345,7 +360,9 @@ class _LevelFailed:
             return None
         if len(levels) == self.cap:
             return StopReason.PASSED
-        return StopReason.GUESSING if self.climb.guessed(levels) else None
+        if self.climb.guessed(levels):
+            return StopReason.GUESSING
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,8 @@ def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] <= pools[-1][0] * pools[-2][1]:
             last = pools.pop()
             pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
-    out, start = [], 0
+    out = []
+    start = 0
     for total, count, levels in pools:
         out.append((slice(start, start + int(levels)), total / count))
         start += int(levels)
@@ -196,9 +197,11 @@ def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
     for where, mean in pooled(levels.means, levels.counts):
         answers = float(levels.counts[where].sum())
         size = where.stop - where.start
-        right, more = mean * answers + PRIOR / 2, PRIOR
+        right = mean * answers + PRIOR / 2
+        more = PRIOR
         if predicted is not None:
-            right, more = right + PRIOR * size * predicted[where], PRIOR + PRIOR * size
+            right = right + PRIOR * size * predicted[where]
+            more = PRIOR + PRIOR * size
         out[where] = right / (answers + more)
     return out
 
@@ -244,7 +247,10 @@ class Cumulants(NamedTuple):
     def half_widths(self, z: float) -> tuple[float, float]:
         """Return the half widths below and above the estimate, of score intervals joined by their squares."""
         product = float(np.sqrt(self.variance.prod()))
-        correlation = min(self.covariance / product, 1.0) if product > 0.0 else 0.0
+        if product > 0.0:
+            correlation = min(self.covariance / product, 1.0)
+        else:
+            correlation = 0.0
         widths = []
         for side in (-1.0, 1.0):
             parts = reach(self.variance, self.third, z, side * np.array([-1.0, 1.0]))
@@ -294,7 +300,8 @@ def difference(
     """
     z = NormalDist().inv_cdf(confidence)
     (low, low_error), (high, high_error) = difference_ends(candidate, baseline, confidence, untested)
-    low, high = low - low_error.half_widths(z)[0], high + high_error.half_widths(z)[1]
+    low = low - low_error.half_widths(z)[0]
+    high = high + high_error.half_widths(z)[1]
     return Interval(min(max(candidate.area - baseline.area, low), high), low, high, confidence, "by levels, paired")
 
 
@@ -337,7 +344,9 @@ def _paired(pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseli
     """Return the sum of mean differences, with missing scores replaced by the two values."""
     changes = [np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline) for a, b in pairs]
     counts = np.array([len(change) for change in changes], dtype=float)
-    rates, variances, thirds = [], [], []
+    rates = []
+    variances = []
+    thirds = []
     for sign in (-1.0, 1.0):
         scores = [np.maximum(sign * change, 0.0) for change in changes]
         sums = np.array([score.sum() for score in scores])
@@ -401,7 +410,8 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
     most, for any number of levels; with fractional scores, approximately.
     """
     below = ladder.first - 1
-    low_side, high_side = Levels.of(ladder.filled(0.0).scores), Levels.of(ladder.filled(1.0).scores)
+    low_side = Levels.of(ladder.filled(0.0).scores)
+    high_side = Levels.of(ladder.filled(1.0).scores)
     low = below
     for n in range(len(ladder.scores)):
         if _level_bounds(low_side, n, confidence)[0] <= rate and not (rate == 0.0 and low_side.means[n] > 0):
@@ -437,11 +447,18 @@ def _level_bounds(levels: Levels, n: int, confidence: float) -> tuple[float, flo
     """Return the bounds of one level's accuracy: exact for binary scores (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv  # imported late: it takes a fifth of the time of a short run
 
-    count, right = levels.counts[n], levels.counts[n] * levels.means[n]
+    count = levels.counts[n]
+    right = levels.counts[n] * levels.means[n]
     if levels.dispersion < 1.0:
         return area_bounds(Levels(levels.counts[n : n + 1], levels.means[n : n + 1], levels.dispersion), confidence)
-    low = float(betaincinv(right, count - right + 1.0, 1.0 - confidence)) if right > 0.0 else 0.0
-    high = float(betaincinv(right + 1.0, count - right, confidence)) if right < count else 1.0
+    if right > 0.0:
+        low = float(betaincinv(right, count - right + 1.0, 1.0 - confidence))
+    else:
+        low = 0.0
+    if right < count:
+        high = float(betaincinv(right + 1.0, count - right, confidence))
+    else:
+        high = 1.0
     return low, high
 
 
@@ -458,8 +475,12 @@ def crossing(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Int
         means[where] = mean
     x = np.arange(len(means)) + ladder.first
     low = max(outer.low, float(x[0]))
-    high = min(outer.high + 1.0, float(x[-1])) if outer.high < ladder.cap else float(x[-1])
-    estimate = (
-        float(np.interp(-rate, -means, x)) if means[-1] <= rate < means[0] else float(x[0 if means[0] <= rate else -1])
-    )
+    if outer.high < ladder.cap:
+        high = min(outer.high + 1.0, float(x[-1]))
+    else:
+        high = float(x[-1])
+    if means[-1] <= rate < means[0]:
+        estimate = float(np.interp(-rate, -means, x))
+    else:
+        estimate = float(x[0 if means[0] <= rate else -1])
     return Interval(min(max(estimate, low), high), low, max(low, high), confidence, "by levels")

@@ -107,7 +107,11 @@ class Schedule:
         remaining = (np.inf if most is None else most) - np.array([len(level) for level in scores], dtype=float)
         scored = [_scored(level) for level in scores]
         counts = np.array([len(level) for level in scored], dtype=float)
-        initial = [n for r in range(FIRST) for n in range(self.levels) if counts[n] <= r < counts[n] + remaining[n]]
+        initial = []
+        for r in range(FIRST):
+            for n in range(self.levels):
+                if counts[n] <= r < counts[n] + remaining[n]:
+                    initial.append(n)
         if initial:
             return [n + 1 for n in initial[:count]]
         if not counts.all():  # a level without a score and without further items has no bounds
@@ -133,7 +137,8 @@ class Schedule:
             curve = predicted(levels, self.floor)
             bounds.append(area_bounds(levels, self.confidence, predicted=curve))
             estimates.append(float(((levels.counts * levels.means + curve) / (levels.counts + 1.0)).sum()))
-        low, high = bounds[0][0], bounds[1][1]
+        low = bounds[0][0]
+        high = bounds[1][1]
         estimate = float(np.mean(estimates))
         return Interval(min(max(estimate, low), high), low, high, self.confidence, "by levels, adaptive")
 

@@ -46,16 +46,25 @@ class Alert:
 
 def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url: str = "") -> Alert:
     """Return the message on alarms and on the gates of a run that did not pass."""
-    refused = [gate for gate in run.gates if not gate.holds] if run else []
+    if run:
+        refused = [gate for gate in run.gates if not gate.holds]
+    else:
+        refused = []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
     sentences += [f"{gate.name}: {gate.verdict.sentence}" for gate in refused[:_LISTED]]
     unlisted = len(alarms) + len(refused) - len(sentences)
     if unlisted:
         sentences.append(f"and {unlisted} more")
-    counts = [counted(len(alarms), "drop")] if alarms else []
+    if alarms:
+        counts = [counted(len(alarms), "drop")]
+    else:
+        counts = []
     if refused:
         counts.append(f"{counted(len(refused), 'gate')} not passed")
-    about = _about(run) if run else ""
+    if run:
+        about = _about(run)
+    else:
+        about = ""
     title = f"Adaptive evaluation: {', '.join(counts) or 'no drop, and no gate that did not pass'}"
     return Alert(title, about, tuple(map(_inert, sentences)), report_url)
 
@@ -89,7 +98,9 @@ def _slack_link(url: str) -> str:
         link = f"<{quote(url, safe=_URL).replace('&', '&amp;')}|report>"
         if parts.scheme in ("http", "https") and parts.hostname and url.isprintable() and len(link) <= _LINK:
             return link
-    return f"report: {_escaped(_inert(url))}" if url else ""
+    if url:
+        return f"report: {_escaped(_inert(url))}"
+    return ""
 
 
 def open_service(url: str) -> Any:
@@ -137,7 +148,10 @@ def send(service: Any, alert: Alert) -> None:
         return
     # the log's sentences may repeat parts of the URL, its status codes do not
     codes = re.findall(r"error=(\d{3})\b", " ".join(entry.message for entry in outcome.logs()))
-    reason = f"HTTP status {codes[-1]}" if codes else "no answer"
+    if codes:
+        reason = f"HTTP status {codes[-1]}"
+    else:
+        reason = "no answer"
     names = ", ".join(result.name for result in outcome) or "the service"
     raise AlertError(
         f"{names} did not take the alert: {reason}. Check the URL and that it is still active, or try again later"

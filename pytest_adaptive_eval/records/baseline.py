@@ -168,7 +168,10 @@ def read_baseline(
             file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
         else:
             file = _from_answers(source, subject or None, bank)
-    recorded_path = path if source == folders[0] / path else str(source)
+    if source == folders[0] / path:
+        recorded_path = path
+    else:
+        recorded_path = str(source)
     return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
 
 
@@ -190,7 +193,9 @@ def _record_in(source: Path, evaluation: str, bank: ItemBank | None = None, run:
     from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
 
     history = History(source)
-    return history.find(run) if run else _newest(history, evaluation, bank)
+    if run:
+        return history.find(run)
+    return _newest(history, evaluation, bank)
 
 
 def is_tracked(spec: str) -> bool:
@@ -224,19 +229,20 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
 
     Without a bank, the evaluation calls its models itself.
     """
-    ranked = [
-        (
-            bank is not None and entry.bank.content_hash == bank.content_hash,
-            not record.copied_from,
-            record.exit_status == 0,
-            position,
-            record.run,
-        )
-        for position, record in enumerate(history.runs)
-        for entry in record.evaluations
-        if record.serves_as_baseline and entry.name == evaluation and not entry.error
-        if bool(entry.bank) is (bank is not None)
-    ]
+    ranked = []
+    for position, record in enumerate(history.runs):
+        for entry in record.evaluations:
+            if record.serves_as_baseline and entry.name == evaluation and not entry.error:
+                if bool(entry.bank) is (bank is not None):
+                    ranked.append(
+                        (
+                            bank is not None and entry.bank.content_hash == bank.content_hash,
+                            not record.copied_from,
+                            record.exit_status == 0,
+                            position,
+                            record.run,
+                        )
+                    )
     if not ranked:
         raise BaselineMissing(
             f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
@@ -245,7 +251,10 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
 
 
 def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
-    candidates = [i for i in record.interviews if i.administrations and i.bank.name == bank.name]
+    candidates = []
+    for i in record.interviews:
+        if i.administrations and i.bank.name == bank.name:
+            candidates.append(i)
     candidates = [i for i in candidates if i.name == evaluation] or candidates
     if not candidates:
         raise BaselineMissing(f"{path}: the run has no evaluation {evaluation!r}, and none on a bank {bank.name!r}")
@@ -269,7 +278,9 @@ def _refusal(record: RunRecord) -> str:
             outcomes.setdefault(gate.outcome.value, []).append(gate.name)
     if outcomes:
         return "; ".join(f"{outcome} of {', '.join(names)}" for outcome, names in outcomes.items())
-    return "" if record.serves_as_baseline else f"exit status {record.exit_status}"
+    if record.serves_as_baseline:
+        return ""
+    return f"exit status {record.exit_status}"
 
 
 def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started: str) -> BaselineFile[Baseline]:
@@ -280,7 +291,8 @@ def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started
     """
     check_faults(_interview_faults(interview, bank), where, BaselineError)
     subject = interview.subject
-    baseline, requests = _of_draws(subject.name or interview.name, interview, bank), interview.requests
+    baseline = _of_draws(subject.name or interview.name, interview, bank)
+    requests = interview.requests
     return BaselineFile(baseline, where, subject.decoding_hash, started, subject.checkpoint, requests=requests)
 
 

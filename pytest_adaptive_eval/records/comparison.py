@@ -83,7 +83,9 @@ def _json_value(value: Any) -> Any:
         return value.to_json()
     if isinstance(value, Mapping):
         return {name: _json_value(entry) for name, entry in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return list(value)
+    return value
 
 
 def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
@@ -99,9 +101,13 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
         return Comparison(after.evaluation_name, subjects, reason)
     of_results = _changes(before, after, of_models, _by_intervals)
     changes = _changes(before, after, of_answers, _by_errors)
-    old, new = _scores(before), _scores(after)
+    old = _scores(before)
+    new = _scores(after)
     common = [item for item in old if item in new]
-    abilities = _of_metric(changes, "ability") if before.bank.scale == after.bank.scale else {}
+    if before.bank.scale == after.bank.scale:
+        abilities = _of_metric(changes, "ability")
+    else:
+        abilities = {}
     accuracies = _of_metric(changes, "accuracy")
     lost = tuple(item for item in common if new[item] < old[item])
     gained = tuple(item for item in common if new[item] > old[item])
@@ -138,7 +144,10 @@ def _changes(
 ) -> dict[Quantity, Difference]:
     """Return the changes of all quantities that both results have."""
     old, new = (dict(of_subject(evaluation, measure(evaluation))) for evaluation in (before, after))
-    changes = {quantity: difference(old[quantity], row) for quantity, row in new.items() if quantity in old}
+    changes = {}
+    for quantity, row in new.items():
+        if quantity in old:
+            changes[quantity] = difference(old[quantity], row)
     return {quantity: change for quantity, change in changes.items() if change is not None}
 
 
@@ -156,7 +165,9 @@ def _other_settings(before: EvaluationRecord, after: EvaluationRecord) -> str:
     if before.kind != after.kind:
         return f"the kind of the evaluation changed between the two ({before.kind}, then {after.kind})"
     old, new = before.population, after.population
-    return f"its settings changed between the two (hash {old}, then {new})" if old and old != new else ""
+    if old and old != new:
+        return f"its settings changed between the two (hash {old}, then {new})"
+    return ""
 
 
 def _refusal(before: EvaluationRecord, after: EvaluationRecord) -> str:
@@ -173,7 +184,9 @@ def _refusal(before: EvaluationRecord, after: EvaluationRecord) -> str:
         if old and new and old != new:
             return f"{part} changed between the two (hash {old}, then {new})"
     changed = changed_requests(before.requests, after.administrations if after.requests else ())
-    return f"{changed} the prompts changed between the two" if changed else ""
+    if changed:
+        return f"{changed} the prompts changed between the two"
+    return ""
 
 
 def _seed(interview: EvaluationRecord) -> object:

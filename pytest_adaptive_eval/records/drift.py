@@ -76,7 +76,10 @@ class SeriesPoint:
     def bounds(self, z: float) -> tuple[float, float]:
         """Return the recorded bounds, or those `z` standard errors to either side where there are none."""
         half = z * self.standard_error
-        low = self.value - half if self.low is None else self.low
+        if self.low is None:
+            low = self.value - half
+        else:
+            low = self.low
         return low, self.value + half if self.high is None else self.high
 
 
@@ -101,7 +104,9 @@ class Series:
     def learning(self) -> str:
         """State of the level, such as ``6 of 10 runs: cannot alarm yet``; empty once a run can alarm."""
         runs = len(self.points)
-        return f"{runs} of {BASELINE} runs: cannot alarm yet" if runs <= BASELINE else ""
+        if runs <= BASELINE:
+            return f"{runs} of {BASELINE} runs: cannot alarm yet"
+        return ""
 
     @property
     def quantity(self) -> str:
@@ -193,7 +198,10 @@ class _Spread(NamedTuple):
     def plus(self, residuals: Sequence[float | None], before: float | None = None) -> _Spread:
         """Return the sums with the residuals of more runs and of the run before them; None does not count."""
         finite = [r for r in residuals if r is not None]
-        pairs = [(a, b) for a, b in pairwise([before, *residuals]) if a is not None and b is not None]
+        pairs = []
+        for a, b in pairwise([before, *residuals]):
+            if a is not None and b is not None:
+                pairs.append((a, b))
         return _Spread(
             self.squares + sum(r * r for r in finite),
             self.degrees + len(finite),
@@ -255,7 +263,9 @@ class _Watch:
         if runs >= BASELINE:
             until = max(BASELINE, runs - _LAG)
             if until > self.settled:
-                before = self.residuals[self.settled - 1] if self.settled else None
+                before = None
+                if self.settled:
+                    before = self.residuals[self.settled - 1]
                 self.spread = self.spread.plus(self.residuals[self.settled : until], before)
                 self.settled = until
 
@@ -317,13 +327,19 @@ class _Watch:
 
     def _correlation(self, family: _Spread) -> float:
         """Return rho, by the series' own residuals and, with less weight, by the evaluation's other ones."""
-        products, pairs = self.spread.products, self.spread.pairs
+        products = self.spread.products
+        pairs = self.spread.pairs
         if (others := family.degrees - self.spread.degrees) > 0:
             share = min(others, _OTHERS) / others
             products += share * (family.products - products)
             pairs += share * (family.pairs - pairs)
-        few = _FEW_PAIRS * self.spread.squares / self.spread.degrees if self.spread.degrees else math.inf
-        return products / (pairs + few) if pairs + few > 0.0 else 0.0
+        if self.spread.degrees:
+            few = _FEW_PAIRS * self.spread.squares / self.spread.degrees
+        else:
+            few = math.inf
+        if pairs + few > 0.0:
+            return products / (pairs + few)
+        return 0.0
 
     def _join(self) -> None:
         """Add the runs so far to the level; runs of a drop under way wait until the sum is back at zero."""
@@ -335,7 +351,8 @@ class _Watch:
 
     def _score(self, residual: float, family: _Spread) -> float:
         """Return the residual as a standard normal value, by phi and its degrees of freedom."""
-        squares, degrees = self.spread.squares, float(self.spread.degrees)
+        squares = self.spread.squares
+        degrees = float(self.spread.degrees)
         if (others := family.degrees - self.spread.degrees) > 0:
             other_phi = max(1.0, (family.squares - squares) / others)
             borrowed = min(others, _OTHERS) / max(1.0, squares / degrees / other_phi) ** 2
@@ -359,7 +376,10 @@ class _Watch:
 
     def _mean(self, runs: range, *, every: bool = False) -> tuple[float, float, int]:
         """Return the weighted mean of the runs that count for the level, or of all; their weight and number."""
-        counting = [n for n in runs if every or self.inside[n]]
+        counting = []
+        for n in runs:
+            if every or self.inside[n]:
+                counting.append(n)
         weight = sum(self.weights[n] for n in counting)
         return sum(self.weights[n] * self.values[n] for n in counting) / weight, weight, len(counting)
 
@@ -377,7 +397,8 @@ class _Watch:
         self.fall = self.rise = 0.0
 
     def alarm(self, drop: int, average_run_length: float) -> Alarm:
-        series, drop_found = self.series, self.drops[drop]
+        series = self.series
+        drop_found = self.drops[drop]
         first = series.points[drop_found.since]
         after, _, new = self._mean(range(drop_found.since, drop_found.last + 1), every=True)
         digits = find_metric(series.metric).digits
@@ -417,7 +438,10 @@ def limit(average_run_length: float, rho: float = 0.0, degrees: float = math.inf
     """
     rho = min(max(rho, 0.0), _MOST_CORRELATED)
     known = degrees * (1.0 - rho**2) / (1.0 + rho**2)
-    caution = math.log1p(_CAUTION / known) / (2.0 * _REFERENCE) if known else 0.0
+    if known:
+        caution = math.log1p(_CAUTION / known) / (2.0 * _REFERENCE)
+    else:
+        caution = 0.0
     h = _independent_limit(average_run_length) + caution
     return max(h, (1.0 + rho) / (1.0 - rho) * (h - _TAKEN_OFF * rho))
 
@@ -425,7 +449,9 @@ def limit(average_run_length: float, rho: float = 0.0, degrees: float = math.inf
 @cache
 def _independent_limit(average_run_length: float) -> float:
     rule = np.polynomial.legendre.leggauss(_NODES)
-    low, high = 0.0, 2.0 + math.log(average_run_length)  # the length grows by about exp(2 k h)
+    # the length grows by about exp(2 k h)
+    low = 0.0
+    high = 2.0 + math.log(average_run_length)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if _run_length(middle, *rule) < average_run_length else (low, middle)
@@ -433,7 +459,8 @@ def _independent_limit(average_run_length: float) -> float:
 
 
 def _run_length(limit: float, nodes: Array, weights: Array) -> float:
-    y, weights = limit * (nodes + 1.0) / 2.0, limit * weights / 2.0
+    y = limit * (nodes + 1.0) / 2.0
+    weights = limit * weights / 2.0
     start = np.concatenate(([0.0], y))
     reset = [0.5 * math.erfc((s - _REFERENCE) / math.sqrt(2.0)) for s in start]
     density = np.exp(-((y + _REFERENCE - start[:, None]) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)

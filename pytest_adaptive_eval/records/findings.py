@@ -64,7 +64,8 @@ def _levels(result: SessionResult) -> LevelsRecord | None:
         guess=list(ladder_policy.floors(len(ladder.scores))),
     )
     if not ladder_policy.last_level_fault:
-        levels.last_level, levels.climb = ladder.last_level, str(ladder)
+        levels.last_level = ladder.last_level
+        levels.climb = str(ladder)
     with suppress(ConfigError):  # a policy that ends levels early measures no area
         levels.auc = ladder_policy.area(ladder, 0.95)
         if ladder_policy.paired:

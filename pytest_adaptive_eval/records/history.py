@@ -100,7 +100,9 @@ class _File:
 
     @property
     def key(self) -> str:
-        return f"{self.path}!{self.member}" if self.member else str(self.path)
+        if self.member:
+            return f"{self.path}!{self.member}"
+        return str(self.path)
 
     def read(self) -> RunRecord | None:
         if self.size > _LARGEST:
@@ -187,7 +189,9 @@ class History:
 
     def _find(self) -> Iterator[_File]:
         source = self.source
-        members = self._members() if source.is_file() else None
+        members = None
+        if source.is_file():
+            members = self._members()
         if members is not None:
             changed = source.stat().st_mtime_ns
             for member in members:
@@ -206,7 +210,10 @@ class History:
         paths: Iterable[Path] = [source]
         if source.is_dir():
             folder = place_of(source)
-            paths = _below(source) if folder == source else folder.glob("[!.]*.json")
+            if folder == source:
+                paths = _below(source)
+            else:
+                paths = folder.glob("[!.]*.json")
         for path in sorted(paths):
             try:
                 status = path.stat()
@@ -318,7 +325,9 @@ class History:
     @property
     def accepted(self) -> list[AcceptedLevel]:
         """Levels that were accepted after a drop; none of an archive or one record."""
-        return accepted_levels(self.source) if self.source.is_dir() else []
+        if self.source.is_dir():
+            return accepted_levels(self.source)
+        return []
 
     @property
     def paths(self) -> set[Path]:
@@ -403,15 +412,21 @@ def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Itera
 
 def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
     """Return the bank, or the kind, of an evaluation; the key of what was asked; the scale; and the content hash."""
-    bank, asked = evaluation.bank, content_of(evaluation)
-    measured = population(evaluation) if metric == "auc" else asked
+    bank = evaluation.bank
+    asked = content_of(evaluation)
+    if metric == "auc":
+        measured = population(evaluation)
+    else:
+        measured = asked
     return bank.name or evaluation.kind, measured, bank.scale, asked
 
 
 def _moment(text: str) -> datetime:
     """Return a time in ISO 8601, in UTC if it names no zone."""
     time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    if time.tzinfo:
+        return time
+    return time.replace(tzinfo=UTC)
 
 
 def _opened(path: str) -> sqlite3.Connection:
@@ -434,7 +449,9 @@ def _opened(path: str) -> sqlite3.Connection:
 def place_of(folder: Path) -> Path:
     """Return the folder of a history's records: ``runs`` in a run folder, any other folder itself."""
     runs = folder / "runs"
-    return runs if runs.is_dir() and (any(runs.glob("[!.]*.json")) or not any(_below(folder))) else folder
+    if runs.is_dir() and (any(runs.glob("[!.]*.json")) or not any(_below(folder))):
+        return runs
+    return folder
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -454,7 +471,10 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     from others with smaller budgets is one test with these.
     """
     began = datetime.fromisoformat(run.started)
-    recent = [r for r in history if r.run != run.run and began - _SPAN <= datetime.fromisoformat(r.started) < began]
+    recent = []
+    for r in history:
+        if r.run != run.run and began - _SPAN <= datetime.fromisoformat(r.started) < began:
+            recent.append(r)
     tries_by_key: dict[Any, list[tuple[GateRecord, EvaluationRecord]]] = {}
     for earlier in recent:
         for key, gate, interview in _keyed(earlier):
@@ -477,7 +497,8 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
     """Yield the gates on interviews of an identified checkpoint, with what two runs of one gate have in common."""
     interviews = {name: interview for interview in run.interviews for name in (interview.nodeid, interview.name)}
     for gate in run.gates:
-        interview, verdict = interviews.get(gate.interviews[0]), gate.verdict
+        interview = interviews.get(gate.interviews[0])
+        verdict = gate.verdict
         if interview is not None and interview.subject.checkpoint:
             repeated_gate = (
                 gate.nodeid,

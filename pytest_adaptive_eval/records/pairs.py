@@ -55,16 +55,20 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
     for record in filter(_takes_part, evaluations):
         groups.setdefault((record.group or record.nodeid, record.policy.seed), []).append(record)
     names = _names(list(groups))
-    record_pairs = [
-        (names[key], *pair) for key, records in groups.items() for pair in combinations(_subjects(records), 2)
-    ]
+    record_pairs = []
+    for key, records in groups.items():
+        for pair in combinations(_subjects(records), 2):
+            record_pairs.append((names[key], *pair))
     reasons = [_refusal(first.record, second.record) for _, first, second in record_pairs]
     bound = 1.0 - (1.0 - confidence) / (2 * max(reasons.count(""), 1))
     alone = cache(lambda subject: subject.interval((1.0 + bound) / 2))  # a subject has many pairs
     pairs = []
     for (name, first, second), reason in zip(record_pairs, reasons, strict=True):
         interval: Interval | None = None
-        shared = 0 if reason else _shared(first.log, second.log)
+        if reason:
+            shared = 0
+        else:
+            shared = _shared(first.log, second.log)
         if shared:
             interval = _paired(first, second, shared, bound)
         elif not reason:
@@ -75,7 +79,9 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
 
 def _refusal(first: EvaluationRecord, second: EvaluationRecord) -> str:
     """Return why two interviews do not compare; those side by side do, whatever their prompts."""
-    return "" if first.group else compare(first, second).refused
+    if first.group:
+        return ""
+    return compare(first, second).refused
 
 
 def _takes_part(record: EvaluationRecord) -> bool:
@@ -99,7 +105,8 @@ def _subjects(records: Sequence[EvaluationRecord]) -> list[_Subject]:
         log = record.draws(index)
         if np.isnan(log.propensities).any():
             continue
-        name, taken = record.variant or record.subject.name or "unnamed", [subject.name for subject in subjects]
+        name = record.variant or record.subject.name or "unnamed"
+        taken = [subject.name for subject in subjects]
         names = (name, record.name, *(f"{name} ({n})" for n in range(2, len(records) + 2)))
         unique = next(candidate for candidate in names if candidate not in taken)
         subjects.append(_Subject(unique, record, log, mean_of_draws(log)))
@@ -111,12 +118,15 @@ def _shared(first: DesignLog, second: DesignLog) -> int:
     """Return how many uniform draws two subjects have in common, from the first on; 0 if they differ before an end."""
     n = min(len(first), len(second))
     same = first.take_all == second.take_all and first.uniform and second.uniform
-    return n if same and np.array_equal(first.items[:n], second.items[:n]) else 0
+    if same and np.array_equal(first.items[:n], second.items[:n]):
+        return n
+    return 0
 
 
 def _paired(first: _Subject, second: _Subject, shared: int, confidence: float) -> Interval:
     """Return the difference by the answers to the same draws."""
-    log, other = first.log[:shared], second.log[:shared]
+    log = first.log[:shared]
+    other = second.log[:shared]
     scores = np.full(int(max(log.items)) + 1, np.nan)
     scores[other.items] = other.scores
     baseline = Baseline(second.name, scores, other)

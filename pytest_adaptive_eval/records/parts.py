@@ -32,16 +32,24 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, str | float):  # a subclass, such as a text of a template engine
-        return str(value) if isinstance(value, str) else float(value)
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+        if isinstance(value, str):
+            return str(value)
+        return float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
 
 
 def _clean(value: Any) -> Any:
     """Return JSON data with None in place of NaN and infinities, and with texts that can be written."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        if value.isascii():
+            return value
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        if math.isfinite(value):
+            return value
+        return None
     if isinstance(value, dict):
         # a large record has a million names and values, most of which need no call
         cleaned = {
@@ -355,7 +363,9 @@ class InterviewerRecord(Part):
 def listed_kinds(counts: Mapping[str, int]) -> str:
     """Return counts by kind in parentheses, as `` (unread 3, silent 1)``; empty without any."""
     kinds = ", ".join(f"{kind} {n}" for kind, n in counts.items())
-    return f" ({kinds})" if kinds else ""
+    if kinds:
+        return f" ({kinds})"
+    return ""
 
 
 class BaselineSource(Part):

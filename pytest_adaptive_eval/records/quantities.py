@@ -39,10 +39,15 @@ def of_subject(
 
 def of_answers(interview: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
     """Yield the quantities of one subject's answers to items; none for another kind than interviews."""
-    subject, theta, errors = interview.subject.name, interview.theta or [], interview.standard_error or []
+    subject = interview.subject.name
+    theta = interview.theta or []
+    errors = interview.standard_error or []
     if interval := area(interview):
         yield Quantity("auc"), _row(subject, interval, area_error(interview))
-    parts = [""] if len(theta) == 1 else interview.bank.parts
+    if len(theta) == 1:
+        parts = [""]
+    else:
+        parts = interview.bank.parts
     if len(parts) == len(theta) == len(errors):
         for part, value, error in zip(parts, theta, errors, strict=True):
             yield Quantity("ability", part), QuantityRecord(subject, value, error=error)

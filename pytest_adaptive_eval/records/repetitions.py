@@ -33,7 +33,9 @@ def ladder_of(interview: EvaluationRecord) -> Ladder | None:
 def area(interview: EvaluationRecord) -> Interval | None:
     """Return the area of a ladder, in levels; None without a ladder, or without an accuracy at each level."""
     levels = interview.levels
-    return levels.auc if levels and None not in levels.accuracy else None
+    if levels and None not in levels.accuracy:
+        return levels.auc
+    return None
 
 
 def area_error(interview: EvaluationRecord) -> float | None:
@@ -49,7 +51,10 @@ def area_error(interview: EvaluationRecord) -> float | None:
     counts, means = (np.array(values, dtype=float) for values in (interview.levels.asked, interview.levels.accuracy))
     low, high = area_bounds(Levels(counts, means, 1.0), interval.confidence)
     below = float(means.sum()) - low
-    scale = (interval.estimate - interval.low) / below if below > 0 else 1.0
+    if below > 0:
+        scale = (interval.estimate - interval.low) / below
+    else:
+        scale = 1.0
     return scale * (high - low) / (2.0 * NormalDist().inv_cdf(interval.confidence))
 
 

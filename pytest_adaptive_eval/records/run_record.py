@@ -139,7 +139,10 @@ def knows_weights(identity: SubjectIdentity) -> bool:
 
 def changed_requests(before: Mapping[Place, str], after: Iterable[Administration]) -> str:
     """Return how many of the common administrations asked something else, as the start of a sentence; else empty."""
-    common = [entry for entry in after if UNKNOWN not in (entry.request, before.get(entry.place, UNKNOWN))]
+    common = []
+    for entry in after:
+        if UNKNOWN not in (entry.request, before.get(entry.place, UNKNOWN)):
+            common.append(entry)
     changed = [entry.item for entry in common if entry.request != before[entry.place]]
     if not changed:
         return ""
@@ -329,7 +332,9 @@ class EvaluationRecord(Record, kw_only=True):
     @property
     def planned(self) -> int:
         """Number of items at which the bets of its gates aimed, 0 if at none."""
-        return self.asked if self.fixed else self.policy.horizon or 0
+        if self.fixed:
+            return self.asked
+        return self.policy.horizon or 0
 
     def _columns(self, asked: Sequence[Administration]) -> dict[str, Any]:
         columns: dict[str, Any] = {}
@@ -381,7 +386,9 @@ class GateRecord(Record):
     @property
     def where(self) -> str:
         """File and line of the gate, else its node id."""
-        return f"{self.file}:{self.line}" if self.file else self.nodeid
+        if self.file:
+            return f"{self.file}:{self.line}"
+        return self.nodeid
 
     @property
     def holds(self) -> bool:
@@ -491,7 +498,9 @@ class RunRecord(Record):
     @property
     def copied_from(self) -> str:
         """``merged of N``; empty for a run with answers of its own."""
-        return f"merged of {len(self.merged)}" if self.merged else ""
+        if self.merged:
+            return f"merged of {len(self.merged)}"
+        return ""
 
     def fail_without_required(self) -> None:
         """Set the exit status of a run that passed but for required gates without a result."""
@@ -517,7 +526,8 @@ class RunRecord(Record):
         if self.deselected:
             warning, advice = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
             self.warnings.append(f"{warning}: {', '.join(self.deselected)}; {advice}")
-        absent, opinion = self.absent_required, self._opinion_warning()
+        absent = self.absent_required
+        opinion = self._opinion_warning()
         if absent:
             self.warnings.append(f"{REQUIRED}: {', '.join(absent)}")
         if opinion:
@@ -533,10 +543,16 @@ class RunRecord(Record):
         judged = _names_of(entry for entry in self.interviews if entry.judge)
         opinions = _names_of(entry for entry in self.evaluations if entry.opinion)
         passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
-        interviews = [name for gate in passed for name in gate.interviews]
+        interviews = []
+        for gate in passed:
+            for name in gate.interviews:
+                interviews.append(name)
         if not judged | opinions >= set(interviews):
             return ""
-        warning = _OPINION if judged.isdisjoint(interviews) else _JUDGED
+        if judged.isdisjoint(interviews):
+            warning = _OPINION
+        else:
+            warning = _JUDGED
         return f"{warning} ({', '.join(dict.fromkeys(interviews))}); {_ADVICE}"
 
     @classmethod
@@ -577,7 +593,8 @@ def _names_of(evaluations: Iterable[EvaluationRecord]) -> set[str]:
 
 def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
     """Yield what whoever promotes must know of an evaluation's answers."""
-    truncated, answers = interview.statuses.get(Status.TRUNCATED, 0), sum(interview.statuses.values())
+    truncated = interview.statuses.get(Status.TRUNCATED, 0)
+    answers = sum(interview.statuses.values())
     cut = truncation_warning(truncated, answers, interview.subject.decoding.get("max_tokens"))
     if cut:
         yield cut
@@ -611,7 +628,10 @@ def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:
     missing = next((answer for answer in answers if answer.score is None), None)
     if lowest is not None and (lowest[0] < 1.0 or missing is None):
         return MustPassAnswer(item, *lowest)
-    why = ": ".join(filter(None, (missing.status, missing.detail.strip()))) if missing else ""
+    if missing:
+        why = ": ".join(filter(None, (missing.status, missing.detail.strip())))
+    else:
+        why = ""
     return MustPassAnswer(item, None, why)
 
 

@@ -18,7 +18,9 @@ def _wrapped(lines: Iterable[str], width: int) -> list[str]:
 
 def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -> list[str]:
     """Return the report of a calibration."""
-    details, loss, slopes = report["details"], report["log_loss"], report["slopes"]
+    details = report["details"]
+    loss = report["log_loss"]
+    slopes = report["slopes"]
     n = report["items"]
     end = "given parameters"
     if "iterations" in details:
@@ -77,11 +79,10 @@ def at_bound_lines(parts: Sequence[str], at_bound: Mapping[str, Sequence[float]]
     if not kinds:
         return []
     of = {"ability": "subjects"}
-    names = [
-        f"{kind} {part} ({100 * share:.0f} % of the {of.get(kind, 'items')})"
-        for kind, shares in kinds.items()
-        for part, share in shares.items()
-    ]
+    names = []
+    for kind, shares in kinds.items():
+        for part, share in shares.items():
+            names.append(f"{kind} {part} ({100 * share:.0f} % of the {of.get(kind, 'items')})")
     return [
         f"warning: at a bound of their range, and so without a meaning of their own: {', '.join(names)}; judge items "
         "and models by their gain"
@@ -102,7 +103,10 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     """Return the tables of a backtest."""
     rows = [{**row, "policy": clean_terminal(row["policy"], 30)} for row in result["rows"]]
     wide = max([len(row["policy"]) for row in rows] + [6])
-    splits = "1 split" if result["splits"] == 1 else f"the mean of {result['splits']} splits"
+    if result["splits"] == 1:
+        splits = "1 split"
+    else:
+        splits = f"the mean of {result['splits']} splits"
     lines = [
         *wrap(
             f"{counted(result['items'], 'item')}, {splits}; ranking: pairs in the right order, in percent; error: "

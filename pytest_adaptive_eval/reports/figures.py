@@ -47,9 +47,12 @@ class Panel:
 def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
     """Return the figures that can be drawn: accuracy by level, and predicted against observed scores."""
     figures = []
-    levels, percent = interview.levels, words.percent(interview)
+    levels = interview.levels
+    percent = words.percent(interview)
     if levels and (shares := plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))):
-        half = plottable(levels.half.estimate) if levels.half and levels.crosses_half else None
+        half = None
+        if levels.half and levels.crosses_half:
+            half = plottable(levels.half.estimate)
         caption = (
             f"Accuracy at each level asked; each interval is two-sided at {percent}, for its own level. The area under "
             "it is the number of levels mastered."
@@ -116,7 +119,10 @@ def _spans(series: Sequence[Series], z: float) -> dict[str, tuple[float, float]]
     """Return the range of the axis of each metric."""
     ends: dict[str, list[float]] = {}
     for entry in series:
-        bounds = [bound for point in entry.points for bound in point.bounds(z)]
+        bounds = []
+        for point in entry.points:
+            for bound in point.bounds(z):
+                bounds.append(bound)
         ends.setdefault(entry.metric, []).extend(bounds)
     return {metric: _span(metric, values) for metric, values in ends.items()}
 
@@ -125,9 +131,14 @@ def _span(metric: str, values: Sequence[float]) -> tuple[float, float]:
     """Return the range of an axis, within 0 and 1 for shares."""
     kind = find_metric(metric)
     low, high = span_of(values, kind.least_height)
-    return (max(low, 0.0), min(high, 1.0)) if kind.is_share and low < 1.0 and high > 0.0 else (low, high)
+    if kind.is_share and low < 1.0 and high > 0.0:
+        return (max(low, 0.0), min(high, 1.0))
+    return (low, high)
 
 
 def _drawable(series: Series) -> bool:
-    numbers = [plottable(value) for point in series.points for value in (point.value, point.standard_error)]
+    numbers = []
+    for point in series.points:
+        for value in (point.value, point.standard_error):
+            numbers.append(plottable(value))
     return bool(numbers) and None not in numbers

@@ -43,7 +43,10 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
         kinds["notice" if passed else "warning" if gate.verdict.allowed else "error"].append(gate)
     lines = []
     for kind, gates in kinds.items():
-        listed = gates if len(gates) <= _MOST else gates[: _MOST - 1]
+        if len(gates) <= _MOST:
+            listed = gates
+        else:
+            listed = gates[: _MOST - 1]
         lines += [_annotation(kind, gate, folder, workspace) for gate in listed]
         if more := len(gates) - len(listed):
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
@@ -66,13 +69,18 @@ def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> s
 def _within(file: str, folder: Path, workspace: Path) -> str:
     """Return the file relative to the workspace; empty for a file outside of it."""
     try:
-        return (folder / file).resolve().relative_to(workspace.resolve()).as_posix() if file else ""
+        if file:
+            return (folder / file).resolve().relative_to(workspace.resolve()).as_posix()
+        return ""
     except (ValueError, OSError, RuntimeError):  # outside, or no path at all
         return ""
 
 
 def _command(name: str, data: str, **properties: str) -> str:
-    pairs = [f"{key}={_escaped(value, ':,')}" for key, value in properties.items() if value]
+    pairs = []
+    for key, value in properties.items():
+        if value:
+            pairs.append(f"{key}={_escaped(value, ':,')}")
     return f"::{name} {','.join(pairs)}::{_escaped(data)}"
 
 

@@ -47,7 +47,10 @@ def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     view = next(view for view in views(record) if view.record is evaluation)
     suites = (gate for gate in record.judged()[1] if evaluation.name in gate.interviews)
     outcomes = [gate.outcome for gate in (*view.gates, *suites)]
-    counts = [f"{outcomes.count(outcome)} {outcome.value}" for outcome in Outcome if outcome in outcomes]
+    counts = []
+    for outcome in Outcome:
+        if outcome in outcomes:
+            counts.append(f"{outcomes.count(outcome)} {outcome.value}")
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
         clean_terminal(record.run, 40),
@@ -69,7 +72,10 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
     changes = {"accuracy": comparison.accuracy, "ability": comparison.ability, "auc": comparison.auc}
     parts = {f"ability.{name}": change for name, change in comparison.parts.items()}
     rows = [*changes.items(), *comparison.quantities.items(), *parts.items(), *comparison.categories.items()]
-    table = [(clean_terminal(name, _NAME), _change(change)) for name, change in rows if change]
+    table = []
+    for name, change in rows:
+        if change:
+            table.append((clean_terminal(name, _NAME), _change(change)))
     lines += aligned(table, [], "  ") if table else []
     if comparison.common:
         named = (("worse", comparison.lost), ("better", comparison.gained))
@@ -111,8 +117,13 @@ def drift_lines(
     standing = lasting(alarms, series)
     lines += [f"{'ALARM' if alarm in standing else _over(alarm)}: {alarm.sentence}" for alarm in alarms]
     lines += _learning(series)
-    wrapped = [part for line in lines for part in wrap(clean_terminal(line), width, "  ", "")]
-    return wrapped if alarms else [*wrapped, drift_message(series)]
+    wrapped = []
+    for line in lines:
+        for part in wrap(clean_terminal(line), width, "  ", ""):
+            wrapped.append(part)
+    if alarms:
+        return wrapped
+    return [*wrapped, drift_message(series)]
 
 
 def _learning(series: Sequence[Series]) -> list[str]:

@@ -28,10 +28,14 @@ def write_index(path: Path, runs: Sequence[RunRecord], links: Mapping[str, str])
 
 def index_page(runs: Sequence[RunRecord], links: Mapping[str, str]) -> str:
     """Return a page over many runs, oldest first, with the administrations of runs whose items are to be compared."""
-    style, script = asset("page.css") + asset("index.css"), asset("index.js")
+    style = asset("page.css") + asset("index.css")
+    script = asset("index.js")
     newest = list(reversed(runs))[:RUNS]
     data = json.dumps(_data(newest)).replace("<", "\\u003c")
-    rows = [row for n, record in enumerate(newest) for row in _rows(n, record, links.get(record.run, ""))]
+    rows = []
+    for n, record in enumerate(newest):
+        for row in _rows(n, record, links.get(record.run, "")):
+            rows.append(row)
     heads = ("", "started", "evaluation", "subject", "result", "asked", "gates", "page")
     listed = tag(
         "section",
@@ -91,7 +95,10 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
         evaluations = {}
         for view in views(record):
             asked = view.record.administrations
-            scores = {clean_html(a.item, NAME): a.score for a in asked if a.score is not None}
+            scores = {}
+            for a in asked:
+                if a.score is not None:
+                    scores[clean_html(a.item, NAME)] = a.score
             remaining -= len(scores)
             shown_scores = scores if remaining > 0 else {}
             evaluations[clean_html(view.record.name, NAME)] = {"result": view.result, "scores": shown_scores}

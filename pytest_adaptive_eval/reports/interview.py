@@ -43,15 +43,23 @@ def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str
     interval = interview.projection
     value, more = view.result, ""
     if interview.levels:
-        title, interval = "Area under the accuracy by level", interview.levels.auc
+        title = "Area under the accuracy by level"
+        interval = interview.levels.auc
         value, _, more = value.partition(", last level")
-        value, more = value.removeprefix("AUC "), f"last level{more}; " if more else ""
+        value = value.removeprefix("AUC ")
+        if more:
+            more = f"last level{more}; "
+        else:
+            more = ""
     seconds = plottable(interview.seconds)
     facts = []
     if interview.theta:
         unit = words.ability_unit([interview])
         facts.append(("Ability", minus(view.ability), f"{unit}, two-sided {percent}"))
-    remark = f"{more}{interval.method}, two-sided {percent}" if interval else more
+    if interval:
+        remark = f"{more}{interval.method}, two-sided {percent}"
+    else:
+        remark = more
     facts.append((title, value, remark))
     noise = words.noise(interview)
     if noise:
@@ -94,7 +102,9 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
 
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
-    return [Table("Cost", words.COST_HEADS, rows, "Of this run.")] if rows else []
+    if rows:
+        return [Table("Cost", words.COST_HEADS, rows, "Of this run.")]
+    return []
 
 
 _BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.
@@ -110,13 +120,22 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
         plottable(distances[0]) if distances else None
         for distances in (account.semantic_distance, account.difficulty_distance)
     )
-    distances = [] if apart is None else [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
+    if apart is None:
+        distances = []
+    else:
+        distances = [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
     if off is not None:
         distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
-    embedding = f", {account.embedding_flops:.2g} FLOPs" if account.embedding_flops else ""
+    if account.embedding_flops:
+        embedding = f", {account.embedding_flops:.2g} FLOPs"
+    else:
+        embedding = ""
     name = "none: drawn in the window"
     if interviewer:
-        name = "by code" if interviewer.name == "deterministic" else interviewer.name or "unnamed"
+        if interviewer.name == "deterministic":
+            name = "by code"
+        else:
+            name = interviewer.name or "unnamed"
     return {
         "interviewer": name,
         "embeddings": account.embeddings + embedding,

@@ -45,7 +45,8 @@ def gate_report(record: RunRecord) -> bytes:
     from junit_xml import TestSuite, to_xml_report_string
 
     started = clean_xml(record.started, _NAME)
-    suites, unique = [], _UniqueNames()
+    suites = []
+    unique = _UniqueNames()
     for view in views(record):
         name = unique(_one_line(view.title, _NAME))
         cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
@@ -95,7 +96,8 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
 def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     from junit_xml import TestCase
 
-    cases, unique = [], _UniqueNames("interview", "study")
+    cases = []
+    unique = _UniqueNames("interview", "study")
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
         name = _one_line(_case_name(gate), _NAME)
@@ -115,14 +117,17 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
 
 def _case_name(gate: GateRecord) -> str:
     """Return the gate's test and its claim without a number, so a new threshold continues the case's history."""
-    verdict, condition = gate.verdict, gate.verdict.condition
+    verdict = gate.verdict
+    condition = gate.verdict.condition
     kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
     metric = str(condition.get("metric") or verdict.metric)
     claim = " ".join(filter(None, [metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
     test, _, parameter = gate.name.partition("[")
     if not kind or not parameter.startswith(kind.replace("_", "-")):
         test = gate.name  # its parameters are the user's own
-    return f"{test}: {claim}" if claim else test
+    if claim:
+        return f"{test}: {claim}"
+    return test
 
 
 def _one_line(text: str, limit: int = _MESSAGE) -> str:
@@ -142,7 +147,9 @@ def _text(value: Any) -> str:
         return " ".join(map(_text, value))
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
 
 
 def _to_schema(xml: str) -> bytes:

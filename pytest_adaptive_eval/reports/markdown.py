@@ -102,7 +102,8 @@ def _side_by_side(compared: SideBySide) -> str:
 def _within(sections: Sequence[tuple[str, str]], limit: int) -> str:
     """Return the sections that fit into so many bytes, and name the others."""
     free = limit - len(_omission([name for name, _ in sections]).encode())
-    texts, omitted = [], []
+    texts = []
+    omitted = []
     for name, text in sections:
         size = len(text.encode()) + 1
         if size > free:
@@ -129,7 +130,10 @@ def _omission(names: Sequence[str]) -> str:
 
 
 def _headline(record: RunRecord) -> str:
-    sign = "✅" if words.promoted(record) else "⛔"
+    if words.promoted(record):
+        sign = "✅"
+    else:
+        sign = "⛔"
     facts = [f"run {_inline(record.run, _NAME)}", f"started {_inline(record.started, _NAME)}"]
     if record.seconds:
         facts.append(f"{record.seconds:.0f} s")
@@ -170,7 +174,8 @@ def _interviews(entries: Sequence[ReportView]) -> str:
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(entries))
     interviews = [view.record for view in entries]
-    costs, cost_sentence = words.cost_rows(interviews), ""
+    costs = words.cost_rows(interviews)
+    cost_sentence = ""
     if len(costs) > 1:
         table += "\n" + _table(words.COST_HEADS, [list(map(_inline, row)) for row in costs[:_ROWS]], len(costs))
     elif costs:
@@ -204,7 +209,10 @@ def _categories(interview: EvaluationRecord) -> str:
     rows = []
     for row in interview.categories[:_ROWS]:
         interval = words.category_accuracy(row)
-        accuracy = interval.in_words() if interval else "-"
+        if interval:
+            accuracy = interval.in_words()
+        else:
+            accuracy = "-"
         rows.append((_inline(row.category or "none", _NAME), f"{row.asked}/{row.size}", _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
@@ -221,8 +229,14 @@ def _wrong(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank]
 def _answer(answer: ShownAnswer, *, several: bool) -> str:
     """Return one wrong answer with its question, and with its evaluation if the record has several."""
     interview, asked = answer.interview, answer.asked
-    evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""
-    chance = "" if answer.chance is None else f", right with a chance of {number(answer.chance, 2)}"
+    if several:
+        evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}"
+    else:
+        evaluation = ""
+    if answer.chance is None:
+        chance = ""
+    else:
+        chance = f", right with a chance of {number(answer.chance, 2)}"
     lines = [f"**{_inline(words.asked_item(asked), _NAME)}**{evaluation}{chance}"]
     if answer.question:
         lines += [f"asked: {_inline(answer.question, _QUESTION)}", f"expected: {_inline(answer.expected, _NAME)}"]
@@ -244,7 +258,10 @@ def _listed(title: str, texts: Sequence[str]) -> str:
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], total: int) -> str:
     lines = [f"| {' | '.join(cells)} |\n" for cells in (heads, ["---"] * len(heads), *rows)]
-    more = f"\nand {total - _ROWS} more in the record\n" if total > _ROWS else ""
+    if total > _ROWS:
+        more = f"\nand {total - _ROWS} more in the record\n"
+    else:
+        more = ""
     return "".join(lines) + more
 
 

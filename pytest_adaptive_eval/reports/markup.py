@@ -37,7 +37,10 @@ def clean_html(text: object, limit: int | None = None) -> str:
         limit: Characters kept; a longer text ends with the number of characters left out.
     """
     whole = without_keys(str(text))
-    cut = 0 if limit is None else max(len(whole) - limit, 0)
+    if limit is None:
+        cut = 0
+    else:
+        cut = max(len(whole) - limit, 0)
     visible = clean_xml(whole[:limit])
     if not visible.isprintable():
         visible = "".join(
@@ -46,7 +49,9 @@ def clean_html(text: object, limit: int | None = None) -> str:
             else c.encode("unicode_escape").decode("ascii")
             for c in visible
         )
-    return f"{visible}… ({cut:,} more characters)" if cut else visible
+    if cut:
+        return f"{visible}… ({cut:,} more characters)"
+    return visible
 
 
 def unbroken(text: Any) -> Any:
@@ -54,7 +59,9 @@ def unbroken(text: Any) -> Any:
 
     Finished markup is returned as it is.
     """
-    return text if isinstance(text, Markup) else _TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), str(text))
+    if isinstance(text, Markup):
+        return text
+    return _TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), str(text))
 
 
 def tag(name: str, *children: str, **attributes: object) -> Markup:
@@ -97,5 +104,7 @@ def svg(
 
 def _value(value: object) -> str:
     if isinstance(value, float):
-        return f"{round(value, 1) + 0.0:g}" if math.isfinite(value) else "0"
+        if math.isfinite(value):
+            return f"{round(value, 1) + 0.0:g}"
+        return "0"
     return clean_html(value)

@@ -89,7 +89,8 @@ def html_page(
     template = _template()
     banks = {} if banks is None else banks
     entries = views(record)
-    style, script = Markup(asset("page.css")), Markup(asset("page.js"))
+    style = Markup(asset("page.css"))
+    script = Markup(asset("page.js"))
     evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(entries, 1)]
     titles = [(entry["title"], view.record) for entry, view in zip(evaluations, entries, strict=True) if view.end]
     page: str = template.render(
@@ -133,12 +134,18 @@ def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
         }
         for answer in entry.answers
     ]
-    heads = [head for head in ("question", "answer", "expected") if head == "answer" or any(row[head] for row in rows)]
+    heads = []
+    for head in ("question", "answer", "expected"):
+        if head == "answer" or any(row[head] for row in rows):
+            heads.append(head)
     return {"title": clean_html(entry.title, 200), "note": entry.note, "rows": rows, "heads": heads}
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:
-    questions = [question for entry in lists for question in entry.questions]
+    questions = []
+    for entry in lists:
+        for question in entry.questions:
+            questions.append(question)
     categories = sorted({question.broad for question in questions if question.broad})[:_CATEGORIES]
     kinds = [question.kind for question in questions]
     return {
@@ -181,7 +188,9 @@ def asset(name: str) -> str:
 
 def _cleaned(value: Any) -> Any:
     """Return a value as jinja2 escapes it; every text of the template passes here."""
-    return value if hasattr(value, "__html__") or not isinstance(value, str) else clean_html(value, _TEXT)
+    if hasattr(value, "__html__") or not isinstance(value, str):
+        return value
+    return clean_html(value, _TEXT)
 
 
 def content_policy(style: str, script: str) -> str:
@@ -238,11 +247,13 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
 
 
 def _gate_bar(verdict: Verdict) -> Markup | None:
-    interval, condition = interval_of(verdict.interval), verdict.condition
+    interval = interval_of(verdict.interval)
+    condition = verdict.condition
     kind = condition.get("kind")
     if interval is None or kind not in ("at_least", "not_worse_than"):
         return None
-    threshold, metric = plottable(condition.get("value", 0.0)), registered_metric(condition.get("metric"))
+    threshold = plottable(condition.get("value", 0.0))
+    metric = registered_metric(condition.get("metric"))
     if threshold is None:
         return None
     if kind == "not_worse_than":

@@ -33,8 +33,10 @@ class Frame:
 
     def __init__(self, x: Span, y: Span, size: Span = (_WIDTH, _HEIGHT), margins: Sequence[float] = _MARGINS) -> None:
         self.width, self.height = size
-        self.left, self.right = margins[0], self.width - margins[1]
-        self.top, self.bottom = margins[2], self.height - margins[3]
+        self.left = margins[0]
+        self.right = self.width - margins[1]
+        self.top = margins[2]
+        self.bottom = self.height - margins[3]
         self._x, self._y = x, y
 
     def x(self, value: float) -> float:
@@ -85,7 +87,8 @@ def position_in(value: float, span: Span) -> float:
 def span_of(values: Iterable[float], least: float) -> Span:
     """Return the range of values with a margin, at least `least` wide."""
     sequence = list(values)
-    low, high = min(sequence), max(sequence)
+    low = min(sequence)
+    high = max(sequence)
     margin = max(0.06 * (high - low), (least - (high - low)) / 2)
     return low - margin, high + margin
 
@@ -110,7 +113,9 @@ def signed_label(value: float) -> str:
 
 def share_label(value: float) -> str:
     """Return the label of an accuracy: 0, .25, 1."""
-    return f"{value:.0f}" if value in (0, 1) else number(value, 2)
+    if value in (0, 1):
+        return f"{value:.0f}"
+    return number(value, 2)
 
 
 def path(points: Iterable[Span], class_: str) -> Markup:
@@ -141,7 +146,11 @@ def kind_of(asked: Administration) -> Kind:
     score = plottable(asked.score)
     if score is None:
         return Kind.NONE
-    return Kind.RIGHT if score >= 1.0 else Kind.WRONG if score <= 0.0 else Kind.PARTLY
+    if score >= 1.0:
+        return Kind.RIGHT
+    if score <= 0.0:
+        return Kind.WRONG
+    return Kind.PARTLY
 
 
 class Share(NamedTuple):
@@ -254,7 +263,11 @@ def _shares_plot(
 
 def _difficulty_label(value: float) -> str:
     """Return a difficulty, without digits beyond 10: items that hardly discriminate reach the thousands."""
-    return signed_label(round(value, 1)) if abs(value) < 10 else ">10" if value > 0 else "<−10"
+    if abs(value) < 10:
+        return signed_label(round(value, 1))
+    if value > 0:
+        return ">10"
+    return "<−10"
 
 
 def interval_bar(
@@ -298,7 +311,10 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
     for alarm in alarms:
         since = frame.x(alarm.since - 0.5)
         parts.append(tag("line", class_="change", x1=since, x2=since, y1=frame.top, y2=frame.bottom))
-        over = frame.right if alarm.until is None else frame.x(alarm.until)
+        if alarm.until is None:
+            over = frame.right
+        else:
+            over = frame.x(alarm.until)
         for level, start, stop in ((alarm.before, frame.left, since), (alarm.after, since, over)):
             parts.append(tag("line", class_="level", x1=start, x2=stop, y1=frame.y(level), y2=frame.y(level)))
     positions = [(frame.x(k), frame.y(point.value)) for k, point in enumerate(series.points)]
@@ -324,7 +340,11 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
 def _dates(series: Series, frame: Frame) -> list[Markup]:
     """Return the days of the first and the last run, or their times on one day."""
     first, last = (series.points[k].started for k in (0, -1))
-    characters = slice(11, 16) if first[:10] == last[:10] else slice(10)  # of 2031-05-06T07:08:09Z
+    # of 2031-05-06T07:08:09Z
+    if first[:10] == last[:10]:
+        characters = slice(11, 16)
+    else:
+        characters = slice(10)
     labels = [tag("text", first[characters], x=frame.left, y=frame.height - 8)]
     if len(series.points) > 1:
         labels.append(tag("text", last[characters], class_="end", x=frame.right, y=frame.height - 8))

@@ -75,7 +75,9 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is below Pillow's
             with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
-                return _smaller(image, limit) if image.width * image.height <= MAX_PIXELS else _TOO_LARGE
+                if image.width * image.height <= MAX_PIXELS:
+                    return _smaller(image, limit)
+                return _TOO_LARGE
     except Image.DecompressionBombError:
         return _TOO_LARGE
 
@@ -189,7 +191,10 @@ def question_lists(
 
 def _share(asked: Sequence[_Asked], most: int) -> int:
     """Return the cut of a question, its answer and its request, which share the bytes of all texts."""
-    shares = 3 if any(entry.request for entry in asked) else 2
+    if any(entry.request for entry in asked):
+        shares = 3
+    else:
+        shares = 2
     return max(_SHORT, (most // max(len(asked), 1) - _OVERHEAD) // shares)
 
 
@@ -210,7 +215,10 @@ class AskedItems:
     def __init__(self, interview: EvaluationRecord, bank: ItemBank | None) -> None:
         self._bank = bank
         self._presentation = interview.bank.presentation
-        self._index = {} if bank is None else {name: n for n, name in enumerate(bank.ids)}
+        if bank is None:
+            self._index = {}
+        else:
+            self._index = {name: n for n, name in enumerate(bank.ids)}
         self.sentence = ""
         if bank is None:
             self.sentence = "The bank was not at hand: questions are shown by their ids."
@@ -266,7 +274,9 @@ class ShownAnswer:
         """Node id of the question; empty where other parameters of the test hide its place."""
         test, _, ids = self.interview.nodeid.partition("[aeval:")
         single = test.partition("::")[0].endswith(".toml") or "-" not in ids
-        return f"{test}[{asked_item(self.asked)}]" if ids and single else ""
+        if ids and single:
+            return f"{test}[{asked_item(self.asked)}]"
+        return ""
 
 
 class AnswerList(NamedTuple):
@@ -285,7 +295,10 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
     lists = []
     lost: set[tuple[str, str]] = set()
     for interview in interviews:
-        of = f" of {interview.name}" if len(interviews) > 1 else ""
+        if len(interviews) > 1:
+            of = f" of {interview.name}"
+        else:
+            of = ""
         answers = {asked.item: ShownAnswer(interview, asked, None) for asked in interview.administrations[::-1]}
         for name, source in interview.baselines.items():
             lost |= {(interview.name, item) for item in source.lost}
@@ -318,7 +331,10 @@ def wrong_answers(
     wrong = [answer for answer in all_wrong if (answer.interview.name, answer.asked.item) not in listed]
     first_wrong = _with_questions(sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most], banks)
     expected = all(answer.chance is not None for answer in first_wrong)
-    which = f"the {len(first_wrong)} least expected" if expected else f"the first {len(first_wrong)}"
+    if expected:
+        which = f"the {len(first_wrong)} least expected"
+    else:
+        which = f"the first {len(first_wrong)}"
     return first_wrong, f"{which} of {len(wrong)}" if len(wrong) > len(first_wrong) else ""
 
 
@@ -337,7 +353,10 @@ def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank
         if name not in asked_items:
             asked_items[name] = AskedItems(answer.interview, banks.get(name))
         item, _ = asked_items[name].find(answer.asked)
-        texts = ("", "") if item is None else (asked_text(item, last=True), expected_answer(item))
+        if item is None:
+            texts = ("", "")
+        else:
+            texts = (asked_text(item, last=True), expected_answer(item))
         shown.append(replace(answer, question=texts[0], expected=texts[1]))
     return shown
 
@@ -359,8 +378,13 @@ def _word(asked: Administration, kind: Kind) -> str:
     """Return how a question was answered: its kind or the share of the score, and the status of an odd answer."""
     if kind is Kind.NONE:
         return asked.status if asked.status != "ok" else "no score"
-    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
-    return word if asked.status == "ok" else f"{word}, {asked.status}"
+    if kind is Kind.PARTLY:
+        word = f"partly {number(asked.score or 0.0, 2)}"
+    else:
+        word = kind.value
+    if asked.status == "ok":
+        return word
+    return f"{word}, {asked.status}"
 
 
 def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, request: str) -> QuestionRow:
@@ -368,7 +392,9 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
     kind = kind_of(asked)
     categories = asked.category
     answer = clean_html(asked.text, cut)
-    text, expected, pictures_of_item = None, "", []
+    text = None
+    expected = ""
+    pictures_of_item = []
     if item is not None:
         text = clean_html(asked_text(item), cut)
         expected = clean_html(expected_answer(item), min(cut, 600))
@@ -415,7 +441,9 @@ def asked_text(item: Item, *, last: bool = False) -> str:
         parts = [_content(messages[0].get("content"))]
     text = item.prompt or "\n".join(parts)
     choices = [f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices)]
-    return text if all(choice in text for choice in choices) else "\n".join([text, *choices])
+    if all(choice in text for choice in choices):
+        return text
+    return "\n".join([text, *choices])
 
 
 def _content(content: Any) -> str:
@@ -423,14 +451,19 @@ def _content(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(_content(part) for part in content)
     if isinstance(content, Mapping):
-        return str(content["text"]) if "text" in content else json.dumps(dict(content), default=str)
+        if "text" in content:
+            return str(content["text"])
+        return json.dumps(dict(content), default=str)
     return str(content)
 
 
 def expected_answer(item: Item) -> str:
     """Return the expected answer; a letter is followed by its choice."""
     letter = item.answer.strip().upper()
-    index = ord(letter) - 65 if len(letter) == 1 else -1
+    if len(letter) == 1:
+        index = ord(letter) - 65
+    else:
+        index = -1
     if item.grader == "choice" and not item.others and 0 <= index < len(item.choices):
         return f"{letter}. {item.choices[index]}"
     return item.expected
@@ -438,7 +471,9 @@ def expected_answer(item: Item) -> str:
 
 def _rounded(value: float | None) -> str | None:
     numeric = plottable(value)
-    return None if numeric is None else number(numeric, 2)
+    if numeric is None:
+        return None
+    return number(numeric, 2)
 
 
 def _facts(asked: Administration, *, calibrated: bool) -> str:

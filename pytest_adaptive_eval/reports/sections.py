@@ -39,7 +39,9 @@ class Table:
         """Whether each column holds numbers, or nothing."""
         columns = zip(*self.rows, strict=True)
         numeric = [all(cell in ("", "-") or _NUMBER.match(cell) for cell in column) for column in columns]
-        return [False, *numeric[1:]] if numeric else [True] * len(self.heads)
+        if numeric:
+            return [False, *numeric[1:]]
+        return [True] * len(self.heads)
 
     @property
     def worded(self) -> bool:
@@ -78,7 +80,8 @@ class Section:
         if self.ranks_subjects:
             tables = [_ranking(metric, rows, candidate) for metric, rows in evaluation.metrics.items()]
         figures: list[Figure] = []
-        notes, settings = list(evaluation.notes), ""
+        notes = list(evaluation.notes)
+        settings = ""
         if evaluation.account:
             try:
                 settings = words.settings(msgspec.convert(evaluation.account, _Written).settings)
@@ -113,7 +116,8 @@ def section_of(kind: str) -> Section:
 
 def _facts(view: ReportView) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each fact."""
-    facts, evaluation = [], view.record
+    facts = []
+    evaluation = view.record
     for metric, row in evaluation.of_subject():
         rows = evaluation.metrics[metric]
         value, _, rank = words.quantity(row)
@@ -121,7 +125,10 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
         if value != "-":
             title = f"{metric[:1].upper()}{metric[1:]} of {short(evaluation.subject.name)}"
             value, _, guessed = value.partition(" (")
-            sided = "" if row.low is None else f"two-sided {percent}"
+            if row.low is None:
+                sided = ""
+            else:
+                sided = f"two-sided {percent}"
             facts.append((title, value, ", ".join(filter(None, [sided, guessed.rstrip(")")]))))
         if rank != "-":
             facts.append(("Rank", rank, f"of {len(rows)}, two-sided {percent}"))
@@ -137,7 +144,9 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
 def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, float] | None:
     """Return low, estimate and high of an interval, None unless an axis can hold them."""
     low, estimate, high = map(plottable, (row.low, row.estimate, row.high)) if row else (None, None, None)
-    return None if low is None or estimate is None or high is None else (low, estimate, high)
+    if low is None or estimate is None or high is None:
+        return None
+    return (low, estimate, high)
 
 
 def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
@@ -151,11 +160,17 @@ def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Tab
         values = [words.quantity(row)[0] for row in ordered]
         return Table(title, ("subject", metric), list(zip(names, values, strict=True)))
     bounds = [v for row in ordered for n in (row.low, row.estimate, row.high) if (v := plottable(n)) is not None]
-    span = span_of(bounds, 0.1) if bounds else (0.0, 1.0)
+    if bounds:
+        span = span_of(bounds, 0.1)
+    else:
+        span = (0.0, 1.0)
     lines: list[tuple[str | Markup, ...]] = []
     for name, row in zip(names, ordered, strict=True):
         interval = interval_of(row)
         lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
     heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
-    note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}." if bounds else ""
+    if bounds:
+        note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}."
+    else:
+        note = ""
     return Table(title, heads, lines, note)

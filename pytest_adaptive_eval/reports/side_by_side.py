@@ -31,7 +31,10 @@ def side_by_side(record: RunRecord) -> list[SideBySide]:
     for name in dict.fromkeys(interview.group for interview in record.interviews if interview.group):
         interviews = [interview for interview in record.interviews if interview.group == name]
         rows = [[interview.variant, words.accuracy(interview), words.share(interview)] for interview in interviews]
-        cells = [pair_cells(pair) for pair in record.differences if pair.evaluation == name]
+        cells = []
+        for pair in record.differences:
+            if pair.evaluation == name:
+                cells.append(pair_cells(pair))
         pairs = [[*row[:3], " ".join(filter(None, row[3:5])), row[5]] for row in cells]
         tables.append(SideBySide(name, rows, pairs))
     return tables
@@ -65,7 +68,10 @@ def pair_cells(pair: Pair) -> list[str]:
     names = [clean_terminal(name, _NAME, keep_end=True) for name in pair.subjects]
     if pair.interval is None:
         return [*names, "", "", "", f"not compared: {clean_terminal(pair.refused)}"]
-    basis = f"paired on {counted(pair.shared, 'item')}" if pair.shared else "each by its own draws"
+    if pair.shared:
+        basis = f"paired on {counted(pair.shared, 'item')}"
+    else:
+        basis = "each by its own draws"
     interval = pair.interval
     sign = "+" if interval.estimate >= 0 else ""
     return [*names, f"{sign}{number(interval.estimate)}", interval.bounds_in_words(), "*" * pair.decided, basis]

@@ -96,7 +96,8 @@ class InterviewView(ReportView):
 
     def case(self) -> tuple[str, list[str]]:
         """Return the name of its test case in JUnit, as readers know it, and the lines on its result."""
-        record, interviewer = self.record, self.record.interviewer
+        record = self.record
+        interviewer = self.record.interviewer
         facts = [
             f"asked {self.asked}, {words.stop(record)}",
             f"ability {self.ability}, accuracy {self.result}",

@@ -22,7 +22,9 @@ _PLOTTABLE = 1e12  #: Largest number on an axis.
 
 def plottable(value: float | None) -> float | None:
     """Return a number that an axis can hold, None for any other."""
-    return value if value is not None and abs(value) < _PLOTTABLE else None
+    if value is not None and abs(value) < _PLOTTABLE:
+        return value
+    return None
 
 
 _CONFIDENCE = 0.95  #: One-sided confidence where the record names none.
@@ -32,13 +34,17 @@ _STATUSES = frozenset(Status)
 
 def number_or_dash(value: float | None, digits: int = 3) -> str:
     """Return a number, ``-`` for None."""
-    return "-" if value is None else number(value, digits)
+    if value is None:
+        return "-"
+    return number(value, digits)
 
 
 def confidence(interview: EvaluationRecord) -> float:
     """Return the one-sided confidence of the interview's intervals."""
     interval = interview.projection
-    return interval.confidence if interval and 0.5 < interval.confidence < 1 else _CONFIDENCE
+    if interval and 0.5 < interval.confidence < 1:
+        return interval.confidence
+    return _CONFIDENCE
 
 
 def percent(interview: EvaluationRecord) -> str:
@@ -51,7 +57,9 @@ def interval_note(interviews: Sequence[EvaluationRecord], gap: str) -> str:
     percents = sorted({f"{200 * confidence(interview) - 100:.4g}{gap}%" for interview in interviews})
     text = f"intervals are two-sided at {' and '.join(percents)}"
     unit = ability_unit(interviews)
-    return f"{unit}; {text}" if unit else text
+    if unit:
+        return f"{unit}; {text}"
+    return text
 
 
 def ability(interview: EvaluationRecord) -> str:
@@ -65,7 +73,10 @@ def ability(interview: EvaluationRecord) -> str:
     errors: Sequence[float | None] = interview.standard_error or (None,) * len(interview.theta)
     rows = list(zip(dimensions(interview), interview.theta, errors, strict=False))
     has_parts = bool(in_parts(interview))
-    most = len(rows) if has_parts else _DIMENSIONS
+    if has_parts:
+        most = len(rows)
+    else:
+        most = _DIMENSIONS
     texts = [
         (f"{name} " if has_parts else "") + number(theta, 2) + ("" if error is None else f" ± {number(z * error, 2)}")
         for name, theta, error in rows[:most]
@@ -102,12 +113,15 @@ def accuracy(interview: EvaluationRecord) -> str:
         return "-"
     prefix = "" if interview.accuracy else "~"
     estimate, low, high = map(number, (interval.estimate, interval.low, interval.high))
-    return f"{prefix}{estimate} exact" if low == high == estimate else prefix + interval.in_words()
+    if low == high == estimate:
+        return f"{prefix}{estimate} exact"
+    return prefix + interval.in_words()
 
 
 def brief_accuracy(interview: EvaluationRecord) -> str:
     """Return the accuracy; for a ladder its area and last level, ``1.7/2 [1.31, 2.12]``."""
-    ladder, interval = ladder_of(interview), area(interview)
+    ladder = ladder_of(interview)
+    interval = area(interview)
     if ladder is None:
         return accuracy(interview)
     if interval is None:
@@ -122,7 +136,10 @@ def climb(interview: EvaluationRecord) -> str:
     levels = interview.levels
     if levels is None:
         return "-"
-    parts = [] if levels.last_level is None else [f"last level {levels.last_level}"]
+    if levels.last_level is None:
+        parts = []
+    else:
+        parts = [f"last level {levels.last_level}"]
     if levels.auc:
         parts.insert(0, f"AUC {levels.auc.in_words(2)}{guessing(interview)}")
     if levels.half and levels.crosses_half:
@@ -133,7 +150,9 @@ def climb(interview: EvaluationRecord) -> str:
 def guessing(interview: EvaluationRecord) -> str:
     """Return `` (.84 by guessing)``: the area of a guesser at the levels that a ladder asked; empty without a floor."""
     floors = interview.levels.guess if interview.levels else []
-    return f" ({number(sum(floors), 2)} by guessing)" if floors else ""
+    if floors:
+        return f" ({number(sum(floors), 2)} by guessing)"
+    return ""
 
 
 def settings(values: Mapping[str, Any]) -> str:
@@ -153,7 +172,9 @@ def _setting(value: Any) -> str:
         return f"({settings(value)})"
     if isinstance(value, list | tuple):
         return f"({', '.join(_setting(entry) for entry in value)})"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return {True: "yes", False: "no"}[value]
+    return str(value)
 
 
 def share(interview: EvaluationRecord) -> str:
@@ -164,18 +185,19 @@ def share(interview: EvaluationRecord) -> str:
 
 def statuses(interview: EvaluationRecord) -> str:
     """Return the answers by status but ok, ``10 of 40 empty, 3 refused; no score: 2 timeout``; empty without any."""
-    missing = [
-        f"{n} {name}"
-        for name, n in interview.statuses.items()
-        if n and (name not in _STATUSES or Status(name).infrastructure)  # a record may hold foreign ones
-    ]
+    missing = []
+    for name, n in interview.statuses.items():
+        if n and (name not in _STATUSES or Status(name).infrastructure):
+            missing.append(f"{n} {name}")
     sentence = unanswered_sentence(interview.statuses)
     return "; ".join(filter(None, [sentence, f"no score: {', '.join(missing)}" if missing else ""]))
 
 
 def category_accuracy(row: CategoryResult) -> Interval | None:
     """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any."""
-    return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "") if row.asked and not row.scored else row.accuracy
+    if row.asked and not row.scored:
+        return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "")
+    return row.accuracy
 
 
 def noise(interview: EvaluationRecord) -> str:
@@ -200,7 +222,9 @@ def end(interview: EvaluationRecord) -> str:
 
 def asked_item(asked: Administration) -> str:
     """Return the item's name: ``ITEM``, and ``ITEM#2`` and so on for repeated administrations."""
-    return f"{asked.item}#{asked.sample + 1}" if asked.sample else asked.item
+    if asked.sample:
+        return f"{asked.item}#{asked.sample + 1}"
+    return asked.item
 
 
 def bank_name(interview: EvaluationRecord) -> str:
@@ -208,7 +232,9 @@ def bank_name(interview: EvaluationRecord) -> str:
     bank = interview.bank.name
     if interview.name.startswith(f"{bank} ("):
         return interview.name
-    return bank if interview.name in ("", bank) else f"{interview.name} ({bank})"
+    if interview.name in ("", bank):
+        return bank
+    return f"{interview.name} ({bank})"
 
 
 def sentence_without(gate: GateRecord, notes: Sequence[str]) -> str:
@@ -231,14 +257,20 @@ def decided(gate: GateRecord) -> str:
 
 def beside_interval(verdict: Verdict) -> str:
     """Return why a verdict differs from where its interval lies beside the threshold; empty where both agree."""
-    interval, kind = verdict.interval, verdict.condition.get("kind")
+    interval = verdict.interval
+    kind = verdict.condition.get("kind")
     if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
         return ""
     low, high, value = map(plottable, (interval.low, interval.high, verdict.condition.get("value", 0.0)))
     if low is None or high is None or value is None:
         return ""
     threshold = -value if kind == "not_worse_than" else value
-    shown = Outcome.PASS if low >= threshold else Outcome.FAIL if high < threshold else Outcome.INCONCLUSIVE
+    if low >= threshold:
+        shown = Outcome.PASS
+    elif high < threshold:
+        shown = Outcome.FAIL
+    else:
+        shown = Outcome.INCONCLUSIVE
     if verdict.outcome in (shown, Outcome.ERROR):
         return ""
     if verdict.decided_after is not None:
@@ -256,7 +288,9 @@ def promoted(record: RunRecord) -> bool:
 
 def promotion(record: RunRecord) -> str:
     """Return the promotion decision as a title."""
-    return "May be promoted" if promoted(record) else "Not to be promoted"
+    if promoted(record):
+        return "May be promoted"
+    return "Not to be promoted"
 
 
 def why(record: RunRecord) -> str:
@@ -265,7 +299,10 @@ def why(record: RunRecord) -> str:
     if promoted(record):
         passed = outcomes.count(Outcome.PASS)
         undecided = len(outcomes) - passed
-        more = f", and {undecided} undecided {'was' if undecided == 1 else 'were'} let through" if undecided else ""
+        if undecided:
+            more = f", and {undecided} undecided {'was' if undecided == 1 else 'were'} let through"
+        else:
+            more = ""
         return f"{counted(passed, 'gate')} of {len(outcomes)} passed{more}."
     text = "; ".join(_reasons(record, outcomes))
     return f"{text[0].upper()}{text[1:]}."
@@ -273,7 +310,10 @@ def why(record: RunRecord) -> str:
 
 def _reasons(record: RunRecord, outcomes: Sequence[Outcome]) -> list[str]:
     """Return why a run is not promoted."""
-    reasons = [f"{counted(n, unit)} {event}" for n, unit, event in _failures(record, outcomes) if n]
+    reasons = []
+    for n, unit, event in _failures(record, outcomes):
+        if n:
+            reasons.append(f"{counted(n, unit)} {event}")
     if record.left_to_shards:
         reasons.append("gates are left to other shards")
     if Outcome.PASS not in outcomes:
@@ -287,7 +327,10 @@ def _reasons(record: RunRecord, outcomes: Sequence[Outcome]) -> list[str]:
 
 def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[int, str, str]]:
     """Yield how many gates and evaluations failed in each way."""
-    undecided = [gate for gate in record.gates if gate.outcome is Outcome.INCONCLUSIVE and not gate.verdict.allowed]
+    undecided = []
+    for gate in record.gates:
+        if gate.outcome is Outcome.INCONCLUSIVE and not gate.verdict.allowed:
+            undecided.append(gate)
     yield outcomes.count(Outcome.FAIL), "gate", "failed"
     yield len(undecided), "gate", "could not be decided"
     yield outcomes.count(Outcome.ERROR), "gate", "could not be judged"
@@ -325,7 +368,10 @@ def quantity(row: QuantityRecord) -> tuple[str, str, str]:
         text += f" [{number(row.low)}, {number(row.high)}]"
     if row.guess:
         text += f" ({number(row.guess)} by guessing)"
-    rank = f"{number(row.rank.mean, 1)} [{row.rank.best}, {row.rank.worst}]" if row.rank else "-"
+    if row.rank:
+        rank = f"{number(row.rank.mean, 1)} [{row.rank.best}, {row.rank.worst}]"
+    else:
+        rank = "-"
     return text, number_or_dash(row.error), rank
 
 
@@ -348,7 +394,10 @@ def panel_cost(costs: Costs) -> str:
         parts += [f"{total.flops:.2g} FLOPs"] if total.flops else []
     if counts := list(filter(None, costs.loads.values())):
         parts.append(f"{counted(sum(counts), 'load')} of {counted(len(counts), 'model')}")
-    roles = [f"{role} {text}" for role, spent in costs.roles.items() if (text := _spent(spent))]
+    roles = []
+    for role, spent in costs.roles.items():
+        if text := _spent(spent):
+            roles.append(f"{role} {text}")
     return "; ".join([", ".join(parts), *(roles if len(roles) > 1 else [])])
 
 
@@ -379,17 +428,24 @@ def _spent(usage: Usage | None, price: Price | None = None) -> str:
 
 def reused(interviews: Sequence[EvaluationRecord]) -> str:
     """Return how many answers came from earlier runs, as a clause; empty where none did."""
-    taken = [interview.reuse for interview in interviews if interview.reuse and interview.reuse.answers]
+    taken = []
+    for interview in interviews:
+        if interview.reuse and interview.reuse.answers:
+            taken.append(interview.reuse)
     if not taken:
         return ""
-    count, asked = sum(entry.answers for entry in taken), sum(len(entry.administrations) for entry in interviews)
+    count = sum(entry.answers for entry in taken)
+    asked = sum(len(entry.administrations) for entry in interviews)
     store = taken[0].store
     return f"{count} of {counted(asked, 'answer')} from {store}; --adaptive-eval-fresh asks again"
 
 
 def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     """Return the cost of the interviews, of several each by its name; empty where none is known."""
-    texts_by_name = [(i.name, text) for i in interviews if (text := usage(i.costs))]
+    texts_by_name = []
+    for i in interviews:
+        if text := usage(i.costs):
+            texts_by_name.append((i.name, text))
     if len(texts_by_name) < 2:
         return "".join(text for _, text in texts_by_name)
     return "; ".join(f"{name}: {text}" for name, text in texts_by_name)
@@ -415,7 +471,9 @@ def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
             rows.append((f"{interview.name}: {role}" if len(interviews) > 1 else role, *_cost_cells(usage, price)))
     if len(rows) > 1:
         one_currency = len({price.currency for price in prices}) == 1
-        whole = Price(sum(price.money for price in prices), prices[0].currency) if one_currency else None
+        whole = None
+        if one_currency:
+            whole = Price(sum(price.money for price in prices), prices[0].currency)
         rows.append(("total", *_cost_cells(total, whole)))
     return rows
 

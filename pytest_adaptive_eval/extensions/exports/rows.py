@@ -70,13 +70,20 @@ def responses_csv(record: RunRecord) -> str:
 def _cell(value: Any) -> Any:
     """Return a number, a text that no spreadsheet reads as a formula, or None."""
     if isinstance(value, list):
-        value = value[0] if len(value) == 1 else json.dumps(value) if value else None
+        if len(value) == 1:
+            value = value[0]
+        elif value:
+            value = json.dumps(value)
+        else:
+            value = None
     if isinstance(value, bool):
         value = str(value).lower()
     if not isinstance(value, str):
         return value
     text = clean_xml(value, _CELL)
-    return f"'{text}" if _FORMULA.match(text) else text
+    if _FORMULA.match(text):
+        return f"'{text}"
+    return text
 
 
 def write_export(record: RunRecord, path: Path, kind: str) -> int:

@@ -38,7 +38,8 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
             name = unique = "/".join(map(_metric_part, path))
             n = 2
             while unique in metrics:
-                unique, n = f"{name}_{n}", n + 1
+                unique = f"{name}_{n}"
+                n = n + 1
             metrics[unique] = float(value)
     return metrics
 
@@ -142,7 +143,10 @@ def log_wandb(record: RunRecord) -> str:
         raise UsageError('wandb is not installed: pip install "pytest-adaptive-eval[wandb]"') from error
     try:
         is_new = wandb.run is None
-        run = wandb.init(name=re.sub(r"\W", "-", record.run)) if is_new else wandb.run
+        if is_new:
+            run = wandb.init(name=re.sub(r"\W", "-", record.run))
+        else:
+            run = wandb.run
         with _record_file(record) as path:
             run.config.update(_tags(record), allow_val_change=True)
             run.log(mlflow_metrics(record))

@@ -102,7 +102,8 @@ class GateStopping:
         self._draw()
         import anyio
 
-        changed, self._changed = self._changed, anyio.Event()
+        changed = self._changed
+        self._changed = anyio.Event()
         assert changed is not None
         changed.set()
 
@@ -113,7 +114,9 @@ class GateStopping:
         counts = {Status.OK.value: len(log) - missing, Status.ERROR.value: missing}
         choices = [len(self.evaluation.bank.items[index].choices) for index in log.items.tolist()]
         # unknown if one item has no choices to guess among
-        chance = sum(1.0 / count for count in choices) / len(choices) if choices and all(choices) else None
+        chance = None
+        if choices and all(choices):
+            chance = sum(1.0 / count for count in choices) / len(choices)
         result = SessionResult.of(
             self.evaluation.name,
             self.session,
@@ -141,7 +144,10 @@ class GateStopping:
         others = [sample for sample in ids if sample not in positions]
         missing = len(bank) - len(positions.keys() & set(ids))
         if missing or others:
-            example = f", such as {others[0]!r}" if others else ""
+            if others:
+                example = f", such as {others[0]!r}"
+            else:
+                example = ""
             raise ConfigError(
                 f"the samples are not the items of the bank {bank.name!r}: {missing} of {len(bank)} items have no "
                 f"sample, and {len(others)} of {len(ids)} samples no item{example}; "
@@ -151,7 +157,10 @@ class GateStopping:
 
     def _draw(self) -> None:
         proposal = self.session.ask()
-        self._drawn = {} if proposal is None else dict.fromkeys(proposal.items[0].tolist())
+        if proposal is None:
+            self._drawn = {}
+        else:
+            self._drawn = dict.fromkeys(proposal.items[0].tolist())
 
     def _score(self, scores: Mapping[str, Any]) -> float:
         """Return the score in [0, 1], NaN where there is none."""
@@ -207,10 +216,18 @@ def _check_supported(path: Path, evaluation: Interview, conditions: Sequence[Con
 def _session(evaluation: Interview, conditions: Sequence[Condition], family: int) -> Session:
     """Return the session, which ends early by its gates if none of them needs the whole budget."""
     bank = evaluation.bank
-    claims = [claim for c in conditions if c.by_draws for claim in c.claims(bank, {})]
-    cuts = [cut for c in conditions for cut in c.measure.cuts(c, bank)]
+    claims = []
+    for c in conditions:
+        if c.by_draws:
+            for claim in c.claims(bank, {}):
+                claims.append(claim)
+    cuts = []
+    for c in conditions:
+        for cut in c.measure.cuts(c, bank):
+            cuts.append(cut)
     if any(c.whole for c in conditions):
-        claims, cuts = [], []
+        claims = []
+        cuts = []
     return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, cuts=cuts, family=family)
 
 
@@ -221,7 +238,11 @@ def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:
         row = item.meta.get("row")
         if isinstance(row, int) and row < len(samples):
             asked = samples[row].input
-            text = asked if isinstance(asked, str) else asked[-1].text  # a chat's last message is the question
+            # a chat's last message is the question
+            if isinstance(asked, str):
+                text = asked
+            else:
+                text = asked[-1].text
             if item.prompt.startswith(str(text)):
                 positions[str(samples[row].id)] = position
     return positions

@@ -37,13 +37,19 @@ class InspectModel(Model):
     ) -> None:
         decoding = {"task": str(task.name), "scorer": scorer, **{key: str(value) for key, value in options.items()}}
         super().__init__(SubjectIdentity(name or str(model), checkpoint, decoding))
-        self._task, self._model, self._scorer, self._options = task, model, scorer, options
+        self._task = task
+        self._model = model
+        self._scorer = scorer
+        self._options = options
         self._samples = {str(sample.id): sample for sample in task.dataset if sample.id is not None}
 
     def request(self, item: Item) -> bytes:
         """Return the item, or the input of the sample with its id; see the base class."""
         sample = self._samples.get(item.id)
-        asked = "" if sample is None else f"{item.id}\n{sample.input!r}\n"
+        if sample is None:
+            asked = ""
+        else:
+            asked = f"{item.id}\n{sample.input!r}\n"
         return asked.encode("utf-8", "surrogatepass") + super().request(item)
 
     def prepare(self, items: Sequence[Item]) -> None:
@@ -59,7 +65,8 @@ class InspectModel(Model):
                 )
         why, advice = "sample of the same id is", "rename the item"
         if self._scorer:
-            why, advice = f"scorer {self._scorer!r} scores", "omit scorer"
+            why = f"scorer {self._scorer!r} scores"
+            advice = "omit scorer"
         for item in items_naming(items, "turns"):
             if item.turns and (self._scorer or item.id in self._samples):
                 yield (
@@ -105,7 +112,9 @@ class InspectModel(Model):
     def _completion(self, sample: Any) -> Completion:
         if sample.error is not None:
             return Completion("", Status.ERROR, detail=f"Inspect: {sample.error.message:.300}")
-        text, status, detail = sample.output.completion, _STOPS.get(sample.output.stop_reason or "", Status.OK), ""
+        text = sample.output.completion
+        status = _STOPS.get(sample.output.stop_reason or "", Status.OK)
+        detail = ""
         if sample.limit:
             status = _LIMITS.get(sample.limit.type, Status.TRUNCATED)
             detail = f"Inspect: the sample met its limit of {sample.limit.type}"

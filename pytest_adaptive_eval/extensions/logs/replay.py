@@ -97,10 +97,15 @@ class LogReplay(ReplayModel):
         *,
         edited: bool = False,
     ) -> None:
-        flat = {f"{item} {n}": each.completion for item, logged in answers.items() for n, each in enumerate(logged)}
+        flat = {}
+        for item, logged in answers.items():
+            for n, each in enumerate(logged):
+                flat[f"{item} {n}"] = each.completion
         super().__init__(name, flat, source)
         self._logged = answers
-        self._warnings, self._notes, self._takes_edited = list(warnings), list(notes), edited
+        self._warnings = list(warnings)
+        self._notes = list(notes)
+        self._takes_edited = edited
         self._found: dict[str, set[str]] = {sentence: set() for sentence in (_EDITED_SINCE, _BY_ID, _OTHERWISE)}
 
     @property
@@ -116,7 +121,9 @@ class LogReplay(ReplayModel):
     def _counted(self, sentence: str) -> list[str]:
         """Return a sentence with the number of questions that it holds for; none without any."""
         items = self._found[sentence]
-        return [f"{counted(len(items), 'question')} {sentence}"] if items else []
+        if items:
+            return [f"{counted(len(items), 'question')} {sentence}"]
+        return []
 
     def find(self, item: Item) -> Completion:
         """Return the answer to an item; of several to questions of one id those to its present text."""
@@ -144,7 +151,10 @@ def _today(item: Item, completions: Sequence[Completion], *, unchanged: bool) ->
     if len(completions) > 1:
         if readable and not unchanged:
             responses = [replace(each, score=None).response(item) for each in completions]
-            completions = [Completion("", score=each.score) for each in responses if each.score is not None]
+            completions = []
+            for each in responses:
+                if each.score is not None:
+                    completions.append(Completion("", score=each.score))
         return _mean_of(completions)
     (completion,) = completions
     if readable and completion.text.strip():
@@ -157,7 +167,9 @@ def _today(item: Item, completions: Sequence[Completion], *, unchanged: bool) ->
 def _mean_of(completions: Sequence[Completion]) -> Completion:
     """Return the mean of the recorded scores that are there."""
     scores = [each.score for each in completions if each.score is not None]
-    return Completion("", score=sum(scores) / len(scores)) if scores else _NO_SCORE
+    if scores:
+        return Completion("", score=sum(scores) / len(scores))
+    return _NO_SCORE
 
 
 def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> LogReplay:
@@ -181,7 +193,9 @@ def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> L
 
 def _completion(texts: Sequence[str], score: float) -> Completion:
     """Return an answer with its score; of several answers the mean score alone."""
-    return _NO_SCORE if math.isnan(score) else Completion(texts[0] if len(texts) == 1 else "", score=score)
+    if math.isnan(score):
+        return _NO_SCORE
+    return Completion(texts[0] if len(texts) == 1 else "", score=score)
 
 
 def read_subject(
@@ -197,7 +211,10 @@ def read_subject(
     Raises:
         ConfigError: There is no such subject, or no name and several; or the log is of runs.
     """
-    files = files_of(path) if path.is_dir() else [path]
+    if path.is_dir():
+        files = files_of(path)
+    else:
+        files = [path]
     if any(is_record(file) for file in files if file.exists()):
         raise ConfigError(
             f"{path} is of runs, which asked what their evaluation says: run that again with "
@@ -210,7 +227,10 @@ def read_subject(
             note(f"left out: {left_out} items to which ids = {table.ids!r} gives no id")
     if name not in responses.subjects:
         if name or len(responses.subjects) > 1:
-            count = f"no subject {name!r}" if name else f"{len(responses.subjects)} subjects"
+            if name:
+                count = f"no subject {name!r}"
+            else:
+                count = f"{len(responses.subjects)} subjects"
             names = ", ".join(responses.subjects[:12])
             raise ConfigError(f"{path}: {count}; give {path}#NAME with one of {names}")
         name = responses.subjects[0]
@@ -222,7 +242,10 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     interviews = [each for each in read_run(path).interviews if name in ("", each.subject.name, each.name)]
     subjects = list(dict.fromkeys(interview.subject.name for interview in interviews))
     if len(subjects) != 1:
-        subjects_text = f"subjects {', '.join(subjects)}" if subjects else f"no subject or evaluation {name!r}"
+        if subjects:
+            subjects_text = f"subjects {', '.join(subjects)}"
+        else:
+            subjects_text = f"no subject or evaluation {name!r}"
         raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
     stated = [
         Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
@@ -252,4 +275,6 @@ def _recorded(entry: Administration) -> Completion:
 def _decoding(interviews: Sequence[EvaluationRecord]) -> dict[str, Any]:
     """Return the decoding settings that all interviews had; none if they differ."""
     first = interviews[0].subject.decoding
-    return dict(first) if all(each.subject.decoding == first for each in interviews) else {}
+    if all(each.subject.decoding == first for each in interviews):
+        return dict(first)
+    return {}

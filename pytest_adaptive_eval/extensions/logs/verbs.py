@@ -80,8 +80,14 @@ class _Log(NamedTuple):
 def _run(options: argparse.Namespace) -> int:
     settings = _settings(options)
     candidate = _read_log(options.source, settings)
-    baseline = None if options.baseline is None else _read_log(options.baseline, settings)
-    items = list(candidate.scores) if baseline is None else _common(candidate, baseline)
+    if options.baseline is None:
+        baseline = None
+    else:
+        baseline = _read_log(options.baseline, settings)
+    if baseline is None:
+        items = list(candidate.scores)
+    else:
+        items = _common(candidate, baseline)
     with tempfile.TemporaryDirectory() as scratch:
         folder = _folder(options.output, Path(scratch))
         _write(folder, _parts(items, each_task=options.each_task), candidate, settings, options)
@@ -93,7 +99,9 @@ def _run(options: argparse.Namespace) -> int:
         subjects = {"candidate": candidate.subject, "baseline": baseline and baseline.subject}
         gates = [{"items": gate.interview, **gate.verdict.to_json()} for gate in record.gates]
         save(options.json, {**subjects, "gates": gates})
-    return PASSED if all(gate.holds for gate in record.gates) else NOT_PASSED
+    if all(gate.holds for gate in record.gates):
+        return PASSED
+    return NOT_PASSED
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -104,7 +112,10 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
     if options.json is not None:
         check_writable("--json", options.json)
-    ids = str(Path(options.ids).absolute()) if options.ids and Path(options.ids).is_file() else options.ids
+    if options.ids and Path(options.ids).is_file():
+        ids = str(Path(options.ids).absolute())
+    else:
+        ids = options.ids
     further = {"partial": options.partial, "ids": ids}
     return {**given_settings(options), **{name: value for name, value in further.items() if value}}
 
@@ -142,7 +153,10 @@ def _common(candidate: _Log, baseline: _Log) -> list[str]:
 
 def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) -> None:
     """Note the items whose prompts, where both logs have them, differ by more than spaces."""
-    asked = [item for item in common if item in candidate.questions and item in baseline.questions]
+    asked = []
+    for item in common:
+        if item in candidate.questions and item in baseline.questions:
+            asked.append(item)
     prompts = [[log.questions[item].prompt.split() for item in asked] for log in (candidate, baseline)]
     if other := [item for item, first, second in zip(asked, *prompts, strict=True) if first != second]:
         screen.note(
@@ -156,12 +170,16 @@ def _parts(items: Sequence[str], *, each_task: bool) -> dict[str, Sequence[str]]
     by_task: dict[str, list[str]] = {}
     for item in items if each_task else ():
         by_task.setdefault(re.sub(r"[^\w.+-]+", "_", _task(item)) or "no task", []).append(item)
-    return {"all tasks": items, **by_task} if len(by_task) > 1 else {"log": items}
+    if len(by_task) > 1:
+        return {"all tasks": items, **by_task}
+    return {"log": items}
 
 
 def _task(item: str) -> str:
     """Return the task of an item, the part of its id before the first colon; empty without one."""
-    return item.partition(":")[0] if ":" in item else ""
+    if ":" in item:
+        return item.partition(":")[0]
+    return ""
 
 
 def _folder(output: Path | None, scratch: Path) -> Path:
@@ -185,7 +203,10 @@ def _write(
     must_pass = _must_pass(options.must_pass, candidate)
     tables = []
     for number, (name, items) in enumerate(parts.items()):
-        bank = f"log-{number}.jsonl" if number else "log.jsonl"
+        if number:
+            bank = f"log-{number}.jsonl"
+        else:
+            bank = "log.jsonl"
         _write_lines(folder / bank, [_item(item, candidate.questions.get(item)) for item in items])
         keys = {
             "name": name,
@@ -215,7 +236,10 @@ def _table_text(header: str, values: Mapping[str, Any]) -> str:
 def _item(item: str, question: LoggedQuestion | None) -> dict[str, Any]:
     """Return the question of a log as an item without a grader: its recorded score counts."""
     prompt, category = (question.prompt, question.category) if question is not None else ("", "")
-    asked = {"prompt": prompt} if prompt.strip() else {}
+    if prompt.strip():
+        asked = {"prompt": prompt}
+    else:
+        asked = {}
     return {"id": item, **asked, "category": list(filter(None, (_task(item), category))), "meta": {"textless": True}}
 
 
@@ -238,7 +262,10 @@ def _must_pass(names: Sequence[str], candidate: _Log) -> set[str]:
     categories = {item: question.category for item, question in candidate.questions.items()}
     chosen = set()
     for name in names:
-        named_items = [item for item in candidate.scores if name in (item, _task(item), categories.get(item))]
+        named_items = []
+        for item in candidate.scores:
+            if name in (item, _task(item), categories.get(item)):
+                named_items.append(item)
         if not named_items:
             known_names = [*filter(None, dict.fromkeys(categories.values())), *candidate.scores]
             raise ConfigError(
@@ -259,7 +286,10 @@ def _run_pytest(folder: Path, baseline: _Log | None) -> RunRecord:
         rows = [{"id": item, "score": score, "detail": _BASELINE} for item, score in baseline.scores.items()]
         _write_lines(folder / f"{_BASELINE}.jsonl", [row for row in rows if row["score"] == row["score"]])
         against = [f"--adaptive-eval-baseline={_BASELINE}.jsonl#{baseline.subject}"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {}
+    for name, value in os.environ.items():
+        if not name.startswith("PYTEST_"):
+            environment[name] = value
     screen.progress("judging")
     done = subprocess.run(
         [sys.executable, *_PYTEST.split(), *against],
@@ -282,7 +312,10 @@ def _like_questions(items: Sequence[str], candidate: _Log, baseline: _Log | None
     from pytest_adaptive_eval.gates.finished import interval_on_like_questions
 
     scores = np.array([candidate.scores[item] for item in items])
-    theirs = None if baseline is None else np.array([baseline.scores[item] for item in items])
+    if baseline is None:
+        theirs = None
+    else:
+        theirs = np.array([baseline.scores[item] for item in items])
     interval = interval_on_like_questions(scores, theirs, confidence)
     quantity = "accuracy" if theirs is None else "difference"
     return (

@@ -138,7 +138,9 @@ def model_pool(evaluation: Evaluation, memory: int | None, cache: Path) -> Itera
     def loader(member: Member, subject: bool) -> Callable[[], Model]:
         kind, spec = resolve(member.spec, chats=not subject)
         load = partial(kind.load, spec, member.options, cache, chats=not subject)
-        return (lambda: InstructedModel(load(), member.system)) if member.system else load
+        if member.system:
+            return lambda: InstructedModel(load(), member.system)
+        return load
 
     loaders = {member.name: loader(member, subject) for member, subject in evaluation.roles}
     pool = ModelPool(loaders, memory, remote=[member.name for member, _ in evaluation.roles if member.remote])

@@ -46,11 +46,17 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
     instances = load_file(file)
     if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
         raise ResponsesError(f"{file}: found {type(instances).__name__}, expected a list with an object an instance")
-    whole = [each for each in instances if not each.get("perturbation")]
+    whole = []
+    for each in instances:
+        if not each.get("perturbation"):
+            whole.append(each)
     if perturbed := len(instances) - len(whole):
         settings.note(f"{file}: {perturbed} perturbed instances are left out")
     splits = {_split(each) for each in whole}
-    split = choose("filter", splits, settings.filter, f"{file}, splits") if splits else ""
+    if splits:
+        split = choose("filter", splits, settings.filter, f"{file}, splits")
+    else:
+        split = ""
     states = list(_states(file.with_name("scenario_state.json")))
     logged = dict(_questions(states, file))
     answers = []
@@ -60,7 +66,9 @@ def _read_run(file: Path, settings: ReadSettings) -> tuple[str, TaskLog]:
             name = named(instance.get("instance_id"), "instance_id", where)
             answers.append(Answer(where, f"{scenario}:{name}", _values(instance, where), *logged.get(name, ())))
     sums = _sums(file.with_name("stats.json"), split)
-    planned = round(sums["num_instances"]) if "num_instances" in sums else None
+    planned = None
+    if "num_instances" in sums:
+        planned = round(sums["num_instances"])
     of_split = [instance for instance, _ in states if (inner(instance, "split") or split) == split]
     items = tuple(dict.fromkeys(f"{scenario}:{instance['id']}" for instance in of_split))
     return scenario, TaskLog(f"{file}, split {split!r}", model, answers, "", planned, "", sums, items=items)
@@ -81,7 +89,10 @@ def _about(file: Path) -> tuple[str, str]:
     """Return the model and the scenario of a run."""
     spec = _loaded(file.with_name("run_spec.json"))
     run = inner(spec, "name")
-    run = run if isinstance(run, str) else file.absolute().parent.name
+    if isinstance(run, str):
+        run = run
+    else:
+        run = file.absolute().parent.name
     match = _MODEL.search(run)
     model = inner(spec, "adapter_spec", "model") or (match[1] if match else run)
     return named(model, "adapter_spec.model", f"run of {file}"), _MODEL.sub("", run).rstrip(":,")
@@ -89,12 +100,16 @@ def _about(file: Path) -> tuple[str, str]:
 
 def _loaded(file: Path) -> Any:
     """Return the content of a file; None without one."""
-    return load_file(file) if os.path.lexists(file) else None
+    if os.path.lexists(file):
+        return load_file(file)
+    return None
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
     """Return the objects in a list; none of any other value."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [each for each in value if isinstance(each, Mapping)]
+    return []
 
 
 def _split(instance: Mapping[str, Any]) -> str:
@@ -131,16 +146,27 @@ def _questions(
     """Yield question and reply of each instance, by its id."""
     for instance, state in states:
         completions = _objects(inner(state, "result", "completions"))
-        reply = inner(completions[0], "text") if completions else None
+        reply = None
+        if completions:
+            reply = inner(completions[0], "text")
         yield str(instance["id"]), (_question(instance, state.get("output_mapping"), file), reply)
 
 
 def _question(instance: Mapping[str, Any], letters: Any, file: Path) -> LoggedQuestion | None:
     """Return the question of an instance; its choices are the prompt's, by their letters."""
     references = _objects(instance.get("references"))
-    right = [inner(each, "output", "text") for each in references if "correct" in texts(each.get("tags"))]
-    choices = letters if isinstance(letters, Mapping) else {}
-    answers = [letter for letter, choice in choices.items() if choice in right][:1] if choices else right
+    right = []
+    for each in references:
+        if "correct" in texts(each.get("tags")):
+            right.append(inner(each, "output", "text"))
+    if isinstance(letters, Mapping):
+        choices = letters
+    else:
+        choices = {}
+    if choices:
+        answers = [letter for letter, choice in choices.items() if choice in right][:1]
+    else:
+        answers = right
     fields = {"question": inner(instance, "input", "text"), "choices": list(choices.values()), "target": answers}
     return as_question(fields, file)
 

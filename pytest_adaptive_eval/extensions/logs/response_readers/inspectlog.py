@@ -68,7 +68,9 @@ class _Log(NamedTuple):
     def items(self) -> list[str]:
         """Items that the run was to ask; empty if the log does not say."""
         ids = self.about("dataset", "sample_ids")
-        return [f"{self.about('task')}:{str(name).strip()}" for name in ids] if isinstance(ids, list) else []
+        if isinstance(ids, list):
+            return [f"{self.about('task')}:{str(name).strip()}" for name in ids]
+        return []
 
     @property
     def planned(self) -> int | None:
@@ -86,15 +88,23 @@ class _Log(NamedTuple):
         """How the run ended, with its error; empty for a run that ended as planned."""
         status = str(self.header.get("status"))[:40]
         error = _error_text(self.header.get("error"))
-        return "" if status == "success" else f"status {status!r}{f', {error}' if error else ''}"
+        if status == "success":
+            return ""
+        return f"status {status!r}{f', {error}' if error else ''}"
 
     @property
     def unscored(self) -> str:
         """Why the log has no score, if it has none, with an error of its samples."""
         if not self.samples:
             return f"{self.path}: no samples, only a header ({self.status or 'status success'}); give the whole log"
-        errors = [text for sample in self.samples if (text := _error_text(sample.get("error")))]
-        why = f"they ended by errors, such as {errors[0]}" if errors else "score the log: inspect score"
+        errors = []
+        for sample in self.samples:
+            if text := _error_text(sample.get("error")):
+                errors.append(text)
+        if errors:
+            why = f"they ended by errors, such as {errors[0]}"
+        else:
+            why = "score the log: inspect score"
         return f"{self.path}: none of its samples ({len(self.samples)}) has a score; {why}"
 
 
@@ -131,16 +141,22 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
 def _read_log(path: Path) -> _Log:
     if path.suffix == ".json":
         header = load_file(path)
-        samples, reductions = inner(header, "samples"), inner(header, "reductions")
+        samples = inner(header, "samples")
+        reductions = inner(header, "reductions")
     else:
         with _archive(path) as archive:
             header, samples = _headers(archive, path)
-            reductions = _member(archive, path, _REDUCTIONS) if _REDUCTIONS in archive.namelist() else None
+            reductions = None
+            if _REDUCTIONS in archive.namelist():
+                reductions = _member(archive, path, _REDUCTIONS)
     for key in ("model", "task"):
         if inner(header, "eval", key) is None:
             raise ResponsesError(f"{path}: no eval.model and eval.task; expected a log of Inspect")
         named(inner(header, "eval", key), f"eval.{key}", str(path))
-    listed = samples if isinstance(samples, list) else []
+    if isinstance(samples, list):
+        listed = samples
+    else:
+        listed = []
     for number, sample in enumerate(listed, 1):
         if not isinstance(sample, dict):
             raise ResponsesError(
@@ -164,7 +180,9 @@ def _archive(path: Path) -> Iterator[Any]:
 
 def _zip_module() -> Any:
     with contextlib.suppress(ImportError):
-        return zipfile if sys.version_info >= (3, 14) else importlib.import_module("backports.zstd.zipfile")
+        if sys.version_info >= (3, 14):
+            return zipfile
+        return importlib.import_module("backports.zstd.zipfile")
     return zipfile
 
 
@@ -212,7 +230,10 @@ def _subjects(logs: Sequence[_Log]) -> list[str]:
     for log in logs:
         model = log.about("model")
         arguments = log.about("model_args") or {}
-        others = [other.about("model_args") or {} for other in logs if other.about("model") == model]
+        others = []
+        for other in logs:
+            if other.about("model") == model:
+                others.append(other.about("model_args") or {})
         differing = sorted(key for key in arguments if any(other.get(key) != arguments[key] for other in others))
         text = ",".join(f"{key}={arguments[key]}" for key in differing)
         names.append(f"{model}({text})" if text else model)
@@ -277,7 +298,10 @@ def _other_reduction(log: _Log, name: str, values: Mapping[str, Any], where: str
     """Return how a sample of a single epoch differs from its score in the log's reductions; empty if it agrees."""
     for scorer, value in values.items() if log.epochs == 1 else ():
         reduced = log.reductions.get((scorer, name))
-        held = score(value, where) if isinstance(reduced, int | float) else 0.0
+        if isinstance(reduced, int | float):
+            held = score(value, where)
+        else:
+            held = 0.0
         if isinstance(reduced, int | float) and not abs(held - reduced) <= ROUNDED:
             return f"{held:g} as {scorer}, and {reduced:g} in their reductions"
     return ""
@@ -299,18 +323,27 @@ def _values(sample: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise ResponsesError(f"{where}: scores is {scores!r:.80}, expected an object by scorer")
     values: dict[str, Any] = {}
     for scorer, score_object in scores.items():
-        value = score_object.get("value") if isinstance(score_object, dict) else score_object
-        parts = (
-            {f"{scorer}/{part}": each for part, each in value.items()} if isinstance(value, dict) else {scorer: value}
-        )
+        if isinstance(score_object, dict):
+            value = score_object.get("value")
+        else:
+            value = score_object
+        if isinstance(value, dict):
+            parts = {f"{scorer}/{part}": each for part, each in value.items()}
+        else:
+            parts = {scorer: value}
         values |= {name: None if sample.get("error") or each != each else each for name, each in parts.items()}
     return values
 
 
 def _error_text(error: Any) -> str:
     """Return the message of an error in one line; empty where there is none."""
-    message = error.get("message") if isinstance(error, dict) else error
-    return " ".join(str(message).split())[:160] if message else ""
+    if isinstance(error, dict):
+        message = error.get("message")
+    else:
+        message = error
+    if message:
+        return " ".join(str(message).split())[:160]
+    return ""
 
 
 def _question(sample: Mapping[str, Any], path: Path) -> LoggedQuestion | None:
@@ -338,8 +371,14 @@ def _parts(asked: Any, sample: Mapping[str, Any]) -> tuple[Any, list[str]]:
     images = list[str]()
     for message in asked:
         content = inner(message, "content")
-        parts = content if isinstance(content, list) else [{"text": _resolved(content, sample)}]
-        texts = [text for part in parts if isinstance(text := inner(part, "text"), str)]
+        if isinstance(content, list):
+            parts = content
+        else:
+            parts = [{"text": _resolved(content, sample)}]
+        texts = []
+        for part in parts:
+            if isinstance(text := inner(part, "text"), str):
+                texts.append(text)
         images += [image for part in parts if isinstance(image := _resolved(inner(part, "image"), sample), str)]
         messages.append({"role": inner(message, "role") or "user", "content": "\n".join(texts)})
     return messages, images
@@ -348,7 +387,9 @@ def _parts(asked: Any, sample: Mapping[str, Any]) -> tuple[Any, list[str]]:
 def _resolved(value: Any, sample: Mapping[str, Any]) -> Any:
     """Return a text, or the attachment of the sample that it refers to."""
     is_reference = isinstance(value, str) and value.startswith("attachment://")
-    attached = inner(sample, "attachments", value.removeprefix("attachment://")) if is_reference else None
+    attached = None
+    if is_reference:
+        attached = inner(sample, "attachments", value.removeprefix("attachment://"))
     return value if attached is None else attached
 
 

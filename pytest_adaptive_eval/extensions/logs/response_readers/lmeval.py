@@ -40,9 +40,14 @@ def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
     if asked.lstrip().startswith('[{"role"'):
         with contextlib.suppress(ValueError):
             asked = json.loads(asked)
-    continuations = [pair[1].strip() for pair in pairs if isinstance(pair[1], str)]
+    continuations = []
+    for pair in pairs:
+        if isinstance(pair[1], str):
+            continuations.append(pair[1].strip())
     target = sample.get("target")
-    choices = continuations if len(continuations) > 1 else None
+    choices = None
+    if len(continuations) > 1:
+        choices = continuations
     if choices and str(target).strip().isdecimal():
         target = int(str(target))
     elif continuations and not choices:
@@ -61,9 +66,15 @@ def _requests(arguments: Any) -> list[list[Any]]:
 def _names(sample: Mapping[str, Any]) -> dict[str, str]:
     """Return the ids in a sample by their field, such as ``doc_id`` and ``doc.id``."""
     document = sample.get("doc")
-    fields = document if isinstance(document, Mapping) else {}
+    if isinstance(document, Mapping):
+        fields = document
+    else:
+        fields = {}
     ids = {"doc_id": sample.get("doc_id"), **{f"doc.{key}": fields[key] for key in fields if _ID.fullmatch(key)}}
-    plain = {key: str(value) for key, value in ids.items() if isinstance(value, str | int)}
+    plain = {}
+    for key, value in ids.items():
+        if isinstance(value, str | int):
+            plain[key] = str(value)
     return {key: text for key, text in plain.items() if 0 < len(text) <= _LONGEST}
 
 
@@ -86,7 +97,10 @@ class _File(NamedTuple):
         counts = [inner(self.results, *keys) for keys in self._counts]
         planned = max((count for count in counts if isinstance(count, int)), default=None)
         listed = inner(self.results, "configs", self.task, "metric_list") or ()
-        means = {each.get("metric") for each in listed if each.get("aggregation") == "mean"}
+        means = set()
+        for each in listed:
+            if each.get("aggregation") == "mean":
+                means.add(each.get("metric"))
         sums = inner(self.results, "results", self.task) or {}
         accuracies = {metric: sums.get(f"{metric},{filter_name}") for metric in means}
         return TaskLog(f"{self.path}, task {self.task!r}", self.subject, answers, self.time, planned, "", accuracies)
@@ -148,7 +162,10 @@ def _missing_tasks(
     logged = {(task, file.subject) for task, files in tasks.items() for file in files}
     for folder, subject in subjects.items():
         for name, data in results[folder].items():
-            named_tasks = [key for part in ("n-samples", "configs") for key in _keys(inner(data, part))]
+            named_tasks = []
+            for part in ("n-samples", "configs"):
+                for key in _keys(inner(data, part)):
+                    named_tasks.append(key)
             for task in dict.fromkeys(named_tasks):
                 if (task, subject) not in logged:
                     count = inner(data, "n-samples", task, "effective") or 1
@@ -156,7 +173,9 @@ def _missing_tasks(
 
 
 def _keys(value: Any) -> Sequence[str]:
-    return [*value] if isinstance(value, Mapping) else []
+    if isinstance(value, Mapping):
+        return [*value]
+    return []
 
 
 class _Line(NamedTuple):
@@ -176,7 +195,10 @@ def _logs(files: list[_File], settings: ReadSettings, where: str) -> list[TaskLo
     if not hashed:
         settings.note(f"task {files[0].task!r} has lines without doc_hash; items are identified by doc_id")
     filters = {line.filter for line in lines}
-    filter_name = choose("filter", filters, settings.filter, f"{where}, filters") if filters else ""
+    if filters:
+        filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
+    else:
+        filter_name = ""
     logs = []
     for file, entries in zip(files, logged, strict=True):
         chosen = [line for line in entries if line.filter == filter_name]
@@ -206,10 +228,15 @@ def _line(row: TableRecord, asked: set[tuple[str, str]]) -> _Line:
         )
     document = named(data.get("doc_id", data.get("doc_hash")), "doc_id", where)
     identity = (str(data.get("doc_hash") or ""), document)
-    question = None if identity in asked else logged_question(data)
+    if identity in asked:
+        question = None
+    else:
+        question = logged_question(data)
     asked.add(identity)
     filtered = data.get("filtered_resps")
-    reply = filtered[0] if isinstance(filtered, list) and filtered else None
+    reply = None
+    if isinstance(filtered, list) and filtered:
+        reply = filtered[0]
     return _Line(
         identity[0],
         str(data.get("filter") or "none"),
@@ -222,7 +249,10 @@ def _values(data: Mapping[str, Any]) -> dict[str, Any]:
     names = data.get("metrics")
     if not isinstance(names, list):
         names = [name for name in data if name not in _NO_METRICS]
-    values = {name: data.get(name) for name in names if isinstance(name, str)}
+    values = {}
+    for name in names:
+        if isinstance(name, str):
+            values[name] = data.get(name)
     return {name: value for name, value in values.items() if value is None or isinstance(value, int | float)}
 
 

@@ -28,8 +28,13 @@ def _is_judged(path: Path) -> bool:
 
 def _text(value: Any) -> str:
     """Return the text of a cell, the same whether a number went through CSV, a workbook or a data frame."""
-    text = "" if value is None else str(value).strip()
-    return text[:-2] if re.fullmatch(r"\d+\.0", text) else text
+    if value is None:
+        text = ""
+    else:
+        text = str(value).strip()
+    if re.fullmatch(r"\d+\.0", text):
+        return text[:-2]
+    return text
 
 
 def _model(path: Path, dataset: str | None) -> str:
@@ -37,7 +42,9 @@ def _model(path: Path, dataset: str | None) -> str:
     for folder in path.absolute().parents[:3]:
         if path.stem.startswith(f"{folder.name}_"):
             return folder.name
-    return path.stem.partition(f"_{dataset}")[0] if dataset else path.stem
+    if dataset:
+        return path.stem.partition(f"_{dataset}")[0]
+    return path.stem
 
 
 def _newest_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:

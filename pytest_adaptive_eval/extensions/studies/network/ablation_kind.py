@@ -58,7 +58,8 @@ def over_seeds(values: Sequence[float], confidence: float, error: float = 0.0) -
     """Return the mean of at least two values with Student's interval, or that of a known `error` of each if wider."""
     from scipy.special import stdtrit
 
-    n, mean = len(values), fmean(values)
+    n = len(values)
+    mean = fmean(values)
     spread = float(stdtrit(n - 1, confidence)) * stdev(values)
     half = max(spread, NormalDist().inv_cdf(confidence) * error) / n**0.5
     return Interval(mean, mean - half, mean + half, confidence, "Student over seeds")

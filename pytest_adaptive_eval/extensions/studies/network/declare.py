@@ -142,7 +142,8 @@ def read_network(
     supervision = None
     reviews = table.supervisor
     if reviews is not None:
-        reviews = SupervisorTable(model=reviews) if isinstance(reviews, str) else reviews
+        if isinstance(reviews, str):
+            reviews = SupervisorTable(model=reviews)
         if not reviews.model.strip():
             raise ConfigError(f"{where}: supervisor: no model; write {{ model = 'NAME', scheme = 'yes-no' }}")
         supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)
@@ -192,9 +193,16 @@ class _NodeReader:
         self.where = f"{self.where} ({name})"
         after = self._after(earlier)
         several = self._interviewers()
-        default = "" if isinstance(task, ItemBank) else network.interviewer  # a bank's items are not written
+        # a bank's items are not written
+        if isinstance(task, ItemBank):
+            default = ""
+        else:
+            default = network.interviewer
         interviewers = several or (_given(table.interviewer, default),)
-        opens_at = OPENS_AT if network.topology == "tree" and after else 0.0
+        if network.topology == "tree" and after:
+            opens_at = OPENS_AT
+        else:
+            opens_at = 0.0
         edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
         panel = _check_names(table.panel, f"{self.where}: panel")
         return [
@@ -275,4 +283,6 @@ class _NodeReader:
             raise ConfigError(f"{self.where}: task {task!r} is not known; use one of {', '.join(families)}")
         family = families[task]
         with located(self.where):
-            return family if self.table.size is None else family.of_size(self.table.size)
+            if self.table.size is None:
+                return family
+            return family.of_size(self.table.size)

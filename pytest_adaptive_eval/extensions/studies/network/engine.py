@@ -183,14 +183,19 @@ class _ActiveConversation:
     """Conversation with the calls that it waits for."""
 
     def __init__(self, name: str, conversation: Conversation[Any], clock: Callable[[], int]) -> None:
-        self._name, self._conversation, self._clock = name, conversation, clock
+        self._name = name
+        self._conversation = conversation
+        self._clock = clock
         self._calls: list[_PendingCall] = []
         self.result: Any = None
 
     def advance(self, results: list[Result] | None) -> bool:
         """Send results, or start the conversation; return False if it has ended."""
         try:
-            calls = next(self._conversation) if results is None else self._conversation.send(results)
+            if results is None:
+                calls = next(self._conversation)
+            else:
+                calls = self._conversation.send(results)
         except StopIteration as end:
             self.result = end.value
             return False

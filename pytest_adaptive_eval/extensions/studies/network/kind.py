@@ -124,7 +124,10 @@ class NetworkEvaluation(Evaluation):
         network = self.network
         most = sum(node.levels * node.queries for node in network.nodes) * network.rounds
         others = [member.name for member in self.models[1:]]
-        participants = f", with {', '.join(others)}" if others else ""
+        if others:
+            participants = f", with {', '.join(others)}"
+        else:
+            participants = ""
         nodes = counted(len(network.nodes), "node")
         return f"{self.candidate} in a {network.topology} of {nodes}{participants}, at most {counted(most, 'question')}"
 
@@ -156,7 +159,8 @@ class NetworkEvaluation(Evaluation):
 
     def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all nodes."""
-        pictures, numbers = self.folder / "pictures", itertools.count(1)
+        pictures = self.folder / "pictures"
+        numbers = itertools.count(1)
 
         def replied() -> None:
             number = next(numbers)
@@ -164,7 +168,8 @@ class NetworkEvaluation(Evaluation):
 
         with model_pool(self, self.memory, self.folder / "cache") as pool:
             result = hold_network(self.network, pool, replies=replies, pictures=pictures, replied=replied)
-        account, notes = result.to_json(), [*notes_on_answers(result)]
+        account = result.to_json()
+        notes = [*notes_on_answers(result)]
         if self.labels:
             agreement = supervisor_agreement(result, self.labels)
             account["agreement"] = plain(agreement)
@@ -205,7 +210,8 @@ class NetworkEvaluation(Evaluation):
     def measured(self, result: Result) -> Result:
         """Return a result with the energy, the areas and the last levels of its account."""
         network = NetworkResult.from_json(result.account)
-        nodes, groups = network.nodes, network.groups()
+        nodes = network.nodes
+        groups = network.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
         opinions: list[Any] = []
@@ -247,7 +253,8 @@ def _difference(result: NetworkResult, metric: str, subject: str, baseline: Resu
     if metric == _METRICS[0]:
         return energy_difference(result, before, confidence)
     if subject in result.groups():
-        new, old = result.opinion(subject, confidence), before.opinion(subject, confidence)
+        new = result.opinion(subject, confidence)
+        old = before.opinion(subject, confidence)
         if new is None or old is None:
             raise EstimationError(f"a node of {subject} was not run in both")
         return new.less(old)
@@ -278,11 +285,15 @@ def warnings_on_agents(result: NetworkResult) -> Iterator[str]:
 def _supervisor_notes(result: NetworkResult) -> Iterator[str]:
     given_up = sum(node.counts.get("supervisor_given_up", 0) for node in result.nodes)
     for subject, counts in result.reviews().items():
-        reviews, unread = counts["reviews"], counts["unread"]
+        reviews = counts["reviews"]
+        unread = counts["unread"]
         if reviews < _REVIEWS:
             continue
         if counts["refused"] == reviews or (given_up and subject == "question"):
-            refused = "all" if counts["refused"] == reviews else f"{counts['refused']} of"
+            if counts["refused"] == reviews:
+                refused = "all"
+            else:
+                refused = f"{counts['refused']} of"
             note = f"the supervisor {result.supervisor!r} found a fault in {refused} {reviews} {subject}s"
             if given_up and subject == "question":
                 note += f"; it was given up at {counted(given_up, 'node')}, where code set the rest of the questions"
@@ -382,7 +393,10 @@ def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
 
 def roles_of(networks: Iterable[Network], models: Iterable[Member]) -> tuple[tuple[Member, bool], ...]:
     """Return the models of networks, each with whether it is interviewed."""
-    interviewed = {name for network in networks for name in network.subjects}
+    interviewed = set()
+    for network in networks:
+        for name in network.subjects:
+            interviewed.add(name)
     return tuple((member, member.name in interviewed) for member in models)
 
 
@@ -390,8 +404,14 @@ def participants(
     roles: Iterable[tuple[Member, bool]], results: Sequence[NetworkResult], loads: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the costs and the members of networks, as fields of a `Result`."""
-    usages = [row for result in results for row in result.by_member]
-    models = {name: model for result in results for name, model in result.models.items()}
+    usages = []
+    for result in results:
+        for row in result.by_member:
+            usages.append(row)
+    models = {}
+    for result in results:
+        for name, model in result.models.items():
+            models[name] = model
     return {
         "costs": costs_of([member for member, _ in roles], usages, loads),
         "members": tuple(converted(SubjectIdentity, {**model, "name": name}) for name, model in models.items()),

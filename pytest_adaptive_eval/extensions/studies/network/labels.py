@@ -65,12 +65,20 @@ def supervisor_agreement(result: NetworkResult, labels: Iterable[Label]) -> Supe
     pairs: dict[str, list[Any]] = {"fault": [], "rating": []}
     for node in result.nodes:
         for review in node.reviews:
-            label = by_key.get((node.name, review.item)) if review.subject == "exchange" else None
+            label = None
+            if review.subject == "exchange":
+                label = by_key.get((node.name, review.item))
             for name, both in pairs.items():
                 opinions = getattr(review, name), getattr(label, name, None)
                 if None not in opinions:
                     both.append(opinions)
     faults, ratings = pairs.values()
-    accuracy = sum(one == other for one, other in faults) / len(faults) if faults else np.nan
-    spearman = rank_correlation(*zip(*ratings, strict=True)) if len(ratings) > 1 else np.nan
+    if faults:
+        accuracy = sum(one == other for one, other in faults) / len(faults)
+    else:
+        accuracy = np.nan
+    if len(ratings) > 1:
+        spearman = rank_correlation(*zip(*ratings, strict=True))
+    else:
+        spearman = np.nan
     return SupervisorAgreement(len(faults), accuracy, len(ratings), spearman)

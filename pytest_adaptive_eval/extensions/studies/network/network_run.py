@@ -95,11 +95,10 @@ def _reviewed(
     engine: Engine, supervision: Supervision, nodes: Sequence[NodeResult], exchanges: Sequence[Exchanges]
 ) -> list[NodeResult]:
     """Return the nodes with reviews of their exchanges."""
-    reviews = {
-        node.name: partial(review, supervision, node, pairs)
-        for node, pairs in zip(nodes, exchanges, strict=True)
-        if pairs
-    }
+    reviews = {}
+    for node, pairs in zip(nodes, exchanges, strict=True):
+        if pairs:
+            reviews[node.name] = partial(review, supervision, node, pairs)
     reviewed = engine.run(lambda done: {name: start for name, start in reviews.items() if name not in done})
     return [reviewed.get(node.name, node) for node in nodes]
 
@@ -122,7 +121,10 @@ class _Scheduler:
             area = results[name][0].interval(self.network.confidence)
             if area is None or area.low < node.opens_at:
                 return _without_calls((blank(self.network, node), []))
-        earlier = self.network.ancestors(node.name) if self.network.passing else ()
+        if self.network.passing:
+            earlier = self.network.ancestors(node.name)
+        else:
+            earlier = ()
         dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
         return NodeInterview(self.network, node, items, dialogues).run()

@@ -43,7 +43,8 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
         ConfigError: The bank has fewer levels.
     """
     if bank.calibrated:
-        most, content = len(bank), f"the items of the bank {bank.name!r}"
+        most = len(bank)
+        content = f"the items of the bank {bank.name!r}"
     else:
         labels = _labels(bank, where)
         most = len(set(labels))
@@ -136,7 +137,8 @@ def blank(network: Network, node: Node) -> NodeResult:
     """Return the result of a node that was not run."""
     knob, kind = "difficulty of the bank's items", "bank"
     if isinstance(node.task, TaskFamily):
-        knob, kind = node.task.knob, "task"
+        knob = node.task.knob
+        kind = "task"
     return NodeResult(
         node.name,
         node.task.name,
@@ -271,14 +273,19 @@ class NodeInterview:
     def _judge_interviewer(self, draft: _Draft) -> None:
         """Give the interviewer up at this node once it could write none of `PATIENCE` questions in a row."""
         if draft.attempts and self.unset < PATIENCE:
-            self.unset = self.unset + 1 if draft.question is None else 0
+            if draft.question is None:
+                self.unset = self.unset + 1
+            else:
+                self.unset = 0
             self.counts["given_up"] += self.unset == PATIENCE
 
     def _write(self, position: tuple[str, int, int, int, int], draft: _Draft, records: Sequence[str]) -> Section[None]:
         """Let the interviewer attempt a question, and set the draft's question or directive."""
-        family, coded = self.node.task, draft.coded
+        family = self.node.task
+        coded = draft.coded
         assert isinstance(family, TaskFamily)
-        number, attempt = position[3] + 1, draft.attempts + 1
+        number = position[3] + 1
+        attempt = draft.attempts + 1
         if self.node.questions == "rephrased":
             messages = prompts.rephrase(coded.prompt, draft.directive, attempt)
         else:
@@ -327,7 +334,8 @@ class NodeInterview:
 
     def _review_drafts(self, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
         """Let the supervisor review new questions, and reset the drafts that it refuses."""
-        supervision, family = self.network.supervision, self.node.task
+        supervision = self.network.supervision
+        family = self.node.task
         if supervision is None or not drafts:
             return
         assert isinstance(family, TaskFamily)
@@ -351,7 +359,10 @@ class NodeInterview:
 
     def _judge_supervisor(self, review: Review) -> None:
         """Give the supervisor up at this node once it refused as many attempts in a row as `PATIENCE` questions get."""
-        self.refusals = self.refusals + 1 if review.refused else 0
+        if review.refused:
+            self.refusals = self.refusals + 1
+        else:
+            self.refusals = 0
         if self.refusals == PATIENCE * (self.network.retries + 1):
             self.counts["supervisor_given_up"] = 1
 

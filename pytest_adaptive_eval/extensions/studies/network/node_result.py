@@ -86,7 +86,10 @@ class Exchange:
     @property
     def summary(self) -> str:
         """One line for another model."""
-        verdict = "no answer" if self.score is None else f"score {self.score:g}"
+        if self.score is None:
+            verdict = "no answer"
+        else:
+            verdict = f"score {self.score:g}"
         question, answer = (one_line(text, PASSED_CHARACTERS) for text in (self.question, self.answer))
         outcome = answer or self.status
         return f"level {self.level}: {question} -> {outcome} ({verdict})"
@@ -158,7 +161,8 @@ class PanelMember:
         """Create from scores by question and cycle, shape (Q, C), NaN where missing."""
         scored = ~np.isnan(scores)
         means = [float(c[k].mean()) if k.any() else None for c, k in zip(scores.T, scored.T, strict=True)]
-        first, last = scores[:, 0], scores[:, -1]
+        first = scores[:, 0]
+        last = scores[:, -1]
         return cls(name, tuple(means), int((first < last).sum()), int((first > last).sum()))
 
 
@@ -206,13 +210,18 @@ class NodeResult:
         """Ladder of the node; None if it was not run."""
         if not self.opened:
             return None
-        alike = max(guessed_levels(self.scores, self.guess), 1) if any(self.guess) else 1
+        if any(self.guess):
+            alike = max(guessed_levels(self.scores, self.guess), 1)
+        else:
+            alike = 1
         return Ladder(self.scores, self.levels, stop_at=self.stop_at, alike=alike)
 
     @property
     def area(self) -> float:
         """Area under the accuracies (ACC-AUC); NaN if the node was not run."""
-        return self.ladder.area if self.ladder else float("nan")
+        if self.ladder:
+            return self.ladder.area
+        return float("nan")
 
     @property
     def last_level(self) -> int:
@@ -221,11 +230,15 @@ class NodeResult:
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Return the area with its bounds; None if the node was not run."""
-        return self.ladder.interval(confidence) if self.ladder else None
+        if self.ladder:
+            return self.ladder.interval(confidence)
+        return None
 
     def last(self, confidence: float = 0.95) -> Interval | None:
         """Return the last level with an accuracy above `stop_at`, with its bounds; None if the node was not run."""
-        return last_above(self.ladder, self.stop_at, confidence) if self.ladder else None
+        if self.ladder:
+            return last_above(self.ladder, self.stop_at, confidence)
+        return None
 
     @property
     def guess_area(self) -> float:
@@ -236,14 +249,18 @@ class NodeResult:
     def error_rate(self) -> float:
         """Share of an interviewer's attempts with one of `ERRORS`; NaN without attempts."""
         attempts = self.counts.get("attempts", 0)
-        return self.errors / attempts if attempts else float("nan")
+        if attempts:
+            return self.errors / attempts
+        return float("nan")
 
     @property
     def paper_error_rate(self) -> float:
         """Share of the questions that an interviewer wrote with a fault that MACEval counts; NaN without questions."""
         written = self.counts.get("attempts", 0) - self.counts.get("silent", 0)
         faults = sum(self.counts.get(name, 0) for name in PAPER_ERRORS)
-        return faults / written if written else float("nan")
+        if written:
+            return faults / written
+        return float("nan")
 
     @property
     def errors(self) -> int:
@@ -253,7 +270,10 @@ class NodeResult:
     @property
     def dialogue(self) -> Dialogue:
         """Summary for later nodes."""
-        area = 0.0 if np.isnan(self.area) else self.area
+        if np.isnan(self.area):
+            area = 0.0
+        else:
+            area = self.area
         return Dialogue(self.name, self.task, area, self.last_level, self.exchanges)
 
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:

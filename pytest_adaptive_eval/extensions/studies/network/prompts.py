@@ -65,9 +65,12 @@ def write(
     so_far = "\n".join(exchange.summary for exchange in answered[-ANSWERED:])
     examples = "".join(f"- {one_line(text, EARLIER_CHARACTERS)}\n" for text in earlier[-EARLIER:])
     if content.whole:
-        unit, form, reply = "text", "", "Reply with the text alone."
+        unit = "text"
+        form = ""
+        reply = "Reply with the text alone."
     else:
-        unit, form = "question", f"The question has exactly this form: {content.form}\n"
+        unit = "question"
+        form = f"The question has exactly this form: {content.form}\n"
         reply = "Reply in two lines and no more:\nQuestion: the question\nAnswer: the right answer"
     request = ""
     if before:
@@ -107,7 +110,10 @@ def read_question(text: str, whole: bool = False) -> tuple[str, str]:
     if match := _QUESTION.search(text):
         text = text[match.end() :]
     question, *rest = _ANSWER.split(text, maxsplit=1)
-    claim = rest[0].strip().partition("\n")[0] if rest else ""
+    if rest:
+        claim = rest[0].strip().partition("\n")[0]
+    else:
+        claim = ""
     return question.strip(), claim
 
 
@@ -126,14 +132,20 @@ def review_exchange(scheme: str, task: str, question: str, answer: str) -> tuple
 
 
 def _review(scheme: str, task: str, head: str, rating: str, fault: str) -> tuple[Message, ...]:
-    asked = f"{rating}\n{_SCALE}{RANK_REPLY}" if scheme == "scale" else f"{fault} Reply yes or no."
+    if scheme == "scale":
+        asked = f"{rating}\n{_SCALE}{RANK_REPLY}"
+    else:
+        asked = f"{fault} Reply yes or no."
     return _user_message(f"You supervise an examination. Task: {one_line(task)}. {head}{asked}")
 
 
 def read_fault(text: str) -> bool | None:
     """Return whether a reply says yes; None if it says neither, or both in its last line."""
     text = text[-READ_CHARACTERS:]
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = []
+    for line in text.splitlines():
+        if line.strip():
+            lines.append(line)
     for section in (text, *lines[-1:]):
         words = {word.casefold() for word in _YES_NO.findall(section)}
         if len(words) == 1:

@@ -80,10 +80,12 @@ class _Part(NamedTuple):
 
 
 def _part(node: NodeResult, confidence: float, may_open: bool) -> _Part:
-    ladder, share = node.ladder, node.weight / node.levels
+    ladder = node.ladder
+    share = node.weight / node.levels
     if ladder is None:
         return _Part(high=node.weight if may_open else 0.0)
-    least, most = ladder.filled(0.0), ladder.filled(1.0)
+    least = ladder.filled(0.0)
+    most = ladder.filled(1.0)
     return _Part(
         share * ladder.area,
         share * least.area,
@@ -99,7 +101,8 @@ def _error(levels: Levels, share: float) -> Cumulants:
     Means of several pools of levels were fitted to the answers, which lowers their variances by that share on average.
     One node's skewness covers that, a sum over many does not.
     """
-    answers, pools = float(levels.counts.sum()), len(pooled(levels.means, levels.counts))
+    answers = float(levels.counts.sum())
+    pools = len(pooled(levels.means, levels.counts))
     return area_cumulants(levels).scaled(share * (answers / (answers - pools + 1.0)) ** 0.5)
 
 
@@ -115,7 +118,8 @@ def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
 
 def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str, most: float = 1.0) -> Interval:
     estimates, lows, highs, low_errors, high_errors = zip(*parts, strict=True)
-    z, estimate = NormalDist().inv_cdf(confidence), sum(estimates)
+    z = NormalDist().inv_cdf(confidence)
+    estimate = sum(estimates)
     low = max(sum(lows) - Cumulants.total(low_errors).half_widths(z)[0], least)
     high = min(sum(highs) + Cumulants.total(high_errors).half_widths(z)[1], most)
     return Interval(min(max(estimate, low), high), low, high, confidence, method)
@@ -145,7 +149,10 @@ def energy_error(nodes: Sequence[NodeResult]) -> float | None:
 
     What unadministered levels and closed nodes may add is the same in all repetitions.
     """
-    parts = [_part(node, ERROR_CONFIDENCE, False) for node in nodes if node.opened]
+    parts = []
+    for node in nodes:
+        if node.opened:
+            parts.append(_part(node, ERROR_CONFIDENCE, False))
     if not parts:
         return None
     z = NormalDist().inv_cdf(ERROR_CONFIDENCE)
@@ -256,7 +263,9 @@ class NetworkResult:
     def fault_share(self) -> float:
         """Share of the interviewee's answers that failed by a fault of the run."""
         answers = self.count("answers")
-        return self.count("faults") / answers if answers else 0.0
+        if answers:
+            return self.count("faults") / answers
+        return 0.0
 
     def count(self, name: str) -> int:
         """Return a count over all nodes."""

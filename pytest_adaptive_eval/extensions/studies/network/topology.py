@@ -69,7 +69,8 @@ class Node:
 
     def _task_faults(self) -> Iterator[str]:
         check_count("levels", self.levels)
-        task, by_code = self.task, self.questions == "code"
+        task = self.task
+        by_code = self.questions == "code"
         if isinstance(task, TaskFamily) and self.levels > task.levels:
             yield f"levels is {self.levels}: the task {task.name!r} has levels 1 to {task.levels}"
         if bool(self.interviewer) == by_code:

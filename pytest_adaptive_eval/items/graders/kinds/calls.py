@@ -45,13 +45,20 @@ def _call(value: Any) -> Call | None:
         value = value["function"]
     arguments = value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
-        arguments = _loaded(arguments) if arguments.strip() else {}
+        if arguments.strip():
+            arguments = _loaded(arguments)
+        else:
+            arguments = {}
     if not (isinstance(value.get("name"), str) and isinstance(arguments, dict)):
         return None
-    accepted, optional = value.get("any_of", {}), value.get("optional", [])
+    accepted = value.get("any_of", {})
+    optional = value.get("optional", [])
     if not (isinstance(accepted, dict) and isinstance(optional, list)):
         return None
-    lists = {name: values for name, values in accepted.items() if isinstance(values, list)}
+    lists = {}
+    for name, values in accepted.items():
+        if isinstance(values, list):
+            lists[name] = values
     return Call(value["name"], arguments, lists, frozenset(map(str, optional)))
 
 
@@ -65,7 +72,9 @@ def _loaded(text: str) -> Any:
 def _calls(value: Any) -> list[Call] | None:
     """Return the calls in a JSON value, an object or a list of some; None for another value."""
     calls = [_call(entry) for entry in (value if isinstance(value, list) else [value])]
-    return None if None in calls else [call for call in calls if call is not None]
+    if None in calls:
+        return None
+    return [call for call in calls if call is not None]
 
 
 def calls_in(text: str) -> list[Call] | None:
@@ -77,7 +86,9 @@ def calls_in(text: str) -> list[Call] | None:
     text = without_reasoning(text).strip()
     if marked := _MARKED.findall(text)[:_MOST]:
         calls = [_calls(_loaded(part)) for part in marked]
-        return None if None in calls else [call for part in calls for call in part or ()]
+        if None in calls:
+            return None
+        return [call for part in calls for call in part or ()]
     text = re.sub(r"\A```\w*\n(.*)\n```\Z", r"\1", text, flags=re.DOTALL)
     value = _loaded(text)
     if isinstance(value, dict | list):
@@ -92,7 +103,10 @@ def _python_calls(text: str) -> list[Call] | None:
         return None
     try:
         body = ast.parse(text, mode="eval").body
-        nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
+        if isinstance(body, ast.List | ast.Tuple):
+            nodes = body.elts
+        else:
+            nodes = [body]
         return [_python_call(node) for node in nodes]
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
@@ -154,11 +168,15 @@ def _matches(question: Asked, call: Call, expected: Call) -> bool:
     if call.name != expected.name:
         return False
     schema = _parameters(question, expected.name)
-    properties, required = schema.get("properties", {}), schema.get("required", [])
+    properties = schema.get("properties", {})
+    required = schema.get("required", [])
     folded = question.meta.get("arguments") == _FOLDED
     follows_schema = not (expected.accepted or expected.optional)
     for name in {*call.arguments, *expected.arguments, *expected.accepted}:
-        described = properties[name] if isinstance(properties.get(name), dict) else {}
+        if isinstance(properties.get(name), dict):
+            described = properties[name]
+        else:
+            described = {}
         free = follows_schema and "default" in described and name not in required
         allowed = list(expected.accepted.get(name, ()))
         if name in expected.arguments:

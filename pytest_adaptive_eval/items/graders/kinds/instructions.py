@@ -18,7 +18,11 @@ def _grade(question: Asked, text: str) -> float:
 def _grade_loosely(question: Asked, text: str) -> float:
     """Return 1 if each instruction is obeyed by the text or one of its variants, which can differ by instruction."""
     rest = without_reasoning(text)
-    rest = rest if rest == text else rest.lstrip()  # the blank lines after reasoning are no first line
+    # the blank lines after reasoning are no first line
+    if rest == text:
+        rest = rest
+    else:
+        rest = rest.lstrip()
     return float(
         all(obeys_loosely(instruction["id"], instruction, rest) for instruction in question.meta["instructions"])
     )
@@ -33,7 +37,9 @@ def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form 
     ):
         return f"needs meta.instructions, a list of objects with id and arguments, and has {instructions!r:.80}"
     why = next((why for instruction in instructions if (why := fault(instruction.get("id"), instruction))), "")
-    return f"cannot be checked: {why}" if why else ""
+    if why:
+        return f"cannot be checked: {why}"
+    return ""
 
 
 REGISTERED = (

@@ -50,7 +50,9 @@ def last_value(text: str) -> Any:
     """Return the value of a text that is JSON, else the last object or list within it, or `MISSING`."""
     text = without_reasoning(text).strip()
     whole = _parsed(text)
-    return whole if whole is not MISSING else next(reversed(list(_objects(text))), MISSING)
+    if whole is not MISSING:
+        return whole
+    return next(reversed(list(_objects(text))), MISSING)
 
 
 def _expects_whole(question: Asked) -> bool:
@@ -73,7 +75,9 @@ def _read(question: Asked, text: str) -> Any:
     field = next((value for value in reversed(fields) if value is not MISSING), MISSING)
     if _expects_whole(question) and values:
         key_has_field = any(_field(_parsed(key), _FIELD) is not MISSING for key in question.answers)
-        return values[-1] if field is MISSING or key_has_field else field
+        if field is MISSING or key_has_field:
+            return values[-1]
+        return field
     return field
 
 
@@ -108,7 +112,9 @@ def _json(question: Asked, text: str) -> float:
 
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
     field = question.meta.get("field", "answer")
-    return "" if isinstance(field, str) and field else f"cannot be looked for in meta.field {field!r:.80}; name a field"
+    if isinstance(field, str) and field:
+        return ""
+    return f"cannot be looked for in meta.field {field!r:.80}; name a field"
 
 
 REGISTERED = (

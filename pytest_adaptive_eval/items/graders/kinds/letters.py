@@ -20,7 +20,10 @@ def _check_choice(question: Asked, answer: str) -> str:
     plain = (*question.choices, *ascii_uppercase[: len(question.choices)])
     if answer not in plain and choice_of(answer, question.choices) is None:
         count = len(question.choices)
-        expected = f"one of its {count} choices or the letter of one" if count else "a letter"
+        if count:
+            expected = f"one of its {count} choices or the letter of one"
+        else:
+            expected = "a letter"
         return f"names no choice; {expected} is expected (the grader 'literal' compares sequences)"
     return ""
 

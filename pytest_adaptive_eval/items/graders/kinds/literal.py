@@ -58,7 +58,10 @@ def _literal(question: Asked, text: str) -> float:
         for outer, form in zip(("", *forms), forms, strict=False):
             if outer.strip("_") == form and outer != form:
                 continue  # the marks of emphasis are part of a name
-            bare = form.rstrip(".") if not answer.endswith(".") else form
+            if not answer.endswith("."):
+                bare = form.rstrip(".")
+            else:
+                bare = form
             if value is _NO_LITERAL:
                 if _written(bare) == _written(answer):
                     return 1.0

@@ -32,7 +32,10 @@ def _math(question: Asked, text: str) -> float:
     if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):
         raise ValueError(f"the answer {question.answers[0]!r:.80} {why}")
     expression = read_expression(text).value
-    numbers = [number for answer in question.answers if is_lone_number(answer) and (number := expected_number(answer))]
+    numbers = []
+    for answer in question.answers:
+        if is_lone_number(answer) and (number := expected_number(answer)):
+            numbers.append(number)
     if len(numbers) == len(question.answers) and "!" not in (expression or ""):
         read = read_number(text, question.prompt).value or Number(())
         is_equal = any(same_number(number, read) for number in numbers)
@@ -52,7 +55,8 @@ def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form 
 
 @functools.lru_cache(maxsize=1024)
 def _equal(answer: str, expression: str) -> bool:
-    answer, expression = canonical_expression(answer), canonical_expression(expression)
+    answer = canonical_expression(answer)
+    expression = canonical_expression(expression)
     if normal_expression(answer) == normal_expression(expression):
         return True
     if max(len(answer), len(expression)) > _LONGEST or form_of(answer) != form_of(expression):

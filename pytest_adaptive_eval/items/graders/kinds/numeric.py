@@ -30,13 +30,19 @@ def _numeric(question: Asked, text: str) -> float:
     if read is None:
         return 0.0
     rounds = "tolerance" not in question.meta
-    accepted = [number for answer in question.answers if (number := expected_number(answer))]
+    accepted = []
+    for answer in question.answers:
+        if number := expected_number(answer):
+            accepted.append(number)
     return float(any(same_number(number, read, tolerance, rounds=rounds) for number in accepted))
 
 
 def same_number(accepted: Number, read: Number, tolerance: Fraction | int = 0, *, rounds: bool = True) -> bool:
     """Return whether a number that a text gives is within a tolerance of an accepted one, or rounds to it."""
-    rounding = max(tolerance, accepted.rounding, read.rounding) if rounds else tolerance
+    if rounds:
+        rounding = max(tolerance, accepted.rounding, read.rounding)
+    else:
+        rounding = tolerance
     return any(
         abs(value - expected) <= (tolerance if expected.denominator == value.denominator == 1 else rounding)
         for expected in accepted.exact
@@ -46,7 +52,9 @@ def same_number(accepted: Number, read: Number, tolerance: Fraction | int = 0, *
 
 def _check(question: Asked, answer: str) -> str:
     tolerance_of(question)
-    return "" if expected_numbers(answer) else "holds no number that the grader can read"
+    if expected_numbers(answer):
+        return ""
+    return "holds no number that the grader can read"
 
 
 def _leniency(question: Asked, answer: str) -> Leniency | None:

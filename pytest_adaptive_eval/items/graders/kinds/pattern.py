@@ -33,7 +33,9 @@ _PART = re.compile(
 def _translated(pattern: str) -> str:
     """Return a pattern of `re` in the form that `regex` reads in the same way."""
     translated = []
-    counts, last = [0], 0  # atoms of each open group, and of the latest atom or group
+    # atoms of each open group, and of the latest atom or group
+    counts = [0]
+    last = 0
     for part in _PART.finditer(pattern):
         text = part[0]
         if part["open"]:
@@ -122,7 +124,9 @@ def accepts_any_text(pattern: str) -> str:
     if _matches(pattern, ""):
         return "matches the empty text"
     matches = [_matches(pattern, text) for text in _WRONG]  # in each text, to detect patterns that do not end
-    return "matches any text" if all(matches) else ""
+    if all(matches):
+        return "matches any text"
+    return ""
 
 
 def _pattern(question: Asked, text: str) -> float:

@@ -32,7 +32,9 @@ def validate(schema: str, value: str) -> str:
         error = next(kind(data, registry=Registry()).iter_errors(json.loads(value)), None)  # nothing is fetched
     except (jsonschema.SchemaError, Unresolvable) as fault:
         raise ValueError(f"is no JSON Schema: {str(fault).splitlines()[0]:.200}") from None
-    return "" if error is None else f"{error.json_path}: {error.message:.200}"
+    if error is None:
+        return ""
+    return f"{error.json_path}: {error.message:.200}"
 
 
 def _in_worker(schema: str, value: str) -> str:
@@ -65,14 +67,18 @@ def _fault(schema: str) -> str:
     except Overdue as error:
         return str(error)
     except ValueError as error:
-        return f"is no JSON Schema: {error}" if isinstance(error, json.JSONDecodeError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            return f"is no JSON Schema: {error}"
+        return str(error)
     return ""
 
 
 def _leniency(_question: Asked, answer: str) -> Leniency | None:
     """Return why any JSON object is right."""
     accepts_all = not _in_worker(answer, "{}") and not _in_worker(answer, "[]")
-    return Leniency("accepts any object and list", "name its properties under required") if accepts_all else None
+    if accepts_all:
+        return Leniency("accepts any object and list", "name its properties under required")
+    return None
 
 
 REGISTERED = (

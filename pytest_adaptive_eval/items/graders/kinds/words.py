@@ -38,7 +38,9 @@ def _lines(text: str) -> str:
 def _comparable(answer: str, text: str) -> tuple[str, str]:
     """Return an accepted answer and a text as they are compared; punctuation counts if it is all of the answer."""
     expected = _normal(answer)
-    return (expected, _normal(text)) if expected else (folded(answer), folded(text))
+    if expected:
+        return (expected, _normal(text))
+    return (folded(answer), folded(text))
 
 
 def _exact(question: Asked, text: str) -> float:
@@ -46,7 +48,10 @@ def _exact(question: Asked, text: str) -> float:
     for candidate in (text, *stated_texts(text)):
         if any(expected == read for expected, read in (_comparable(answer, candidate) for answer in question.answers)):
             return 1.0
-    words = [_normal(answer) for answer in question.answers if _normal(answer)]
+    words = []
+    for answer in question.answers:
+        if _normal(answer):
+            words.append(_normal(answer))
     marked = with_symbols(_lines(without_reasoning(text)), words)  # the words of an answer deny nothing
     return float(symbol(0) in map(_normal, stated_texts(marked)))
 
@@ -82,7 +87,8 @@ def normal_words(text: str) -> list[str]:
     """
     text = plain_characters(text)
     bare = (_SHOUTED if text.isupper() else _ARTICLE).sub("", text)
-    text = bare if any(map(str.isalnum, bare)) else text
+    if any(map(str.isalnum, bare)):
+        text = bare
     return "".join(
         "" if letter in _PUNCTUATION and letter not in "_," else " " if letter in "_," else letter
         for letter in text.casefold()
@@ -110,11 +116,15 @@ def _f1(question: Asked, text: str) -> float:
 
 def _overlap(expected: list[str], words: list[str]) -> float:
     common = sum((Counter(expected) & Counter(words)).values())
-    return 2.0 * common / (len(expected) + len(words)) if common else 0.0
+    if common:
+        return 2.0 * common / (len(expected) + len(words))
+    return 0.0
 
 
 def _no_words(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
-    return "" if normal_words(answer) else "holds no words: use the grader 'exact'"
+    if normal_words(answer):
+        return ""
+    return "holds no words: use the grader 'exact'"
 
 
 #: Graders that find an answer within a sentence.
