@@ -174,6 +174,8 @@ class TestProbes:
         item = session.bank.items[0]
         copied = replace(item, id=f"{item.id}{_APART}", prompt=item.prompt and f"{item.prompt} ")
         probe = self._run_first(interview, node, ProbedItem(copied, named=False), MADE_UP[0])
+        if interview.finding.asks_item is None:  # it knows its items by name: nothing is asked ahead
+            interview.finding.asks_item = False
         return "" if probe is None or probe.asks else _fault(probe, MADE_UP[0], named=False)
 
     def _try_made_up(self, item: Item, key: Donor | None, run: Callable[[str, ProbedItem], Probe | None]) -> str:
