@@ -299,7 +299,6 @@ class RequestLog:
         self.sent.append(item)
         given = self.next_given(content)
         if given is not None:
-            self.replies.append((content, given))
             return given
         key = (id(subject), item.likelihood is not None, *content)
         if (completion := self._completions.get(key)) is None:

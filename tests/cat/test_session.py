@@ -551,4 +551,4 @@ def test_items_that_are_never_drawn_are_known_before_uniform_draws(budget: int, 
 
 def test_no_item_is_known_to_be_undrawn_where_all_are_asked() -> None:
     bank = ItemBank.uncalibrated("plain", make_bank(40).items)
-    assert Session(bank, replace(POLICIES["decide"], budget=40), seed=3).never_drawn(1) == []
+    assert Session(bank, replace(POLICIES["decide"], budget=40, selector=Random()), seed=3).never_drawn(1) == []
