@@ -670,12 +670,12 @@ def above_floor(result: SessionResult, condition: Condition, undecided: Verdict,
         undecided: Verdict without outcome, interval and own notes, see `Metric.judge`.
         found: Verdict on the model's own answers.
     """
-    if found.outcome is not Outcome.PASS or not result.floor:
+    if found.outcome is not Outcome.PASS or not result.floor or condition.measure.by_levels:
         return found
     places, scores = np.array(result.floor).T
     draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64))
     others = replace(result, log=draws, floor=(), chance=None, planned=(), family=0)
-    judged = Result._by_metric(others, condition, undecided)
+    judged = Result._by_metric(others, replace(condition, method="draws"), undecided)
     if judged.outcome is Outcome.FAIL or judged.interval is None:
         return found
     what = f"{number(judged.interval.estimate, 2)} is what other questions' answers get, at most "
