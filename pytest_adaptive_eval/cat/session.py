@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -287,6 +287,17 @@ class Session:
             if self.drawn > self.asked and self._needs_scores:
                 break
             self._draw(batch)
+
+    def never_drawn(self, most: int) -> list[int]:
+        """Return items, `most` at most, that are not drawn, whatever the scores; none where that is unknown."""
+        if not self.uniform or self.budget == len(self.bank) or self.budget > AHEAD:
+            return []
+        ahead = self.shortened(self.budget)
+        ahead._rngs = deepcopy(self._rngs)
+        while ahead.drawn < ahead.budget:
+            ahead._draw(self.policy.batch)
+        drawn = set(ahead.drawn_items.tolist())
+        return list(islice((place for place in range(len(self.bank)) if place not in drawn), most))
 
     @property
     def drawn_items(self) -> Ints:

@@ -32,7 +32,7 @@ from pytest_adaptive_eval.gates.quantities import Bounded, Measured
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
-from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import approximate_interval, is_exact
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -178,6 +178,7 @@ class Result(NoVerdict):
         unsure: Reason why its numbers carry no claim; empty if they do.
         unmeasured: Subjects without a value for no fault of the run, and why.
         notes: Shown with every verdict, such as an untrusted bank.
+        caveat: What readers must know of the test that judged the answers, see `Verdict`.
         warnings: What whoever promotes must know of the models.
         baselines, absent: Baselines by the name that conditions use, and why others do not exist yet.
         difference: ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a
@@ -204,6 +205,7 @@ class Result(NoVerdict):
     unsure: str = ""
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    caveat: str = ""
     warnings: tuple[str, ...] = ()
     seed: int = 0
     baselines: Mapping[str, Any] = field(default_factory=dict)
@@ -293,6 +295,7 @@ class Result(NoVerdict):
             condition=condition.to_json(),
             unit=self.unit,
             unanswered=self.unanswered,
+            caveat=self.caveat,
         )
         if fault := self._no_estimate():
             return with_note(verdict, fault)
@@ -440,6 +443,8 @@ class SessionResult(Result):
         subject: ``name`` of the subject, and the hash ``decoding`` that a comparison must share; empty if unknown.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
             on an accuracy that is not distinguishable from it.
+        floor: Items, drawn uniformly, and the scores that the test gives answers to other questions there; empty where
+            it gives none, or where that is unknown. No gate passes where such answers might.
     """
 
     bank: ItemBank
@@ -455,6 +460,7 @@ class SessionResult(Result):
     policy: str = ""
     subject: Mapping[str, str] = field(default_factory=dict)
     chance: float | None = None
+    floor: tuple[tuple[int, float], ...] = ()
 
     accuracy = _metric_property("accuracy")
     ability = _metric_property("ability")
@@ -616,6 +622,9 @@ class SessionResult(Result):
             return self.fault
         return "no answer has a score" if self.asked else "no question was asked"
 
+    def _by_metric(self, condition: Condition, verdict: Verdict) -> Verdict:
+        return above_floor(self, condition, verdict, Result._by_metric(self, condition, verdict))
+
     def _check(self, condition: Condition) -> None:
         condition.check(self.bank, climbed=self.climb is not None)
         if self.invalid and not condition.measure.by_levels:
@@ -652,3 +661,23 @@ class SessionResult(Result):
                 "projected": tuple(data["projected"]) if data["projected"] else None,
             }
         )
+
+
+def above_floor(result: SessionResult, condition: Condition, undecided: Verdict, found: Verdict) -> Verdict:
+    """Return a verdict; INCONCLUSIVE in place of PASS where the answers to other questions might meet the condition.
+
+    Args:
+        undecided: Verdict without outcome, interval and own notes, see `Metric.judge`.
+        found: Verdict on the model's own answers.
+    """
+    if found.outcome is not Outcome.PASS or not result.floor or condition.measure.by_levels:
+        return found
+    places, scores = np.array(result.floor).T
+    draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64))
+    others = replace(result, log=draws, floor=(), chance=None, planned=(), family=0)
+    judged = Result._by_metric(others, replace(condition, method="draws"), undecided)
+    if judged.outcome is Outcome.FAIL or judged.interval is None:
+        return found
+    what = f"{number(judged.interval.estimate, 2)} is what other questions' answers get, at most "
+    what += f"{number(judged.interval.high, 2)} at this confidence"
+    return with_note(found, what, Outcome.INCONCLUSIVE)

@@ -88,6 +88,8 @@ class Verdict:
         notice: The gate has no reference yet, such as the baseline of a first run. It is allowed to pass, and promotes
             nothing.
         unanswered: Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
+        caveat: What readers must know of the test that judged the answers, such as that it was not probed; empty for
+            most.
         decided_after: Items after which it was final, where other gates or answers in flight made the interview longer.
 
     Attributes:
@@ -108,6 +110,7 @@ class Verdict:
     notice: bool = False
     unit: str = "items"
     unanswered: str = ""
+    caveat: str = ""
     decided_after: int | None = None
     sentence: str = field(default="", init=False, compare=False)
 
@@ -138,7 +141,7 @@ class Verdict:
             parts.append(f"{100 * self.confidence:.4g} %")
         if self.size:
             parts.append(f"{self.asked} of {self.size} {self.unit}")
-        parts += filter(None, [self.unanswered])
+        parts += filter(None, [self.unanswered, self.caveat])
         if self.interval is not None and not self.stated:
             parts.append(self.interval.method.partition(CORRECTED)[0])  # the claim names the correction
         if self.allowed and not self.notice:
@@ -157,7 +160,7 @@ class Verdict:
         out = asdict(self)
         out["outcome"] = self.outcome.value
         out["notes"], out["condition"] = list(self.notes), dict(self.condition)
-        for name in ("unanswered", "decided_after"):
+        for name in ("unanswered", "caveat", "decided_after"):
             if not out[name]:
                 del out[name]
         return out

@@ -9,7 +9,7 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -224,25 +224,33 @@ class RequestLog:
     an answer. A subject whose decoding samples refuses the second one.
 
     Args:
-        made_up: Answer to every request in place of asking; None where subjects are asked.
+        given: Returns the completion of a request's content in place of asking; None where subjects are asked.
         complete: Returns the completion of an item by a subject; by default `Model.complete_anew`.
 
     Attributes:
         repeated: Name of a sampling subject that got the same request twice; empty if none did.
         taken: Completions that subjects gave, in order.
+        replies: Content and reply of each request, in order, also of models of users whose calls are seen.
+        sent: Requests, in order, as items.
     """
 
     #: Log of the test body that runs now; a body may ask from several threads.
     current: ClassVar[RequestLog | None] = None
-    #: Most requests that are answered with a made-up text: a test may repeat a request until an answer suits it.
-    MOST_MADE_UP = 20
+    #: Most requests that get a given completion: a test may repeat a request until an answer suits it.
+    MOST_GIVEN = 20
 
-    def __init__(self, made_up: str | None = None, complete: Callable[[Model, Item], Completion] | None = None) -> None:
-        self.made_up = made_up
+    def __init__(
+        self,
+        given: Callable[[Hashable], Completion] | None = None,
+        complete: Callable[[Model, Item], Completion] | None = None,
+    ) -> None:
+        self._given = given
         self.count = 0
         self.repeated = ""
         self._complete = Model.complete_anew if complete is None else complete
         self.taken: list[tuple[Model, Completion]] = []
+        self.replies: list[tuple[Hashable, Completion]] = []
+        self.sent: list[Item] = []
         self._requested: list[tuple[Any, ...]] = []
         self._completions: dict[tuple[Any, ...], Completion] = {}
 
@@ -282,19 +290,26 @@ class RequestLog:
             return _key(item) in self._requested
         return None
 
-    def next_made_up(self) -> str | None:
-        """Count a request and return the made-up answer, if there is one; raise NoFurtherAnswer after too many."""
+    def next_given(self, content: Hashable = None) -> Completion | None:
+        """Count a request and return its given completion, if there is one; raise NoFurtherAnswer after too many.
+
+        Without `content`, each request is another one.
+        """
         self.count += 1
-        if self.made_up is not None and self.count > self.MOST_MADE_UP:
+        if self._given is None:
+            return None
+        if self.count > self.MOST_GIVEN:
             raise NoFurtherAnswer
-        return self.made_up
+        return self._given(self.count if content is None else content)
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""
         content = _key(item)
         self._requested.append(content)
-        if (made_up := self.next_made_up()) is not None:
-            return Completion(made_up)
+        self.sent.append(item)
+        given = self.next_given(content)
+        if given is not None:
+            return given
         key = (id(subject), item.likelihood is not None, *content)
         if (completion := self._completions.get(key)) is None:
             completion = self._completions[key] = self._complete(subject, item)
@@ -302,6 +317,7 @@ class RequestLog:
             self.repeated = subject.identity.name
             raise ConfigError(repeated_request(self.repeated))
         self.taken.append((subject, completion))
+        self.replies.append((content, completion))
         return completion
 
 

@@ -307,8 +307,8 @@ def _first_within(texts: Sequence[str], most_columns: int) -> str:
 
 
 def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
-    """Return a verdict's unanswered questions, and for one without a decision the first note that no other line has."""
-    reasons = [clean_terminal(gate.verdict.unanswered, CLAIM)]
+    """Return a verdict's unanswered questions, its caveat, and without a decision the first note no other line has."""
+    reasons = [clean_terminal(text, CLAIM) for text in (gate.verdict.unanswered, gate.verdict.caveat)]
     if gate.outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):
         notes = [text for text in gate.verdict.notes if text not in standing]
         reasons += [clean_terminal(text, CLAIM) for text in notes[:1]]

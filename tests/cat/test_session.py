@@ -533,3 +533,22 @@ def test_a_shortened_session_is_one_of_that_budget(stop: str) -> None:
     found, expected = long.shortened(15).log(), short.log()
     assert (found.horizon, found.fixed) == (expected.horizon, expected.fixed)
     assert interval_of_draws(found) == interval_of_draws(expected)
+
+
+@pytest.mark.parametrize(("budget", "batch"), [(5, 1), (12, 8), (39, 8)])
+def test_items_that_are_never_drawn_are_known_before_uniform_draws(budget: int, batch: int) -> None:
+    bank = ItemBank.uncalibrated("plain", make_bank(40).items)
+    policy = replace(POLICIES["decide"], budget=budget, batch=batch, stop="budget")
+    session = Session(bank, policy, seed=3)
+    never = session.never_drawn(40)
+    drawn: list[int] = []
+    while (proposal := session.ask()) is not None:
+        drawn += proposal.items[0].tolist()
+        session.tell(np.ones((1, proposal.items.shape[1])))
+    assert len(never) == 40 - budget
+    assert not set(never) & set(drawn)
+
+
+def test_no_item_is_known_to_be_undrawn_where_all_are_asked() -> None:
+    bank = ItemBank.uncalibrated("plain", make_bank(40).items)
+    assert Session(bank, replace(POLICIES["decide"], budget=40, selector=Random()), seed=3).never_drawn(1) == []

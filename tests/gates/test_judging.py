@@ -13,6 +13,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.classification import Cut
+from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import claim_family
@@ -205,6 +206,49 @@ def test_no_gate_passes_on_what_guessing_reaches():
     whole = replace(uniform, stop="budget")
     able = interview(plain, np.ones(N), policy=whole, planned=[condition], chance=0.25).judge(condition)
     assert able.outcome is Outcome.PASS
+
+
+# -- the floor of scores --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("floor", "accuracy", "outcome"),
+    [
+        (None, 0.95, Outcome.PASS),
+        (0.2, 0.95, Outcome.PASS),
+        (0.6, 0.95, Outcome.INCONCLUSIVE),  # its bound is above the threshold
+        (0.8, 0.95, Outcome.INCONCLUSIVE),
+        (0.95, 0.95, Outcome.INCONCLUSIVE),
+        (0.8, 0.3, Outcome.FAIL),
+    ],
+)
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Condition("accuracy", "at_least", 0.6),
+        Condition("accuracy", "at_least", 0.6, method="like-questions"),
+        Condition("accuracy", "not_worse_than", 0.3, name="strong"),
+        Condition("accuracy", "above", name="m12"),
+        Condition("ability", "at_least", 0.5),
+        Condition("ability", "at_least", 0.5, method="likelihood-ratio"),
+    ],
+    ids=lambda condition: f"{condition.metric}-{condition.kind}-{condition.method}",
+)
+def test_no_gate_passes_on_what_answers_to_other_questions_get(condition, floor, accuracy, outcome):
+    good = bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.0, 1.0, 21)))
+    order = np.argsort(good.difficulty)
+    scores = np.zeros(N)
+    scores[order[: int(accuracy * N)]] = 1.0
+    baseline = np.zeros(N)
+    baseline[order[: int(0.9 * N)]] = 1.0
+    places = np.random.default_rng(3).permutation(N)[:100].tolist()
+    others = [] if floor is None else [(place, floor) for place in places]
+    policy = replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0, budget=N, stop="budget")
+    more = {"floor": tuple(others), "baselines": {"strong": Baseline("strong", baseline)}}
+    verdict = interview(good, scores, policy=policy, **more).judge(condition)
+    assert verdict.outcome is outcome
+    if outcome is Outcome.INCONCLUSIVE:
+        assert "is what other questions' answers get" in verdict.notes[0]
 
 
 # -- the likelihood ratio -------------------------------------------------------------------------

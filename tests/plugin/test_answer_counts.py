@@ -13,7 +13,7 @@ def choice(*choices: str) -> Item:
     return Item("c", "Which?", "A", "choice", choices=choices)
 
 
-def counted(*answers: tuple[Item, Response], read: bool = False) -> AnswerCounts:
+def counted(*answers: tuple[Item, Response], read: bool = True) -> AnswerCounts:
     return AnswerCounts(Answered(item, response, read=read) for item, response in answers)
 
 
@@ -62,5 +62,6 @@ def test_the_expected_answer_in_most_wrong_answers_is_told(holding: int, others:
 
 def test_an_answer_that_the_test_did_not_pass_on_is_not_unreadable() -> None:
     item = choice("red", "blue")
-    assert not counted(*[(item, right(""))] * 3).too_many_unreadable()
-    assert counted(*[(item, right(""))] * 3, read=True).too_many_unreadable()
+    assert not counted(*[(item, right(""))] * 3, read=False).too_many_unreadable()
+    assert not counted(*[(item, right("##"))] * 3, read=False).too_many_unreadable()
+    assert counted(*[(item, right(""))] * 3).too_many_unreadable()

@@ -136,9 +136,9 @@ def test_fractions_and_statuses(lab: Any) -> None:
         int(a["item"][1:]) % 3: (a["status"], a["score"], a["text"], a["detail"]) for a in interview["administrations"]
     }
     assert found == {
-        0: ("ok", 0.25, "", ""),
+        0: ("ok", 0.25, "right", ""),
         1: ("refused", 0.0, "I cannot", "would not say"),
-        2: ("ok", 0.0, "", ""),
+        2: ("ok", 0.0, "right", ""),
     }
     assert interview["statuses"] == {"ok": 40, "refused": 20}
     result.stdout.fnmatch_lines(["*?q*? SCORE 0.25 *", "*?q*? WRONG *"], consecutive=False)

@@ -159,14 +159,55 @@ def test_an_exception_on_an_answer_is_a_refusal(lab: Any) -> None:
     assert lab.run().ret == 0
 
 
-def test_items_that_are_not_probed_are_noted(lab: Any) -> None:
+#: Parts of a test that cannot be probed: fixtures, the body, and the reason.
+UNPROBED = {
+    "seen": (
+        "SEEN = []",
+        "assert item.id not in SEEN; SEEN.append(item.id); assert text == 'right'",
+        "the same answer twice",
+    ),
+    "seen_twice": (
+        "SEEN = []",
+        "SEEN.append(item.id); assert SEEN.count(item.id) < 3 and text == 'right'",
+        "the same answer twice",
+    ),
+    "a_file": ("", "open(f'{tmp}/{item.id}', 'x').write(text); assert text == 'right'", "the same answer twice"),
+    "told": ("", "assert item.probing or text; assert item.grade(text)", ""),
+    "told_first": ("", "assert item.grade(model.generate(item.prompt) if not item.probing else 'no')", "item.probing"),
+    "another_model": (
+        "@pytest.fixture(scope='module')\ndef judge():\n    from conftest import Toy\n    yield Toy()",
+        "assert item.grade(text) and judge.generate(item.prompt)",
+        "'judge' may ask another model",
+    ),
+    "by_a_fixture": (
+        "@pytest.fixture\ndef said(item, model): return model.generate(item.prompt)",
+        "assert item.grade(said)",
+        "a fixture asks",
+    ),
+}
+
+
+@pytest.mark.fast_rows(3)
+@pytest.mark.parametrize(("fixtures", "body", "reason"), UNPROBED.values(), ids=UNPROBED)
+def test_the_line_of_the_verdict_says_why_a_test_was_not_probed(
+    lab: Any, fixtures: str, body: str, reason: str
+) -> None:
     lab.bank()
     lab.toy(10)
-    body = "texts = [model.generate(item.prompt) for _ in range(2)]; assert all(map(item.grade, texts))"
-    mark = "@pytest.mark.adaptive_eval('toy.jsonl', budget=5, stop='budget')"
-    lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    {body}")
-    assert lab.run().ret == 0
-    assert "the test was not probed with answers to other questions" in str(lab.record["interviews"][0]["notes"])
+    takes = "item, model" + "".join(f", {name}" for name in ("judge", "said") if f"def {name}" in fixtures)
+    asks = "" if "model.generate" in body + fixtures else "text = model.generate(item.prompt)\n    "
+    lab.tests(
+        f"import pytest\ntmp = {str(lab.path)!r}\n{fixtures}\n"
+        f"@pytest.mark.adaptive_eval('toy.jsonl', budget=8, stop='budget')\ndef test_toy({takes}):\n    {asks}{body}\n"
+        "@pytest.mark.adaptive_gate('toy', at_least=0.3)\ndef test_gate(adaptive_eval): assert adaptive_eval.verdicts\n"
+    )
+    result = lab.run("--adaptive-eval-junit=gates.xml", "--adaptive-eval-html=page.html", "-W", "ignore")
+    assert result.ret == 0
+    line = lab.record["gates"][0]["verdict"].get("caveat", "")
+    assert ("not probed" in line) is bool(reason)
+    assert reason in line
+    for shown in (result.stdout.str(), (lab.path / "gates.xml").read_text(), (lab.path / "page.html").read_text()):
+        assert ("not probed" in shown) is bool(reason)
 
 
 RETRY = """

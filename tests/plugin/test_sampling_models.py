@@ -150,7 +150,7 @@ def test_a_ladder_and_items_with_samples_of_their_own_are_asked_as_they_were(lab
         @pytest.mark.adaptive_eval(task="addition", levels=2, queries=5)
         def test_toy(item, model):
             text = model.generate("question 1")
-            item.score(float(item.grade(item.answer if text == "1" else text)))
+            item.score(item.grade(text))
         """
     )
     assert lab.run().ret == 0

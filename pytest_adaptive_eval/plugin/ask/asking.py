@@ -25,7 +25,7 @@ from pytest_adaptive_eval.plugin.ask.answers import Answers, Reuse
 from pytest_adaptive_eval.plugin.ask.decoding_check import DecodingCheck, earlier_interviews
 from pytest_adaptive_eval.plugin.ask.open_questions import OpenQuestion, TestFinding
 from pytest_adaptive_eval.plugin.ask.pipeline import PIPELINE
-from pytest_adaptive_eval.plugin.ask.probe import TestProbes
+from pytest_adaptive_eval.plugin.ask.probing import TestProbes
 from pytest_adaptive_eval.plugin.ask.question import AskedItem, QuestionTest, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
 from pytest_adaptive_eval.plugin.notices import captured
@@ -37,6 +37,7 @@ from pytest_adaptive_eval.records.run_record import UNKNOWN
 from pytest_adaptive_eval.text import counted
 
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
+_FLOOR_SEED = 2  #: Seed suffix for drawing items on which answers to other questions are scored.
 NAMED = 10  #: Number of changed items that an error names.
 #: Why an answer that came too late for a verdict is missing.
 NOT_NEEDED = "the verdict was certain before the answer came"
@@ -99,6 +100,7 @@ class AskingLoop:
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns = "", 0
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
+        self.floor: list[tuple[int, float]] = []  #: See `TestProbes.floor`.
         self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook
@@ -137,6 +139,7 @@ class AskingLoop:
             with self.generators.in_use():
                 self._ask_proposals()
                 self._repeat_items()
+                self.floor = self.probes.floor(self, self.node, evaluation.bank, (evaluation.stream, _FLOOR_SEED))
         except AdaptiveEvalError as error:
             self._end_by(error)
         finally:
@@ -168,7 +171,7 @@ class AskingLoop:
         answers = self.answers
         while not self._over and (proposal := self._propose()) is not None:
             if not (answers.administrations or answers.asks_items or self._setup_only):
-                self._check_first(int(proposal.items[0, 0]))
+                self._check_first()
             if not self._affordable(proposal.items.shape[1]):
                 self.session.end(StopReason.COST)
                 break
@@ -182,9 +185,9 @@ class AskingLoop:
                 administration.theta_after = ability
             self._live.estimate(self.session)
 
-    def _check_first(self, index: int) -> None:
+    def _check_first(self) -> None:
         """Run the test on made-up answers before its first question; raise ConfigError if its verdicts mean nothing."""
-        sentence = self.probes.check_first(self, self.node, self.evaluation.bank.items[index])
+        sentence = self.probes.check_first(self, self.node, self.session)
         if sentence:
             raise ConfigError(sentence)
 
@@ -363,8 +366,7 @@ class AskingLoop:
         """End the interview if the test of a question that passed accepts answers to other questions."""
         if self.answers.asks_items or self._over:
             return
-        latest = self.latest(test.requests.taken)
-        if sentence := self.probes.check_passed(self.node, test, latest.text if latest else ""):
+        if sentence := self.probes.check(self.node, test):
             self.give_up(sentence, usage=True)
 
     def complete(self, subject: Model, item: Item) -> Completion:

@@ -17,6 +17,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
+from pytest_adaptive_eval.plugin.ask.replies import calls_seen
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
 from pytest_adaptive_eval.records.parts import plain
@@ -62,6 +63,14 @@ class AskedItem:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.item, name)
+
+    @property
+    def probing(self) -> bool:
+        """Whether no model is asked, since the test runs on an answer to another question to see whether it can fail.
+
+        A test that reads this before it asks counts as not probed.
+        """
+        return False
 
     def __repr__(self) -> str:
         return f"<item {self.item.id}>"
@@ -275,7 +284,8 @@ class QuestionTest(UnrepeatableTest):
         with warnings.catch_warnings(), self.requests.active():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
             try:
-                super().runtest()
+                with calls_seen(self.funcargs, find_model_fixture(self.funcargs)[0], self.requests):
+                    super().runtest()
             except pytest.PytestReturnNotNoneWarning:
                 raise ConfigError(
                     f"{self.nodeid}: the test returns a value, which says nothing: write `assert` before it, or "
@@ -365,8 +375,14 @@ class QuestionTest(UnrepeatableTest):
         completion = interview.latest(taken) or Completion(asked.text, score=None if asked.read else score)
         if completion.unread:  # also where the test caught that
             score = None
-        text = asked.text if completion.status is Status.OK else asked.text or completion.text
+        said = completion.text or self._last_reply
+        text = asked.text if asked.read and completion.status is Status.OK else asked.text or said
         return Response.of(completion.status, score, text, completion.detail)
+
+    @property
+    def _last_reply(self) -> str:
+        """What the model said last; empty where its calls are not seen."""
+        return self.requests.replies[-1][1].text if self.requests.replies else ""
 
     def _ungraded(self, fault: Unscored) -> Response:
         """Return the response to an answer that the model or the grader did not give a score."""

@@ -70,6 +70,8 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         chance=counts.constant.guessing,
         must_pass=must_pass_answers(evaluation.must_pass_ids, answers.administrations),
         notes=tuple(notes),
+        caveat=loop.probes.caveat(),
+        floor=tuple(loop.floor),
         subject={
             "name": identity.name,
             "checkpoint": identity.checkpoint,
@@ -78,7 +80,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         **arguments,
     )
     record = _record(loop, result, noise, seconds)
-    record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.note()])]
+    record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.caveat()])]
     record.notes += [*_notes_of_marked(evaluation.bank, record), *_notes_of_uniform_draws(loop)]
     if result.misfit:
         told = record.notes if loop.gate_plan.judged else record.warnings
@@ -99,7 +101,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield from filter(None, [loop.respondent.subject.unkept])
     if isinstance(loop.respondent.subject, ReplayModel):
         yield from loop.respondent.subject.notes
-    yield from filter(None, [loop.answers.unkept, loop.probes.note()])
+    yield from filter(None, [loop.answers.unkept])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
