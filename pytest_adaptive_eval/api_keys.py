@@ -56,7 +56,9 @@ class _Keys(logging.Filter):
             logging.getLogger(name).addFilter(self)  # has no effect the second time
 
     def hide(self, text: str) -> str:
-        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(HIDDEN, text)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite a log record that holds a key."""
@@ -96,7 +98,8 @@ def _in_base64(text: str) -> Iterator[str]:
     start = text.encode()
     for lead in range(3):
         encoded = base64.b64encode(bytes(lead) + start).decode()
-        first, last = (0, 2, 3)[lead], 4 * ((lead + len(start)) // 3)
+        first = (0, 2, 3)[lead]
+        last = 4 * ((lead + len(start)) // 3)
         needle = encoded[first:last]  # without characters that share bits with their neighbours
         if len(needle) >= SHORTEST:
             yield needle

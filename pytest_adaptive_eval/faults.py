@@ -21,7 +21,9 @@ class FaultLimit:
     """
 
     def __init__(self, planned: int, unit: str = "answers", whole: str = "budget") -> None:
-        self._planned, self._unit, self._whole = planned, unit, whole
+        self._planned = planned
+        self._unit = unit
+        self._whole = whole
         self._consecutive: Counter[str] = Counter()
         self._faults = 0
         self._last = ""
@@ -33,7 +35,10 @@ class FaultLimit:
             fault: Message of a failed answer, None for any other answer.
             source: Name of the subject; faults in a row are counted by source.
         """
-        of_source = f" of {source}" if source else ""
+        if source:
+            of_source = f" of {source}"
+        else:
+            of_source = ""
         if fault is None:
             self._consecutive[source] = 0
         else:

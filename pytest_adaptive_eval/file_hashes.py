@@ -34,7 +34,10 @@ class FileHashes:
         if self.path is not None:
             with contextlib.suppress(OSError, ValueError, RecursionError):
                 stored = json.loads(read_regular(self.path))
-                self.entries = stored if isinstance(stored, dict) else {}
+                if isinstance(stored, dict):
+                    self.entries = stored
+                else:
+                    self.entries = {}
 
     def of(self, path: Path) -> str:
         """Return the SHA-256 of a file, reading it only if its size, times or inode changed."""
@@ -42,7 +45,10 @@ class FileHashes:
         path = path.resolve()
         stamp = stamp_of(path)
         entry = self.entries.get(str(path))
-        stored = str(entry.get("sha256")) if isinstance(entry, dict) and entry.get("stamp") == stamp else ""
+        if isinstance(entry, dict) and entry.get("stamp") == stamp:
+            stored = str(entry.get("sha256"))
+        else:
+            stored = ""
         if re.fullmatch("[0-9a-f]{64}", stored):
             return stored
         with open_regular(path) as stream:

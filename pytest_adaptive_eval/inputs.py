@@ -92,7 +92,9 @@ def read_regular(path: StrPath, *, follow: bool = True) -> bytes:
 def unpacked(raw: io.BufferedReader, path: StrPath) -> contextlib.AbstractContextManager[Any]:
     """Return the bytes of an open file, decompressed where its name or its first bytes say that it is gzipped."""
     packed = os.fspath(path).lower().endswith(".gz") or raw.peek(2)[:2] == b"\x1f\x8b"
-    return gzip.GzipFile(fileobj=raw) if packed else contextlib.nullcontext(raw)
+    if packed:
+        return gzip.GzipFile(fileobj=raw)
+    return contextlib.nullcontext(raw)
 
 
 @contextlib.contextmanager

@@ -38,7 +38,10 @@ class Process(contextlib.AbstractContextManager["Process"]):
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], *, keep: str = "", close: bool = True):
         self._read, self.result = os.pipe()
-        self.keep = os.open(keep, os.O_PATH | os.O_CLOEXEC) if keep else -1
+        if keep:
+            self.keep = os.open(keep, os.O_PATH | os.O_CLOEXEC)
+        else:
+            self.keep = -1
         handed = [fd for fd in (self.result, self.keep) if fd >= 0]
         try:
             if not close:
@@ -64,7 +67,8 @@ class Process(contextlib.AbstractContextManager["Process"]):
                 os.close(fd)
         assert self._process.stdin is not None
         assert self._process.stderr is not None
-        self._stdin, self._stderr = self._process.stdin, self._process.stderr
+        self._stdin = self._process.stdin
+        self._stderr = self._process.stderr
         os.set_blocking(self._stdin.fileno(), False)
         os.set_blocking(self._read, False)
         self._pending = b""

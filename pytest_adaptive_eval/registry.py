@@ -53,7 +53,10 @@ def built_in(package: str | None, group: str) -> list[ModuleType]:
         package: Package of the core; each of its modules has a tuple ``REGISTERED``.  None if the core has none.
         group: Group of entry points; its last part names a module or a package of an extension.
     """
-    modules = modules_of(package) if package else []
+    if package:
+        modules = modules_of(package)
+    else:
+        modules = []
     for name, path in _extensions():
         offered = group.rpartition(".")[2]
         for module in pkgutil.iter_modules([path]):
@@ -124,7 +127,9 @@ def _services() -> Mapping[str, Service]:
 
 def lacking() -> str:
     """Return a sentence for errors about unknown names where the extensions were removed, else an empty text."""
-    return "" if find_spec(EXTENSIONS) else f" (this installation lacks {EXTENSIONS}; reinstall pytest-adaptive-eval)"
+    if find_spec(EXTENSIONS):
+        return ""
+    return f" (this installation lacks {EXTENSIONS}; reinstall pytest-adaptive-eval)"
 
 
 def _extensions() -> Iterator[tuple[str, str]]:

@@ -87,7 +87,9 @@ def read_rows(path: Path, separator: str = "") -> Iterator[tuple[int, list[str]]
         return
     separator = separator or ("\t" if name.endswith(".tsv") else ",")
     csv.field_size_limit(_LINE_LIMIT)  # of the process; cells with pictures are as long as a line may be
-    quoting: Any = csv.QUOTE_MINIMAL if separator != "\t" or _is_quoted(path) else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_NONE
+    if separator != "\t" or _is_quoted(path):
+        quoting = csv.QUOTE_MINIMAL
     rows = csv.reader(read_lines(path), delimiter=separator, quoting=quoting, strict=True)
     try:
         for row in rows:
@@ -131,7 +133,11 @@ def _sheet(path: Path) -> list[list[Any]]:
 
 def _cell(value: Any) -> str:
     """Return the text of a workbook's cell, of a whole number as CSV has it."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else "" if value is None else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if value is None:
+        return ""
+    return str(value)
 
 
 class Cells(dict[str, float]):
@@ -189,7 +195,10 @@ class MatrixTable:
         about: tuple[str, ...] = ()
         if self.corner.lower() in SUBJECT_WORDS:
             about = tuple(takewhile(_ABOUT.__contains__, map(str.lower, self._names[1:])))
-        self._run_column = 1 + about.index("run") if "run" in about else 0
+        if "run" in about:
+            self._run_column = 1 + about.index("run")
+        else:
+            self._run_column = 0
         columns = range(1 + len(about), len(self._names))
         self._score_columns = [j for j in columns if self._names[j]]
         self._unnamed = [j for j in columns if not self._names[j]]
@@ -207,7 +216,10 @@ class MatrixTable:
                     f"{self.path}, line {line}: duplicate {row_id!r}, also in line {first_lines[row_id]}; rename or "
                     "drop one"
                 )
-            cells = [row[j] for j in self._score_columns] if self._unnamed else row[self._score_columns[0] :]
+            if self._unnamed:
+                cells = [row[j] for j in self._score_columns]
+            else:
+                cells = row[self._score_columns[0] :]
             yield MatrixRow(line, row_id, row[self._run_column].strip() or row_id, cells)
         if not first_lines:
             raise ResponsesError(f"{self.path}: a header and no rows; expected a row for each item or subject")
@@ -251,7 +263,10 @@ def _header_faults(path: Path, names: Sequence[str]) -> Iterator[str]:
         yield f"{path}: empty; expected a header with ids and a row for each item or subject"
     if len(names) == 1:
         separator = next((mark for mark in ("\t", ";", "|") if mark in names[0]), None)
-        fix = f", not by {separator!r}: write the file with commas" if separator else ""
+        if separator:
+            fix = f", not by {separator!r}: write the file with commas"
+        else:
+            fix = ""
         yield (
             f"{path}, line 1: one column, {names[0]!r:.80}; expected ids in the first and scores in more, separated by "
             f"commas{fix}"

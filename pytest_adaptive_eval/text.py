@@ -123,7 +123,10 @@ def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = Fals
     text = _COMMAND.sub(r"\g<0> ", text)
     if limit is None or (columns(text) <= limit and len(text) <= 4 * limit):
         return text
-    tail = _fitting(text[::-1], (limit - 1) // 2)[::-1] if keep_end else ""
+    if keep_end:
+        tail = _fitting(text[::-1], (limit - 1) // 2)[::-1]
+    else:
+        tail = ""
     return _fitting(text, limit - 1 - columns(tail)) + "…" + tail
 
 
@@ -149,13 +152,17 @@ def guard(text: str, prefix: str = "") -> str:
 
 def columns(text: str) -> int:
     """Return the columns that a terminal needs: two for wide characters, none for combining ones."""
-    return len(text) if text.isascii() else sum(map(_width, text))
+    if text.isascii():
+        return len(text)
+    return sum(map(_width, text))
 
 
 def _width(character: str) -> int:
     if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
         return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def _fitting(text: str, limit: int) -> str:
@@ -196,7 +203,9 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
 def number(value: float, digits: int = 3) -> str:
     """Return a number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
     text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    if text.startswith(("0.", "-0.")):
+        return text.replace("0.", ".", 1)
+    return text
 
 
 #: Signs of currencies; others are named behind the amount.
@@ -206,12 +215,17 @@ _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 def money(amount: float, currency: str) -> str:
     """Return an amount as ``$100``, ``$0.04``, ``$0.0021`` or ``100 CHF``."""
     small = 0.0 < abs(amount) < 0.1
-    digits = min(12, 1 - math.floor(math.log10(abs(amount)))) if small else 2
+    if small:
+        digits = min(12, 1 - math.floor(math.log10(abs(amount))))
+    else:
+        digits = 2
     digits_text = f"{amount:,.{digits}f}"
     if "." in digits_text and (small or digits_text.endswith(".00")):
         digits_text = digits_text.rstrip("0").rstrip(".")
     sign = _SIGNS.get(currency)
-    return f"{digits_text} {currency}".strip() if sign is None else f"{sign}{digits_text}"
+    if sign is None:
+        return f"{digits_text} {currency}".strip()
+    return f"{sign}{digits_text}"
 
 
 def counted(number: int, noun: str) -> str:

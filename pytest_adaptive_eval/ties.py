@@ -52,7 +52,8 @@ def tie_ranks(values: Values, scale: float | None = None) -> Array:
     """
     array = np.asarray(values, dtype=np.float64)
     order = array.argsort(kind="stable")
-    low, high = array[order[:-1]], array[order[1:]]
+    low = array[order[:-1]]
+    high = array[order[1:]]
     with np.errstate(invalid="ignore"):  # between equal infinite values
         gap = high - low
         differs = (gap > TIE * (np.maximum(np.abs(low), np.abs(high)) if scale is None else scale)) | np.isinf(gap)

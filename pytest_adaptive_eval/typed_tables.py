@@ -158,14 +158,21 @@ def describe(table: type[Table]) -> Iterator[tuple[str, str, Any, str]]:
     assert isinstance(info, inspect.StructType)
     meanings = _meanings(table)
     for field in info.fields:
-        schema = (field.type.extra_json_schema or {}) if isinstance(field.type, inspect.Metadata) else {}
+        if isinstance(field.type, inspect.Metadata):
+            schema = field.type.extra_json_schema or {}
+        else:
+            schema = {}
         names = schema.get("enum") or schema.get("examples")
-        words = " or ".join(map(repr, names)) if names else type_words(field.type)
+        if names:
+            words = " or ".join(map(repr, names))
+        else:
+            words = type_words(field.type)
         if "examples" in schema:
             words += " or a plugin's"
-        default = (
-            field.default_factory() if field.default is msgspec.NODEFAULT and not field.required else field.default
-        )
+        if field.default is msgspec.NODEFAULT and not field.required:
+            default = field.default_factory()
+        else:
+            default = field.default
         yield field.name, words, None if default is msgspec.NODEFAULT else default, meanings.get(field.name, "")
 
 
@@ -173,7 +180,9 @@ def suggestion(word: str, words: Iterable[str]) -> str:
     """Return the end of an error message about an unknown word: the most similar known word, or all of them."""
     words = list(words)
     close = difflib.get_close_matches(word, words, 1, 0.7)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(words)}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known are {', '.join(words)}"
 
 
 def type_words(kind: inspect.Type) -> str:
@@ -217,7 +226,9 @@ def _builtin(value: Any, name: str) -> Any:
         return [_builtin(entry, name) for entry in value]
     if isinstance(value, int) and value.bit_length() > 63:
         raise ConfigError(f"{name} is too large: numbers in TOML have 64 bits")
-    return float(value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return float(value)
+    return value
 
 
 def _without_null(schema: Any) -> Any:
@@ -242,17 +253,29 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
     for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path.partition("[...]")[0]):
         if key:
             kind = next(fields[key] for fields in map(_fields, _alternatives(kind)) if key in fields)
-            data, name = data[key], f"{name}.{key}".lstrip(".")
+            data = data[key]
+            name = f"{name}.{key}".lstrip(".")
         else:
             sequences = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
-            items = [option for option in _alternatives(kind) if isinstance(option, sequences)]
-            kind = items[0].item_types[0] if isinstance(items[0], inspect.TupleType) else items[0].item_type
-            data, table_prefix, name = data[int(index)], f"{table_prefix}{name} {int(index) + 1}: ", ""
+            items = []
+            for option in _alternatives(kind):
+                if isinstance(option, sequences):
+                    items.append(option)
+            if isinstance(items[0], inspect.TupleType):
+                kind = items[0].item_types[0]
+            else:
+                kind = items[0].item_type
+            data = data[int(index)]
+            table_prefix = f"{table_prefix}{name} {int(index) + 1}: "
+            name = ""
         if isinstance(kind, inspect.Metadata) and kind.extra:
             hint = kind.extra["hint"]
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         fields = next(filter(None, map(_fields, _alternatives(kind))))
-        classes = [option.cls for option in _alternatives(kind) if isinstance(option, inspect.StructType)]
+        classes = []
+        for option in _alternatives(kind):
+            if isinstance(option, inspect.StructType):
+                classes.append(option.cls)
         if fix := getattr(classes[0], "gone", {}).get(unknown[1]):
             return f"{table_prefix}{unknown[1]} is gone: {fix}"
         return f"{table_prefix}unknown setting {f'{name}.{unknown[1]}'.lstrip('.')!r}; {suggestion(unknown[1], fields)}"
@@ -261,11 +284,17 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
 
 def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
     """Return the members of a union, or the type alone; of a table by names, those of its values."""
-    kind = kind.type if isinstance(kind, inspect.Metadata) else kind
-    kind = kind.value_type if isinstance(kind, inspect.DictType) else kind
-    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    if isinstance(kind, inspect.DictType):
+        kind = kind.value_type
+    if isinstance(kind, inspect.UnionType):
+        return kind.types
+    return (kind,)
 
 
 def _fields(kind: inspect.Type) -> dict[str, inspect.Type]:
     """Return the types of a table's keys; empty for any other type."""
-    return {field.name: field.type for field in kind.fields} if isinstance(kind, inspect.StructType) else {}
+    if isinstance(kind, inspect.StructType):
+        return {field.name: field.type for field in kind.fields}
+    return {}

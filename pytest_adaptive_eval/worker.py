@@ -139,7 +139,8 @@ class _Caller:
     def _exchange(self, function: str, arguments: list[Any], seconds: float) -> Any:
         if self._process is None:
             self._process = self._start()
-        process, number = self._process, next(self._numbers)
+        process = self._process
+        number = next(self._numbers)
         process.send(json.dumps([number, function, arguments, seconds]).encode() + b"\n")
         try:
             state, value = self._reply(process, number, START_SECONDS)

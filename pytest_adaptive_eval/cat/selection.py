@@ -119,8 +119,10 @@ class View:
         if self.predictions is not None:
             subjects, n = self.predictions.shape
             return self.predictions.take(items + _starts(subjects * n, n)[:, None])
-        bank, c = self.bank, self.bank.asymptote
-        A, d = bank.discrimination.take(items, axis=0), bank.intercept.take(items)
+        bank = self.bank
+        c = self.bank.asymptote
+        A = bank.discrimination.take(items, axis=0)
+        d = bank.intercept.take(items)
         return irt.probability(self.theta, A, d, None if c is None else c.take(items))
 
 
@@ -228,7 +230,9 @@ def _draw_one(weights: Array, u: float) -> int:
 def _invert_one(cumulative: Array, x: float) -> int:
     """Return the index that `_invert` finds in one row (m,)."""
     index = int(cumulative.searchsorted(x, side="right"))
-    return index if index < len(cumulative) else int(cumulative.searchsorted(cumulative[-1]))
+    if index < len(cumulative):
+        return index
+    return int(cumulative.searchsorted(cumulative[-1]))
 
 
 def _draw(weights: Array, u: Sequence[float]) -> Ints | int:
@@ -240,7 +244,8 @@ def _draw(weights: Array, u: Sequence[float]) -> Ints | int:
     subjects, n = weights.shape
     if subjects == 1:
         return _draw_one(weights[0], u[0])
-    rows, width = np.arange(subjects), min(BLOCK, n)
+    rows = np.arange(subjects)
+    width = min(BLOCK, n)
     sums = np.add.reduceat(weights, _starts(n, BLOCK), axis=1).cumsum(axis=1)
     x = np.array(u) * sums[:, -1]
     block = _invert(sums, x)
@@ -262,7 +267,8 @@ def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: A
     share: Array | float = floor
     if not total.min() > TINY:  # without positive ratings, all remaining items get equal propensities
         informed = total > TINY
-        share, total = np.where(informed, floor, 1.0), np.where(informed, total, 1.0)
+        share = np.where(informed, floor, 1.0)
+        total = np.where(informed, total, 1.0)
     np.multiply(criteria, (1.0 - share) / total, out=q)
     q += share / remaining
     return q
@@ -327,7 +333,9 @@ def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
     Of nearly equal ratings, the first in the row comes first.
     """
     subjects, n = ratings.shape
-    indices, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
+    indices = np.empty((subjects, k), dtype=np.int64)
+    values = np.empty((subjects, k))
+    start = _starts(subjects * n, n)
     for j in range(k):
         highest = first_largest(ratings) + start
         indices[:, j], values[:, j] = highest, ratings.take(highest)
@@ -341,7 +349,8 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
     highest: tuple[Ints, Array] | None = None if shortcut is None else shortcut(view, k)
     if highest is not None:
         return highest
-    subjects, n = len(view.asked), len(view.bank)
+    subjects = len(view.asked)
+    n = len(view.bank)
     start = _starts(subjects * n, n)
     administered = view.asked + start[:, None]
     criteria = _criteria(selector, view, administered)
@@ -380,14 +389,15 @@ def propose(
     if top:
         criteria.put(administered[:, :t], drawn)
     if view.claim_probability is not None and not top and floor > GATE_FLOOR:
-        criteria, floor = (
-            _mix_claim_draws(criteria, view, view.claim_probability, administered[:, :t], floor),
-            GATE_FLOOR,
-        )
+        criteria = _mix_claim_draws(criteria, view, view.claim_probability, administered[:, :t], floor)
+        floor = GATE_FLOOR
     q = view.buffer(3)
-    log = _Design(view, administered[:, :t], floor) if designed else None
+    log = None
+    if designed:
+        log = _Design(view, administered[:, :t], floor)
     for j in range(k):
-        drawn_before, chosen = administered[:, : t + j], administered[:, t + j]
+        drawn_before = administered[:, : t + j]
+        chosen = administered[:, t + j]
         _propensities(criteria, n - t - j, floor, top, q)
         q.put(drawn_before, 0.0)
         chosen[:] = _draw(q, [rng.random() for rng in rngs])
@@ -413,7 +423,10 @@ class _Design:
     """
 
     def __init__(self, view: View, administered: Ints, floor: float) -> None:
-        self.p, self.spread, self.scratch, self.floor = view.probability, view.pop_spread(), view.buffer(4), floor
+        self.p = view.probability
+        self.spread = view.pop_spread()
+        self.scratch = view.buffer(4)
+        self.floor = floor
         self.spread.put(administered, 0.0)
         self.rest = np.add.reduce(self.p, axis=1) - np.add.reduce(self.p.take(administered), axis=1)
         self.bounds: tuple[Array, Array] | None = None
@@ -421,13 +434,17 @@ class _Design:
     def row(self, q: Array, drawn_before: Ints, chosen: Ints) -> tuple[Array, ...]:
         """Return the quantities, each (S,), of the draws of `chosen` with propensities `q`; `q` is lost."""
         p, floor = self.p, self.floor
-        propensity, prediction = q.take(chosen), p.take(chosen)
+        propensity = q.take(chosen)
+        prediction = p.take(chosen)
         q.put(drawn_before, np.inf)
         inverse = _inverse(q, floor)  # computed once, because division is slower than multiplication
         if self.bounds is None:  # propensities of remaining items only grow, so these hold for the later draws
             lower = _over(p, inverse, floor, self.scratch)
             down = np.maximum.reduce(lower, axis=1)
-            up = np.subtract(inverse, lower, out=self.scratch) if floor > 0 else _over(1.0 - p, inverse, floor, lower)
+            if floor > 0:
+                up = np.subtract(inverse, lower, out=self.scratch)
+            else:
+                up = _over(1.0 - p, inverse, floor, lower)
             self.bounds = down, np.maximum.reduce(up, axis=1)
         variance = np.add.reduce(_over(self.spread, inverse, floor, self.scratch), axis=1)
         return propensity, prediction, self.rest, variance, *self.bounds

@@ -103,7 +103,9 @@ class MaximumInformation:
 
     def criterion(self, view: View) -> Array:
         """Return `irt.information` at theta, shape (S, n)."""
-        A, c, squared = view.bank.discrimination, view.bank.asymptote, view.bank.squared_slope
+        A = view.bank.discrimination
+        c = view.bank.asymptote
+        squared = view.bank.squared_slope
         return irt.information(view.probability, A, c, view.covariance, squared, view.buffer(2))
 
     def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
@@ -113,13 +115,15 @@ class MaximumInformation:
         rated first, others only if this limit is at least the k-th best rating. Return None if rating all items is as
         fast.
         """
-        bank, t = view.bank, view.asked.shape[1]
+        bank = view.bank
+        t = view.asked.shape[1]
         if view.predictions is not None or bank.dimensions > 1:
             return None
         count = t + k + STEEPEST
         while WORTHWHILE * count <= len(bank):
             items = np.sort(bank.steepest.order[:count])  # in the bank's order, in which the first of equal ones wins
-            A, c = bank.discrimination[items], None if bank.asymptote is None else bank.asymptote[items]
+            A = bank.discrimination[items]
+            c = None if bank.asymptote is None else bank.asymptote[items]
             p = irt.probability(view.theta, A, bank.intercept[items], c)
             rated = irt.information(p, A, c, squared=bank.squared_slope[items])
             for row, asked in zip(rated, view.asked, strict=True):
@@ -170,11 +174,15 @@ class FormatInformation(MaximumInformation):
 
     def criterion(self, view: View) -> Array:
         """Return the information at theta, shape (S, n)."""
-        bank, scale = view.bank, view.bank.in_formats
+        bank = view.bank
+        scale = view.bank.in_formats
         squared = bank.squared_slope
         if scale is not None:
             slopes = bank.discrimination / scale.unit  # by abilities, and not by standings
-            squared = slopes[:, 0] ** 2 if scale.items.form == "m2" else (slopes**2).sum(axis=1)
+            if scale.items.form == "m2":
+                squared = slopes[:, 0] ** 2
+            else:
+                squared = (slopes**2).sum(axis=1)
         return np.asarray(view.probability * (1.0 - view.probability) * squared)
 
     def highest(self, view: View, k: int) -> None:  # noqa: ARG002
@@ -257,8 +265,14 @@ class Variance:
         """Return the reduction of the variance by each item, shape (S, n)."""
         bank = view.bank
         A, c = bank.discrimination, bank.asymptote
-        w = view.spread if c is None else irt.weight(view.probability, c)
-        slope = w if c is None else (view.probability - c) * (1.0 - view.probability) / (1.0 - c)
+        if c is None:
+            w = view.spread
+        else:
+            w = irt.weight(view.probability, c)
+        if c is None:
+            slope = w
+        else:
+            slope = (view.probability - c) * (1.0 - view.probability) / (1.0 - c)
         gradient = slope @ A
         direction = (view.covariance @ gradient[:, :, None])[:, :, 0]
         if bank.dimensions == 1:
@@ -370,7 +384,8 @@ class Form:
 
     def highest(self, view: View, k: int) -> tuple[Ints, Array]:
         """Return the next `k` items of the form and their predicted scores, both (S, k)."""
-        order, t = self._order(view), view.asked.shape[1]
+        order = self._order(view)
+        t = view.asked.shape[1]
         head = order[: t + k]  # at most t of these are administered
         items = np.stack([head[~np.isin(head, asked)][:k] for asked in view.asked])
         return items, view.predicted(items)

@@ -194,10 +194,14 @@ class Session:
         Args:
             ahead: Known scores of the first open items; others are NaN.
         """
-        most, decision = self.budget - self.asked, self._decision
+        most = self.budget - self.asked
+        decision = self._decision
         if decision is None or self.finished:
             return most
-        expected = self.budget / 2.0 if decision.claims else float(self.asked + self.policy.batch)
+        if decision.claims:
+            expected = self.budget / 2.0
+        else:
+            expected = float(self.asked + self.policy.batch)
         if not self.asked + len(ahead):
             return min(most, math.ceil(expected))
         log = self._looked_ahead(ahead)
@@ -280,7 +284,8 @@ class Session:
         of the draws, see `inference.betting`. How many are drawn depends on the number of recorded scores, not on who
         waits for which answer: the draws are the same at every pace.
         """
-        batch, most = self.policy.batch, AHEAD
+        batch = self.policy.batch
+        most = AHEAD
         if not self.uniform:
             most = min(max(FIRST_AHEAD, 2 * batch) + self.asked // 2, SCORED_AHEAD)
         while 1 < batch <= most - (self.drawn - self.asked) and not self.finished and self.drawn < self.budget:
@@ -334,7 +339,8 @@ class Session:
 
     def _uniform_design(self, new: slice) -> Array:
         """Return the design of uniform draws at some places by the scores so far, shape (6, S, k)."""
-        p, items = self._predicted(slice(None)), self._items[:, : new.stop]
+        p = self._predicted(slice(None))
+        items = self._items[:, : new.stop]
         undrawn = len(self.bank) - np.arange(new.start, new.stop)
         rest, variance = (
             column.sum(axis=1, keepdims=True) - np.take_along_axis(column, items, axis=1).cumsum(axis=1)[:, new] + now
@@ -346,7 +352,8 @@ class Session:
         most = np.where(remaining, p, 0.0).max(axis=1, keepdims=True)
         least = np.where(remaining, p, 1.0).min(axis=1, keepdims=True)
         chosen = np.take_along_axis(p, items[:, new], axis=1)
-        down, up = most * undrawn[0], (1.0 - least) * undrawn[0]
+        down = most * undrawn[0]
+        up = (1.0 - least) * undrawn[0]
         return np.stack(np.broadcast_arrays(1.0 / undrawn, chosen, rest, variance * undrawn, down, up))
 
     @property
@@ -392,9 +399,15 @@ class Session:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         # the view computes the bank's predictions on access
         lazy = self.bank.calibrated and self._paired is None and not self._draws_for_claims
-        predictions, items = None if lazy else self._predicted(subjects), self._items[subjects, : self.drawn]
-        estimate, work = self.estimate, self._work[:, : len(items)]
-        theta, covariance = estimate.theta[subjects], estimate.covariance[subjects]
+        if lazy:
+            predictions = None
+        else:
+            predictions = self._predicted(subjects)
+        items = self._items[subjects, : self.drawn]
+        estimate = self.estimate
+        work = self._work[:, : len(items)]
+        theta = estimate.theta[subjects]
+        covariance = estimate.covariance[subjects]
         view = View(self.bank, theta, covariance, predictions, items, work, budget=self.budget)
         if self._draws_for_claims:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
@@ -405,7 +418,8 @@ class Session:
     @property
     def _draws_for_claims(self) -> bool:
         """Whether the floor's draws depend on the claims, see `selection`; the first ones cannot."""
-        policy, selector = self.policy, self.policy.selector
+        policy = self.policy
+        selector = self.policy.selector
         leans = policy.stop == "decision" or self._paired is not None
         decides = leans and bool(self._claimed_sums) and self.asked > 0
         return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
@@ -415,7 +429,8 @@ class Session:
         if item in self.take_all:
             return "asked first, whatever the draws"
         drawn = self._items[subject, self.asked : self.drawn].tolist()
-        policy, selector = self.policy, self._selector(self.asked + drawn.index(item))
+        policy = self.policy
+        selector = self._selector(self.asked + drawn.index(item))
         if selector is UNIFORM:
             return f"drawn uniformly, {CORRECTS}"
         evenly = "for the verdict in sight" if self._draws_for_claims else "uniformly"
@@ -432,7 +447,10 @@ class Session:
             return f"highest {selector.name.removeprefix('maximum-')}"
         if isinstance(selector, Random):
             return "drawn uniformly"
-        share = f", {policy.floor:.0%} {evenly}" if policy.floor else ""
+        if policy.floor:
+            share = f", {policy.floor:.0%} {evenly}"
+        else:
+            share = ""
         return f"drawn by {selector.name}{share}"
 
     def close(self) -> None:
@@ -443,19 +461,25 @@ class Session:
     @property
     def account(self) -> dict[str, Any]:
         """Account of a stateful selector, see `SelectorSession.account`; empty without one."""
-        return {} if self._selector_session is None else dict(self._selector_session.account())
+        if self._selector_session is None:
+            return {}
+        return dict(self._selector_session.account())
 
     def _predicted(self, subjects: slice) -> Array:
         """Return the predicted score of every item for a slice of the subjects."""
         items, scores = self.answers
-        items, scores = items[subjects], scores[subjects]
-        model = self._by_bank(subjects) if self.bank.calibrated else None
+        items = items[subjects]
+        scores = scores[subjects]
+        model = None
+        if self.bank.calibrated:
+            model = self._by_bank(subjects)
         if self._paired is not None:
             return self._paired.predicted(self._flips, items, scores, model)
         if model is not None and self._draws_for_claims:
             return refitted(model, items, scores)
         if model is None:  # all items alike: the mean score, with one right and one wrong answer added
-            right, scored = np.nansum(scores, axis=1), (~np.isnan(scores)).sum(axis=1)
+            right = np.nansum(scores, axis=1)
+            scored = (~np.isnan(scores)).sum(axis=1)
             model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
         return model
 
@@ -512,7 +536,9 @@ class Session:
     def _estimated(self) -> Estimate:
         """Return the estimate after the answers so far; that of an ended interview stays."""
         t, old = self.asked, self.estimate
-        scores, A, d = self._scores[:, :t], self._A[:, :t], self._d[:, :t]
+        scores = self._scores[:, :t]
+        A = self._A[:, :t]
+        d = self._d[:, :t]
         c = None if self._c is None else self._c[:, :t]
         new = self.policy.estimator.estimate(scores, A, d, c, old)
         if not any(self.stop):
@@ -552,8 +578,12 @@ class Session:
 
     def log(self, subject: int = 0) -> DesignLog:
         """Return the administrations of one subject up to its stop."""
-        t = int(self.stopped_at[subject]) if self.stop[subject] else self.asked
-        items, scores = self._items[subject, :t].copy(), self._scores[subject, :t].copy()
+        if self.stop[subject]:
+            t = int(self.stopped_at[subject])
+        else:
+            t = self.asked
+        items = self._items[subject, :t].copy()
+        scores = self._scores[subject, :t].copy()
         design = dict(zip(DESIGN, self._design[:, subject, :t].copy(), strict=True))
         noise = float(self._noise(scores[None])[0])
         return self._log(items, scores, design, noise)
@@ -599,7 +629,10 @@ def _seed_sequences(seed: int | Sequence[int], subjects: int) -> list[np.random.
     """Return one seed sequence per subject."""
     if isinstance(seed, int):
         root = np.random.SeedSequence(seed)
-        seeds = root.spawn(subjects) if subjects > 1 else [root]
+        if subjects > 1:
+            seeds = root.spawn(subjects)
+        else:
+            seeds = [root]
     else:
         seeds = [np.random.SeedSequence(s) for s in seed]
     if not 1 <= subjects == len(seeds):

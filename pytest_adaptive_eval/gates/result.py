@@ -242,7 +242,10 @@ class Result(NoVerdict):
             "subject": self.candidate,
             "asked": f"{self.asked} of {self.size} {self.unit}",
         }
-        index = self.subjects.index(self.candidate) if self.candidate in self.subjects else 0
+        if self.candidate in self.subjects:
+            index = self.subjects.index(self.candidate)
+        else:
+            index = 0
         for metric, measured in self.quantities.items():
             facts[metric] = measured.interval(index).in_words() if measured.known(index) else ""
         return {**facts, "void": self.fault}
@@ -263,7 +266,9 @@ class Result(NoVerdict):
     def verdict(self, condition: Condition) -> Verdict:
         """Return the verdict on a condition after `on_verdict`, which may change it; raises as `judge`."""
         verdict = self.judge(condition)
-        return self.on_verdict(verdict) if self.on_verdict else verdict
+        if self.on_verdict:
+            return self.on_verdict(verdict)
+        return verdict
 
     def judge(self, condition: Condition) -> Verdict:
         """Return the verdict on a condition.
@@ -308,7 +313,9 @@ class Result(NoVerdict):
     def _quantity(self, condition: Condition) -> str:
         """Return the name of the measured quantity in verdicts."""
         name = f"{condition.metric.replace('_', ' ')} of {condition.subject or self.candidate}"
-        return f"{name} less that of {condition.name}" if condition.kind == "not_worse_than" else name
+        if condition.kind == "not_worse_than":
+            return f"{name} less that of {condition.name}"
+        return name
 
     def _no_estimate(self) -> str:
         """Return why an estimate is impossible; empty if it may exist."""
@@ -329,7 +336,10 @@ class Result(NoVerdict):
         if (measured := self.quantities.get(condition.metric)) is None:
             return None
         compared = (condition.subject or self.candidate, "" if condition.kind == "not_worse_than" else condition.name)
-        unknown = [name for name in compared if name and not measured.known(self.subjects.index(name))]
+        unknown = []
+        for name in compared:
+            if name and not measured.known(self.subjects.index(name)):
+                unknown.append(name)
         reason = self.unsure or (self.unmeasured.get(unknown[0], "") if unknown else "")
         if reason:
             return with_note(verdict, reason, Outcome.INCONCLUSIVE)
@@ -339,7 +349,8 @@ class Result(NoVerdict):
 
     def judge_quantity(self, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the bounds of a named quantity, by their difference from a baseline's, or by ranks."""
-        measured, subject = self.quantities[condition.metric], condition.subject or self.candidate
+        measured = self.quantities[condition.metric]
+        subject = condition.subject or self.candidate
         index = self.subjects.index(subject)
         if condition.kind == "not_worse_than":
             return self._judge_paired(condition, subject, verdict)
@@ -352,7 +363,8 @@ class Result(NoVerdict):
         return self._judge_rank(condition, measured, index, verdict)
 
     def _judge_paired(self, condition: Condition, subject: str, verdict: Verdict) -> Verdict:
-        baseline, difference = self.baselines[condition.name], self.difference or self._independent_difference
+        baseline = self.baselines[condition.name]
+        difference = self.difference or self._independent_difference
         if fault := baseline.error or baseline.unsure:
             return with_note(verdict, f"the baseline {condition.name} carries no claim: {fault}")
         try:
@@ -368,7 +380,10 @@ class Result(NoVerdict):
 
     def _independent_difference(self, metric: str, subject: str, baseline: Result, confidence: float) -> Interval:
         """Return a subject's value less that of the baseline's subject of that name, else of its candidate."""
-        other = subject if subject != self.candidate and subject in baseline.subjects else baseline.candidate
+        if subject != self.candidate and subject in baseline.subjects:
+            other = subject
+        else:
+            other = baseline.candidate
         index = baseline.subjects.index(other)
         if metric not in baseline.quantities or not baseline.quantities[metric].known(index):
             raise EstimationError(f"the baseline knows no {metric} of {other}")
@@ -385,7 +400,10 @@ class Result(NoVerdict):
             value, other_value = (number(float(measured.values[n])) for n in (index, other))
             fact = f"{quantity} ({value}) above {condition.name} ({other_value})"
             return decide_by_probability(verdict, condition, fact, measured.above(index, other))
-        unknown = [name for n, name in enumerate(self.subjects) if not measured.known(n)]
+        unknown = []
+        for n, name in enumerate(self.subjects):
+            if not measured.known(n):
+                unknown.append(name)
         ranks = measured.ranks(self.seed)[index]
         k = int(condition.value)  # the unknown subjects may all be better, or all be worse
         probability, highest = (float(ranks.probabilities[:n].sum()) for n in (max(k - len(unknown), 0), k))
@@ -401,8 +419,14 @@ class Result(NoVerdict):
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process, without quantities that have bounds alone; see `from_json`."""
-        data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _OF_RUN}
-        measured = {name: m.to_json() for name, m in self.quantities.items() if isinstance(m, Measured)}
+        data = {}
+        for f in fields(self):
+            if f.name not in _OF_RUN:
+                data[f.name] = getattr(self, f.name)
+        measured = {}
+        for name, m in self.quantities.items():
+            if isinstance(m, Measured):
+                measured[name] = m.to_json()
         must_pass = [[answer.item, answer.score, answer.text] for answer in self.must_pass]
         return {**data, "quantities": measured, "must_pass": must_pass}
 
@@ -477,7 +501,8 @@ class SessionResult(Result):
 
     def __post_init__(self) -> None:
         formats = bool(self.bank.report.get("formats"))
-        name, quantities = self.subject.get("name", ""), {}
+        name = self.subject.get("name", "")
+        quantities = {}
         if self.climb is not None and (ladder := self.ladder) is not None:
             bounds = {"auc": self.climb.area, "last_level": self.climb.last}
             quantities = {metric: Bounded((partial(interval, ladder),)) for metric, interval in bounds.items()}
@@ -497,18 +522,26 @@ class SessionResult(Result):
         cls, name: str, session: Session, *, statuses: Mapping[str, int], noise: float | None = None, **more: Any
     ) -> SessionResult:
         """Create from a session's first subject, with the measured decoding noise of its log."""
-        calibrated, ladder_policy = session.bank.calibrated, session.policy.levelled
-        log = session.log() if noise is None else replace(session.log(), noise=noise)
+        calibrated = session.bank.calibrated
+        ladder_policy = session.policy.levelled
+        if noise is None:
+            log = session.log()
+        else:
+            log = replace(session.log(), noise=noise)
         estimate = session.estimate
-        theta, standard_error = estimate.theta[0], estimate.standard_error[0]
+        theta = estimate.theta[0]
+        standard_error = estimate.standard_error[0]
         if session.bank.parts and len(log.draws) > 1 and not session.policy.design_based:
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             theta, standard_error = weighted.theta, weighted.standard_error
-        invalid, projected, misfit = session.policy.design_based, None, ""
+        invalid = session.policy.design_based
+        projected = None
+        misfit = ""
         notes = more.pop("notes", ())
         if calibrated and len(log):
             accuracy, error = session.projection()
-            projected, ability = (float(accuracy[0]), float(error[0])), estimate.theta[0].tolist()
+            projected = (float(accuracy[0]), float(error[0]))
+            ability = estimate.theta[0].tolist()
             errors = estimate.standard_error[0].tolist()
             misfit = misfit_reason(session.bank, log, ability, errors, projected[0], drawn=not invalid)
         if misfit:
@@ -533,7 +566,8 @@ class SessionResult(Result):
 
     def _facts(self) -> dict[str, str]:
         """Return what a notebook shows, by name."""
-        facts, interval = Result._facts(self), self.interval()
+        facts = Result._facts(self)
+        interval = self.interval()
         void = facts.pop("void")
         if interval is not None:
             facts["accuracy"] = f"{interval.in_words()}, {interval.method}"
@@ -571,7 +605,9 @@ class SessionResult(Result):
     @property
     def model(self) -> Interval | None:
         """The projection with the bank's own interval; shown, never decided on."""
-        return model_based(*self.projected) if self.projected else None
+        if self.projected:
+            return model_based(*self.projected)
+        return None
 
     @property
     def conformal(self) -> Interval | None:
@@ -588,7 +624,9 @@ class SessionResult(Result):
     @property
     def table(self) -> Conformal | None:
         """The bank's errors of replayed interviews by this policy; None if there are none or no projection."""
-        return self.bank.conformal.get(self.policy) if self.projected else None
+        if self.projected:
+            return self.bank.conformal.get(self.policy)
+        return None
 
     @property
     def scale(self) -> float:
@@ -608,9 +646,9 @@ class SessionResult(Result):
         log = self.log
         if not self.planned and len(log) == log.horizon:
             planned = replace(log, fixed=True)
-            return (
-                interval_of_draws(planned, confidence) if is_exact(planned) else approximate_interval(log, confidence)
-            )
+            if is_exact(planned):
+                return interval_of_draws(planned, confidence)
+            return approximate_interval(log, confidence)
         return interval_of_draws(log, confidence)
 
     def _quantity(self, condition: Condition) -> str:

@@ -50,7 +50,10 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
         if open_below and open_above:
             estimate_text = "unknown,"
         elif open_below or open_above:
-            estimate_text = f"at most {high}," if open_below else f"at least {low},"
+            if open_below:
+                estimate_text = f"at most {high},"
+            else:
+                estimate_text = f"at least {low},"
     if CORRECTED in method:
         estimate_text += f" corrected for {method.partition(CORRECTED)[2]}"
     return f"{metric} {estimate_text} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"

@@ -33,7 +33,8 @@ from pytest_adaptive_eval.text import guard
 
 def _settings_of(config: pytest.Config) -> Settings:
     """Read the settings of a run.  Flags override ini settings."""
-    baseline, missing = _text(config, "baseline"), _text(config, "missing_baseline") or MISSING_BASELINE[0]
+    baseline = _text(config, "baseline")
+    missing = _text(config, "missing_baseline") or MISSING_BASELINE[0]
     if missing not in MISSING_BASELINE:
         raise ConfigError(f"adaptive_eval_missing_baseline is {missing!r}, expected {', '.join(MISSING_BASELINE)}")
     if missing == "record" and not (baseline or "").endswith(".json"):
@@ -86,7 +87,9 @@ def _text(config: pytest.Config, name: str) -> str | None:
 
 def _path(config: pytest.Config, name: str) -> Path | None:
     value = _flag(config, name)
-    return None if value is None else config.invocation_params.dir / value
+    if value is None:
+        return None
+    return config.invocation_params.dir / value
 
 
 def _reuse(config: pytest.Config, folder: Path) -> Path | None:
@@ -94,7 +97,9 @@ def _reuse(config: pytest.Config, folder: Path) -> Path | None:
     name = _flag(config, "reuse")
     if name is None:
         asks_all = config.getoption("adaptive_eval_fresh") or os.environ.get("CI")
-        return None if asks_all else folder / ANSWERS_FILE
+        if asks_all:
+            return None
+        return folder / ANSWERS_FILE
     if config.getoption("adaptive_eval_fresh"):
         raise ConfigError("--adaptive-eval-fresh asks everything again, and --adaptive-eval-reuse does not: give one")
     path = config.invocation_params.dir / name
@@ -103,7 +108,9 @@ def _reuse(config: pytest.Config, folder: Path) -> Path | None:
             f"--adaptive-eval-reuse would keep answers in {name}: put the flag after what is to be collected, or "
             "write --adaptive-eval-reuse=FILE"
         )
-    return folder / ANSWERS_FILE if name == ANSWERS_FILE else path
+    if name == ANSWERS_FILE:
+        return folder / ANSWERS_FILE
+    return path
 
 
 def _seed(config: pytest.Config) -> int | None:

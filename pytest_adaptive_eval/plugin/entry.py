@@ -189,7 +189,10 @@ def _share_cores(workers: int) -> None:
     """
     if workers > 1:
         available = getattr(os, "sched_getaffinity", None)
-        cores = len(available(0)) if available else os.cpu_count() or 1
+        if available:
+            cores = len(available(0))
+        else:
+            cores = os.cpu_count() or 1
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // workers)))
 
 

@@ -64,7 +64,9 @@ class ResultExchange:
             self._folder, self._owns_folder = None, False
 
     def _path(self, name: str) -> Path | None:
-        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json" if self._folder else None
+        if self._folder:
+            return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+        return None
 
     def _put(self, name: str, data: Any) -> None:
         if path := self._path(name):
@@ -73,7 +75,9 @@ class ResultExchange:
 
     def _get(self, name: str) -> Any:
         path = self._path(name)
-        return json.loads(path.read_text()) if path is not None and path.exists() else None
+        if path is not None and path.exists():
+            return json.loads(path.read_text())
+        return None
 
     def plan(self, planned: list[Planned], selection: Selection) -> None:
         """Publish the interviews and gates that this run must account for, in their order, and its selection."""

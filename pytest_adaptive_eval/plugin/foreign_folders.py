@@ -56,7 +56,11 @@ class ForeignFolders:
 
     def __init__(self, config: pytest.Config) -> None:
         named = [config.getini("adaptive_eval_model"), *(config.getoption("adaptive_eval_models", None) or ())]
-        paths = {config.invocation_params.dir / part for text in named if text for part in (text, text.split("=")[-1])}
+        paths = set()
+        for text in named:
+            if text:
+                for part in (text, text.split("=")[-1]):
+                    paths.add(config.invocation_params.dir / part)
         self._named = {path for path in paths if path != config.rootpath}
         self._left_out: list[str] = []
 

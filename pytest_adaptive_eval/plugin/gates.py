@@ -74,7 +74,10 @@ def failed_sentence(verdicts: Sequence[Verdict]) -> str:
     failed = [verdict for verdict in verdicts if not verdict]
     if not failed:
         return ""
-    more = f" ({len(failed)} of {len(verdicts)} verdicts do not hold)" if len(verdicts) > 1 else ""
+    if len(verdicts) > 1:
+        more = f" ({len(failed)} of {len(verdicts)} verdicts do not hold)"
+    else:
+        more = ""
     return f"{failed[0].sentence}{more}"
 
 
@@ -115,7 +118,10 @@ class Results(NoVerdict):
         on_any: Callable[[Sequence[Verdict]], object],
         declared: Callable[[], Verdicts],
     ) -> None:
-        self._lookup, self._on_verdict, self._on_any, self._declared = lookup, on_verdict, on_any, declared
+        self._lookup = lookup
+        self._on_verdict = on_verdict
+        self._on_any = on_any
+        self._declared = declared
 
     @property
     def verdicts(self) -> Verdicts:

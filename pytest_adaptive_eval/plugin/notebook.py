@@ -107,7 +107,8 @@ def interview(
             lines += ["[[eval.gate]]", *_lines(gate)]
         (place / "interview.eval.toml").write_text("\n".join(lines) + "\n", "utf-8")
         (place / "pytest.ini").write_text("[pytest]\n", "utf-8")
-        record, page = place / "record.json", place / "report.html"
+        record = place / "record.json"
+        page = place / "report.html"
         arguments = [
             name,
             "-q",

@@ -50,7 +50,8 @@ class _Terminal(logging.Handler):
 
 def show_log_warnings(config: pytest.Config) -> None:
     """Show warnings of this package's loggers until the run ends."""
-    logger, handler = logging.getLogger("pytest_adaptive_eval"), _Terminal(config)
+    logger = logging.getLogger("pytest_adaptive_eval")
+    handler = _Terminal(config)
     logger.addHandler(handler)
     config.add_cleanup(lambda: logger.removeHandler(handler))
 

@@ -44,7 +44,10 @@ class LiveRow:
         """Remove the text, and return to the end of the line above."""
         if self._shown:
             column = self._writer.width_of_current_line
-            forward = f"\x1b[{column}C" if column else ""
+            if column:
+                forward = f"\x1b[{column}C"
+            else:
+                forward = ""
             self._shown = False
             self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
 
@@ -79,9 +82,14 @@ class Progress:
 
     def __init__(self, config: pytest.Config, name: str, lines: int = 0) -> None:
         quiet = config.get_verbosity() < 0 or hasattr(config, "workerinput")
-        self._row = None if quiet else live_row(config)
+        if quiet:
+            self._row = None
+        else:
+            self._row = live_row(config)
         self._reporter: Any = config.pluginmanager.getplugin("terminalreporter")
-        self._name, self._lines, self._last = name, 0 if quiet else lines, ""
+        self._name = name
+        self._lines = 0 if quiet else lines
+        self._last = ""
 
     def __call__(self, done: int, whole: int, doing: str) -> None:
         """Show a step in words, with the number of finished steps and that of all."""
@@ -108,7 +116,9 @@ class QuestionProgress(Progress):
         if not shows_live(config):
             self._row = None
         self._budget, self._questions = budget, questions
-        self._begun, self._drawn, self._asked = clock.elapsed(), 0.0, 0
+        self._begun = clock.elapsed()
+        self._drawn = 0.0
+        self._asked = 0
         self._estimate = ""
 
     @property
@@ -136,7 +146,8 @@ class QuestionProgress(Progress):
     def _draw(self, row: LiveRow) -> None:
         self._drawn = clock.elapsed()
         most = self._budget if self._asked <= self._budget else self._questions
-        count, remaining_time = f"{self._asked} of {most}", ""
+        count = f"{self._asked} of {most}"
+        remaining_time = ""
         if self._asked:
             seconds = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
             remaining_time = f", at most {_duration(seconds)} left"
@@ -154,7 +165,9 @@ def _duration(seconds: float) -> str:
     """Return ``0:07`` or ``1:02:03``."""
     whole = round(seconds)
     hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+    if hours:
+        return f"{hours}:{minutes:02d}:{whole % 60:02d}"
+    return f"{minutes}:{whole % 60:02d}"
 
 
 class ProgressHooks:
@@ -207,7 +220,10 @@ class ProgressHooks:
                 self._questions.setdefault(planned.nodeid, planned.budget)
             if session.items and self._teamcity is not None:  # under xdist it has no count of the collected tests
                 self._counted_by_teamcity = {item.nodeid for item in session.items}
-        questions = 0 if shows_live(self._config) else sum(self._questions.values())
+        if shows_live(self._config):
+            questions = 0
+        else:
+            questions = sum(self._questions.values())
         session.testscollected = self._collected + questions
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if hasattr(reporter, "tests_count"):  # of pytest-sugar and pytest-progress

@@ -34,7 +34,8 @@ class PlaceGuard:
     """Process and thread of the collection, the only ones in which interviews and gates run, each once."""
 
     def __init__(self) -> None:
-        self._process, self._thread = os.getpid(), threading.get_ident()
+        self._process = os.getpid()
+        self._thread = threading.get_ident()
         self._begun: set[str] = set()
         self._repeated: set[str] = set()
 
@@ -113,7 +114,8 @@ class RunState:
         Raises:
             ConfigError: The file that a flag names cannot be opened.
         """
-        path, named = self.settings.reuse, self.settings.names_reuse
+        path = self.settings.reuse
+        named = self.settings.names_reuse
         if path is None:
             return None
         try:
@@ -173,7 +175,9 @@ class UnrepeatableTest(pytest.Function):
     def ids(self) -> list[str]:
         """Ids of the parameters."""
         # pytest has no public name for these; it is the same since pytest 8.0
-        return [*self.callspec._idlist] if hasattr(self, "callspec") else [self.name.partition("[")[2][:-1]]
+        if hasattr(self, "callspec"):
+            return [*self.callspec._idlist]
+        return [self.name.partition("[")[2][:-1]]
 
     def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
         """Yield markers of the test, except ones that request another run of it."""
@@ -238,7 +242,9 @@ class EvaluationTest(UnrepeatableTest):
 
     def plan(self, evaluation: Evaluation, state: RunState) -> None:
         """Set the evaluation, and add the test to those of a run."""
-        self.evaluation, self.gate_plan, self.state = evaluation, GatePlan(), state
+        self.evaluation = evaluation
+        self.gate_plan = GatePlan()
+        self.state = state
         state.evaluations.append(self)
         if self.config.pluginmanager.hasplugin("timeout"):  # which would tear the model down
             self.add_marker(pytest.mark.timeout(0), append=False)
@@ -282,7 +288,10 @@ class EvaluationTest(UnrepeatableTest):
             pytest.fail("the evaluation did not take place", pytrace=False)
         for name, value in self.record.facts().items():
             if value is not None:
-                text = number(value) if isinstance(value, float) else str(value)
+                if isinstance(value, float):
+                    text = number(value)
+                else:
+                    text = str(value)
                 self.user_properties.append((name, clean_xml(text, 200)))
         if self.fault is not None:
             raise self.fault

@@ -63,7 +63,10 @@ def summary_lines(
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
     """
     width = max(width, 40)
-    blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width, banks)
+    if details:
+        blocks = _detailed_blocks(record, width, banks)
+    else:
+        blocks = _brief_blocks(record, width, banks)
     ends = _cost_lines(record.interviews, width)
     if reused := words.reused(record.interviews):
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
@@ -81,7 +84,9 @@ def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]
     widths = [max(map(columns, column)) for column in zip(words.COST_HEADS, *rows, strict=True)]
     if len(rows) < 2 or sum(widths) + 2 * (len(widths) - 1) > width:
         spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
-        return wrap(spent, width, "  ", "cost: ") if spent else []
+        if spent:
+            return wrap(spent, width, "  ", "cost: ")
+        return []
     lines = []
     for name, *numbers in (words.COST_HEADS, *rows):
         padded = [" " * (size - columns(cell)) + cell for cell, size in zip(numbers, widths[1:], strict=True)]
@@ -114,10 +119,19 @@ def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) 
 
 def _wrong_of_gates(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
     """Return some wrong answers of gates that did not hold, on banks at hand, and how to ask the questions again."""
-    judged = {name for gate in record.gates if not gate.holds for name in gate.interviews}
-    interviews = [interview for interview in record.interviews if interview.name in judged & banks.keys()]
+    judged = set()
+    for gate in record.gates:
+        if not gate.holds:
+            for name in gate.interviews:
+                judged.add(name)
+    interviews = []
+    for interview in record.interviews:
+        if interview.name in judged & banks.keys():
+            interviews.append(interview)
     lines = _wrong(interviews, width, banks, named=False)
-    return [*lines, *_styled(["  ask them again: --adaptive-eval-failed=latest"])] if lines else []
+    if lines:
+        return [*lines, *_styled(["  ask them again: --adaptive-eval-failed=latest"])]
+    return []
 
 
 def _wrong(
@@ -129,9 +143,14 @@ def _wrong(
         named: Whether node ids of the questions follow.
     """
     answers, which = wrong_answers(interviews, banks, WRONG)
-    lines: list[Line] = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)] if answers else []
+    lines: list[Line] = []
+    if answers:
+        lines = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)]
     for answer in answers:
-        evaluation = f" of {answer.interview.name}" if len(interviews) > 1 else ""
+        if len(interviews) > 1:
+            evaluation = f" of {answer.interview.name}"
+        else:
+            evaluation = ""
         lines += _styled([f"  {clean_terminal(words.asked_item(answer.asked) + evaluation, width - 2)}"])
         answer_text = answer.asked.text.strip() or "nothing"
         parts = {"asked": answer.question, "answered": answer_text, "expected": answer.expected}
@@ -168,7 +187,10 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
     for gate in record.gates:
         outcome = gate.outcome
         named = ambiguous and gate.interview not in ("", gate.name)
-        of = f" ({clean_terminal(gate.interview, _NAME)})" if named else ""
+        if named:
+            of = f" ({clean_terminal(gate.interview, _NAME)})"
+        else:
+            of = ""
         sentences = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
         claim = clean_terminal("; ".join(sentences), _SENTENCE)
         text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {claim}"
@@ -212,7 +234,10 @@ def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
 
 
 def _void(error: str, width: int) -> list[Line]:
-    text = wrap(f"void: {clean_terminal(error, _SENTENCE)}", width, "    ") if error else []
+    if error:
+        text = wrap(f"void: {clean_terminal(error, _SENTENCE)}", width, "    ")
+    else:
+        text = []
     return _styled(text, _MARKUP[Outcome.ERROR])
 
 
@@ -281,14 +306,22 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
 def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standing: Sequence[str]) -> list[str]:
     outcome, verdict = gate.outcome, gate.verdict
     claim = _claim(gate, outcome)
-    asked = "" if not verdict.size else f", {verdict.asked} of {verdict.size}"
+    if not verdict.size:
+        asked = ""
+    else:
+        asked = f", {verdict.asked} of {verdict.size}"
     if asked and verdict.unit != "items":
         asked += f" {verdict.unit}"
     reason = _reason(gate, standing)
-    start, indent, columns_left = outcome.value.ljust(head), " " * head, width - head
+    start = outcome.value.ljust(head)
+    indent = " " * head
+    columns_left = width - head
     titles = [clean_terminal(name, max(columns_left, NAME), keep_end=True) for name in names]
     metric = verdict.metric
-    short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
+    if metric.replace(" ", "_") in gate.name:
+        short_claim = claim.removeprefix(f"{metric} ")
+    else:
+        short_claim = claim
     asked_briefly = asked.replace(" of ", "/")
     texts = [f"{line}{tail}" for line in (claim, short_claim) for tail in (asked, asked_briefly)]
     lines = [f"{title}: {line}" for title in titles for line in (*texts, claim, short_claim)]
@@ -318,7 +351,9 @@ def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
 def _interview_of(gate: GateRecord) -> str:
     """Return the name of a gate's interview in brackets, unless the gate's name, as of TOML files, has it."""
     name_says_it = gate.interview in ("", gate.name) or gate.name.startswith(f"{gate.interview}-")
-    return "" if name_says_it else f" ({clean_terminal(gate.interview, NAME)})"
+    if name_says_it:
+        return ""
+    return f" ({clean_terminal(gate.interview, NAME)})"
 
 
 def _claim(gate: GateRecord, outcome: Outcome) -> str:
@@ -336,7 +371,11 @@ def _claim(gate: GateRecord, outcome: Outcome) -> str:
 
 def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
     """Return texts in at most `REASON_LINES` lines; an ellipsis marks a cut, which is between words."""
-    lines = [line for text in texts if text for line in wrap(text, width, indent)]
+    lines = []
+    for text in texts:
+        if text:
+            for line in wrap(text, width, indent):
+                lines.append(line)
     if len(lines) > REASON_LINES:
         last = lines[REASON_LINES - 1]
         while columns(last) + 2 > width and " " in last.strip():
@@ -353,7 +392,8 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
         if view.end and (interview.void or not view.gates):
             label = "" if interview.levels else "accuracy "
             text = f"{label}{view.result}, {interview.asked} of {interview.size}, {words.stop(interview)}"
-            text = f"void: {interview.void}" if interview.void else text
+            if interview.void:
+                text = f"void: {interview.void}"
             subject = clean_terminal(view.subject or "-", NAME, keep_end=True)
             title = f"{subject} on {clean_terminal(view.place or '-', NAME)}"
             lines += [

@@ -127,13 +127,15 @@ def read_sweep(path: Path) -> tuple[SweepTable, list[Cell]]:
     if not table.checkpoints:
         raise ConfigError(f"{path}: no checkpoints; expected a list of folders, replay:FILE or URL#MODEL")
     base = path.absolute().parent
-    models = [model for text in table.checkpoints for model in _models(text, base)]
+    models = []
+    for text in table.checkpoints:
+        for model in _models(text, base):
+            models.append(model)
     evaluations = [file for text in table.evaluations for file in _files(text, base, "evaluations")] or [""]
-    cells = [
-        Cell(name, model, evaluation, tuple(table.arguments), base, base / table.folder)
-        for name, model in _unique(models)
-        for evaluation in evaluations
-    ]
+    cells = []
+    for name, model in _unique(models):
+        for evaluation in evaluations:
+            cells.append(Cell(name, model, evaluation, tuple(table.arguments), base, base / table.folder))
     return table, [replace(cell, folder=cell.folder / "cells" / _slug(cell)) for cell in cells]
 
 
@@ -141,7 +143,10 @@ def _models(text: str, base: Path) -> list[str]:
     """Return the models that a text names; a pattern names one for each folder or file."""
     if "://" in text:
         return [text]
-    prefix = _REPLAY if text.startswith(_REPLAY) else ""
+    if text.startswith(_REPLAY):
+        prefix = _REPLAY
+    else:
+        prefix = ""
     pattern, sign, row = text.removeprefix(prefix).partition("#")
     return [f"{prefix}{path}{sign}{row}" for path in _files(pattern, base, "checkpoints")]
 
@@ -149,7 +154,10 @@ def _models(text: str, base: Path) -> list[str]:
 def _files(text: str, base: Path, key: str) -> list[str]:
     pattern, colons, test = text.partition("::")
     anchor = Path(pattern).anchor
-    paths = [*Path(anchor).glob(pattern.removeprefix(anchor))] if anchor else [*base.glob(pattern)]
+    if anchor:
+        paths = [*Path(anchor).glob(pattern.removeprefix(anchor))]
+    else:
+        paths = [*base.glob(pattern)]
     if not paths:
         raise ConfigError(f"{key} {shown_address(text)!r}: nothing matches it in {base}; correct the pattern")
     ordered = sorted(map(str, paths), key=lambda path: [int(x) if x.isdigit() else x for x in _NUMBER.split(path)])
@@ -180,7 +188,8 @@ def run_cell(cell: Cell, environment: Mapping[str, str] = MappingProxyType({}), 
         resume: Leave models as they are whose weights nobody knows.
     """
     cell.folder.mkdir(parents=True, exist_ok=True)
-    record, inputs = cell.record(), cell.folder / INPUTS
+    record = cell.record()
+    inputs = cell.folder / INPUTS
     if record is not None and record.exit_status is not None and inputs.exists():
         before = msgspec.json.decode(read_regular(inputs), type=CellInputs)
         unknown = [*_unknown_subjects(record), *before.unknown]
@@ -242,12 +251,16 @@ def _run(cell: Cell, environment: Mapping[str, str], output: str, *arguments: st
     whole = Inputs()
     for path in parts.glob("*.json"):
         part = msgspec.json.decode(path.read_bytes(), type=Inputs)
-        whole.facts, whole.unknown = whole.facts or part.facts, whole.unknown or part.unknown
+        whole.facts = whole.facts or part.facts
+        whole.unknown = whole.unknown or part.unknown
         whole.files = part.files | whole.files
     return status, whole
 
 
 def _unknown_subjects(record: RunRecord) -> list[str]:
     """Return the names of subjects whose weights nobody knows."""
-    subjects = [subject for entry in record.evaluations for subject in (entry.subject, *entry.members)]
+    subjects = []
+    for entry in record.evaluations:
+        for subject in (entry.subject, *entry.members):
+            subjects.append(subject)
     return list(dict.fromkeys(subject.name for subject in subjects if not knows_weights(subject)))

@@ -75,7 +75,8 @@ def _note_modules() -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep the tests, and settings that a test may compute, such as from the environment."""
     _note_modules()
-    config, evaluations = session.config, session.config.stash[STATE].evaluations
+    config = session.config
+    evaluations = session.config.stash[STATE].evaluations
     _INPUTS.unknown = list(dict.fromkeys(_unknown_models(evaluations)))
     _INPUTS.facts = plain(
         {

@@ -49,7 +49,10 @@ def _run(options: argparse.Namespace) -> int:
     for cell, end in run(cells, table.gpus, options):
         before += end.before
         record = cell.record()
-        outcomes = [gate.outcome.value for gate in record.gates] if record is not None else []
+        if record is not None:
+            outcomes = [gate.outcome.value for gate in record.gates]
+        else:
+            outcomes = []
         sentence = ", ".join(outcomes) or f"pytest ended with {end.status}, see {cell.folder / OUTPUT}"
         if end.before:
             sentence += ", finished before"

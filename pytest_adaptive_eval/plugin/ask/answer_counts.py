@@ -47,7 +47,9 @@ class ConstantAnswers:
         """Return the number of questions by what is expected."""
         expected: Counter[str] = Counter()
         for (grader, answers), count in self._keys.items():
-            label = truth_of(answers[0]) if grader == "yesno" and answers else None
+            label = None
+            if grader == "yesno" and answers:
+                label = truth_of(answers[0])
             expected[label or " | ".join(map(folded, answers))] += count
         return expected
 
@@ -160,7 +162,8 @@ class AnswerCounts:
 
 def too_many_errors(administrations: Sequence[Administration], budget: int) -> str:
     """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
-    limit, reason = FaultLimit(budget), ""
+    limit = FaultLimit(budget)
+    reason = ""
     for entry in administrations:
         fault = entry.detail.strip() or entry.status
         reason = limit.add(fault if Status(entry.status).fault else None)

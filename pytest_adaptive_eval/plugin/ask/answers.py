@@ -87,7 +87,9 @@ class Answers:
     def __init__(
         self, evaluation: Interview, session: Session, finding: TestFinding, *, asks_items: bool, judged: bool
     ) -> None:
-        self.evaluation, self.session, self.finding = evaluation, session, finding
+        self.evaluation = evaluation
+        self.session = session
+        self.finding = finding
         self.asks_items, self.judged = asks_items, judged
         self.subject: Model | None = None
         self.identity = SubjectIdentity("")
@@ -151,8 +153,10 @@ class Answers:
 
     def proposed(self, proposal: Proposal) -> list[OpenQuestion]:
         """Return the questions of a proposal, each item's samples one after the other."""
-        bank, samples = self.evaluation.bank, self.evaluation.samples
-        ability, items = self.ability, proposal.items[0]
+        bank = self.evaluation.bank
+        samples = self.evaluation.samples
+        ability = self.ability
+        items = proposal.items[0]
         columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAW_COLUMNS.items()}
         if bank.calibrated and bank.dimensions == 1:
             columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
@@ -237,7 +241,8 @@ class Answers:
 
     def _most(self, share: float) -> int:
         """Return the number of questions that may have a call or an answer now."""
-        session, samples = self.session, self.evaluation.samples
+        session = self.session
+        samples = self.evaluation.samples
         if not session.adapts_length:
             return session.budget * samples
 
@@ -326,7 +331,8 @@ class Answers:
 
     def _begin_to_judge(self, question: OpenQuestion) -> None:
         """Have the judge of the evaluation, if there is one, begin to grade an answer as its test will."""
-        judge, completion = self.evaluation.judge, question.completion
+        judge = self.evaluation.judge
+        completion = question.completion
         if judge is None or completion is None or not self.grades_answers:
             return
         is_text = completion.score is None and not completion.unread
@@ -345,7 +351,9 @@ class Answers:
         if question is None:
             return subject.complete_anew(item)
         is_own = subject is self.subject
-        completion = question.completion if is_own and question.has_answer and asks_alike(question.item, item) else None
+        completion = None
+        if is_own and question.has_answer and asks_alike(question.item, item):
+            completion = question.completion
         if completion is None:
             completion = self._ask(subject, item, question)
         if is_own:
@@ -427,7 +435,10 @@ class Answers:
     def resume_opening(self) -> bool:
         """Have the subject ask in the form of the run that began the journal.  Return False where it cannot."""
         assert self.subject is not None
-        kept = "" if self.journal is None else self.journal.fact("opening")
+        if self.journal is None:
+            kept = ""
+        else:
+            kept = self.journal.fact("opening")
         if not kept:
             return True
         self.subject.resume(json.loads(kept))
@@ -447,7 +458,8 @@ class Answers:
         Texts are stored, for arguments that are JSON data or items.
         """
         try:
-            function, own = model.generate, "generate" in vars(model)
+            function = model.generate
+            own = "generate" in vars(model)
             stored = functools.partial(self._generate, function, identity_key(model, identity))
             model.generate = functools.wraps(function)(stored)
         except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
@@ -461,11 +473,18 @@ class Answers:
 
     def _generate(self, function: Callable[..., Any], whose: list[str], *args: Any, **kwargs: Any) -> Any:
         """Return what a watched function returns, or what it returned to the same call of the same question."""
-        question, arguments = self.current, _to_json([args, kwargs])
+        question = self.current
+        arguments = _to_json([args, kwargs])
         if question is None or not arguments:
             return function(*args, **kwargs)
-        alone = _item_of(args[0]) if len(args) == 1 and not kwargs else arguments
-        asked = alone if isinstance(alone, Item) else Item("", alone if type(alone) is str else arguments)
+        if len(args) == 1 and not kwargs:
+            alone = _item_of(args[0])
+        else:
+            alone = arguments
+        if isinstance(alone, Item):
+            asked = alone
+        else:
+            asked = Item("", alone if type(alone) is str else arguments)
         log = RequestLog.current
         if log is not None:
             log.note(asked)
@@ -486,7 +505,9 @@ class Answers:
 
 def said(text: str) -> str:
     """Return the hash of a reply; empty for no text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:SENT_KEY] if text else ""
+    if text:
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:SENT_KEY]
+    return ""
 
 
 def _item_of(argument: Any) -> Any:
@@ -521,19 +542,28 @@ class Reuse:
     """
 
     def __init__(self, store: CompletionStore | None, root: Path, *, named: bool = True) -> None:
-        self._store, self.refusal, self._named = store, "the model is no Model of this package", named
-        self._path = "" if store is None else relative(store.path, root)
+        self._store = store
+        self.refusal = "the model is no Model of this package"
+        self._named = named
+        if store is None:
+            self._path = ""
+        else:
+            self._path = relative(store.path, root)
 
     def notes(self, administrations: Sequence[Administration], *, judged: bool) -> list[str]:
         """Return notes for any verdict: the number of such answers, and why others were not stored."""
         count = sum(entry.reused for entry in administrations)
         if not count and (self._store is None or self.refusal or not self._named):  # a warning has the reason
             return []
-        verb, source = "was" if count == 1 else "were", self._path or "a store of earlier ones"
+        verb = "was" if count == 1 else "were"
+        source = self._path or "a store of earlier ones"
         sentence = f"{count} of {counted(len(administrations), 'answer')} {verb} not asked for but taken from {source}"
         if self._store is None:
             return [sentence]
-        anew = "; its judge graded them again" if judged and count else ""
+        if judged and count:
+            anew = "; its judge graded them again"
+        else:
+            anew = ""
         return [sentence + anew, *filter(None, [self._store.fault])]
 
     def record(self, administrations: Sequence[Administration]) -> ReuseRecord | None:

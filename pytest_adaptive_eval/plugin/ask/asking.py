@@ -77,7 +77,8 @@ class Respondent:
                 f"{name}: max_tokens is {max_tokens}, and nothing caps the answers of {self.fixture!r} "
                 f"({type(self.subject).__name__}): remove it, or name a checkpoint or a server"
             )
-        self.own_cap, self.subject.cap = self.subject.cap, Cap(max_tokens, chosen=True)
+        self.own_cap = self.subject.cap
+        self.subject.cap = Cap(max_tokens, chosen=True)
 
     def uncap(self) -> None:
         """Give the subject its own cap back."""
@@ -89,7 +90,9 @@ class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
     def __init__(self, node: EvaluationTest, interview: Interview) -> None:
-        self.node, self.gate_plan, self.nodeid = node, node.gate_plan, node.nodeid
+        self.node = node
+        self.gate_plan = node.gate_plan
+        self.nodeid = node.nodeid
         self.evaluation, self.state = interview, node.state
         self.repeat = interview.repeat  #: Items that are asked again, see `Interview.repeat_of`.
         self.fault: VoidReason | None = None
@@ -118,7 +121,10 @@ class AskingLoop:
         evaluation = self.evaluation
         try:
             # `_identify` sets the number of decodings where it depends on the subject
-            decodings = 0 if self.repeat is None else evaluation.decodings(self.repeat)
+            if self.repeat is None:
+                decodings = 0
+            else:
+                decodings = evaluation.decodings(self.repeat)
             arguments = {**evaluation.session_arguments(self.gate_plan, self.state.family), "decodings": decodings}
             return Session(evaluation.bank, evaluation.policy, seed=evaluation.stream, **arguments)
         except AdaptiveEvalError as error:
@@ -208,13 +214,21 @@ class AskingLoop:
 
     def _repeat_items(self) -> None:
         """Administer some items once more, drawn uniformly, to measure decoding noise."""
-        evaluation, answers, check = self.evaluation, self.answers, self.respondent.noise_check
+        evaluation = self.evaluation
+        answers = self.answers
+        check = self.respondent.noise_check
         if check is not None and check.finds_changes(answers.administrations):
             self.repeat = evaluation.repeat_of(samples=True)
         items = self.session.log().items
-        count = repeats(self.repeat, len(items)) if self.session.finished else 0
+        if self.session.finished:
+            count = repeats(self.repeat, len(items))
+        else:
+            count = 0
         rng = np.random.default_rng((evaluation.stream, _REPEAT_SEED))
-        drawn = rng.choice(items, count, replace=False).tolist() if count else []
+        if count:
+            drawn = rng.choice(items, count, replace=False).tolist()
+        else:
+            drawn = []
         reason = "asked again, to measure the noise of decoding"
         while drawn and not self._over:
             details = {"reason": reason, "theta_before": answers.ability}
@@ -241,7 +255,10 @@ class AskingLoop:
         if not changed:
             return
         before, after = ("right", "wrong") if changes[changed[0]] < 0 else ("wrong", "right")
-        more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+        if len(changed) > NAMED:
+            more = f" and {len(changed) - NAMED} more"
+        else:
+            more = ""
         self.give_up(
             f"{len(changed)} of {counted(len(changes), 'repeated item')} went from {before} to {after} "
             f"({', '.join(changed[:NAMED])}{more}). Noise goes both ways (sign test at {ONE_WAY:g}), so the model "
@@ -299,7 +316,9 @@ class AskingLoop:
     def _run_protocol(self, test: QuestionTest) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
         items: list[Any] = self.node.session.items
-        position = items.index(self.node) if self.state.worker and self.node in items else None
+        position = None
+        if self.state.worker and self.node in items:
+            position = items.index(self.node)
         if position is not None:
             items[position] = test
         self.answers.current = test.question
@@ -337,7 +356,8 @@ class AskingLoop:
     def _record(self, test: QuestionTest, response: Response) -> None:
         """Add a response to the administrations."""
         administration, asked = test.administration, test.asked
-        administration.status, administration.score = response.status.value, response.score
+        administration.status = response.status.value
+        administration.score = response.score
         administration.text = response.text
         administration.detail = response.detail or test.fault or length_note(response.text)
         self.answers.administrations.append(administration)
@@ -428,7 +448,8 @@ class AskingLoop:
             AdaptiveEvalError: The subject cannot answer this interview.
         """
         self._bound = True
-        self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
+        self.respondent.fixture = leader.respondent.fixture
+        self.respondent.subject = leader.respondent.subject
         self._identify(leader.respondent.subject.identity, follows=True)
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
@@ -452,8 +473,12 @@ class AskingLoop:
         Args:
             follows: Whether the subject is asked by another interview now, whose form it keeps.
         """
-        respondent, answers, evaluation = self.respondent, self.answers, self.evaluation
-        subject = respondent.subject if isinstance(respondent.subject, Model) else None
+        respondent = self.respondent
+        answers = self.answers
+        evaluation = self.evaluation
+        subject = None
+        if isinstance(respondent.subject, Model):
+            subject = respondent.subject
         answers.subject = subject
         if identity.checkpoint:  # else answers could belong to another subject
             self._open_journal(identity)
@@ -482,7 +507,9 @@ class AskingLoop:
 
     def _prepare(self, subject: Model, *, follows: bool) -> SubjectIdentity:
         """Check a subject of this package before its first answer, and return its identity in the form it is asked."""
-        evaluation, fixture, items = self.evaluation, self.respondent.fixture, self.evaluation.bank.items
+        evaluation = self.evaluation
+        fixture = self.respondent.fixture
+        items = self.evaluation.bank.items
         check_scope(self.node, fixture, evaluation.name)
         opening = subject.opening
         as_before = self.answers.resume_opening()
@@ -510,7 +537,8 @@ class AskingLoop:
 
         Bets that are judged at their budget alone end there, and nothing is left to go on with.
         """
-        session, varies = self.session, getattr(self.respondent.subject, "varies", True)
+        session = self.session
+        varies = getattr(self.respondent.subject, "varies", True)
         same_answers = identity.samples is False or not varies
         if not (
             identity.checkpoint
@@ -547,7 +575,9 @@ class AskingLoop:
 
         How the subject decodes is in the keys of its answers, since a server may settle that when it is first asked.
         """
-        evaluation, answers, subject = self.evaluation, self.answers, self.respondent.subject
+        evaluation = self.evaluation
+        answers = self.answers
+        subject = self.respondent.subject
         if answers.subject is None and not answers.watch(subject, identity):
             return
         policy = {**evaluation.policy.identity(), "budget": None}  # an interview may go on with a larger one

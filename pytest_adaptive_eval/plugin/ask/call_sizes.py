@@ -39,8 +39,14 @@ class CallSizes:
             return min(first, most)
         largest = max(self._latest)
         fixed, each = self._times()
-        enough = most if each <= 0.0 else round(fixed / (SURPLUS * each))
-        in_time = most if each <= 0.0 else int((LONGEST - fixed) / each)
+        if each <= 0.0:
+            enough = most
+        else:
+            enough = round(fixed / (SURPLUS * each))
+        if each <= 0.0:
+            in_time = most
+        else:
+            in_time = int((LONGEST - fixed) / each)
         return min(most, GROWTH * largest, max(enough, least), max(in_time, least))
 
     def _times(self) -> tuple[float, float]:

@@ -22,7 +22,9 @@ class LeakedKeys:
 
     def look(self, item: Item, log: RequestLog) -> None:
         """Look at the requests of an item's test."""
-        other = self._other if self._other is not None and self._other.answers != item.answers else None
+        other = None
+        if self._other is not None and self._other.answers != item.answers:
+            other = self._other
         self._other = item
         self._looked += 1
         if other is None or len(self._leaked) >= FEWEST or self._looked > MOST:

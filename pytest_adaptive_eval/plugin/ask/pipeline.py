@@ -53,7 +53,9 @@ class Lead:
     def __init__(
         self, answers: Answers, subject: Model, ahead: dict[str, Answers | None], followers: Followers, sizes: CallSizes
     ) -> None:
-        self.answers, self.subject, self.sizes = answers, subject, sizes
+        self.answers = answers
+        self.subject = subject
+        self.sizes = sizes
         self._ahead, self._rest = ahead, followers
         self._followers: list[Answers] = []
 
@@ -137,7 +139,8 @@ class Pipeline:
 
     def needs(self, answers: Answers, questions: Sequence[OpenQuestion]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
-        lead, first = self._led_by(answers), questions[0]
+        lead = self._led_by(answers)
+        first = questions[0]
         answers.draw_ahead()
         if first.has_answer:
             return True
@@ -155,7 +158,8 @@ class Pipeline:
 
         An answer that will probably come soon is awaited even then, see `Answers.comes_soon`.
         """
-        answers, first = lead.answers, questions[0]
+        answers = lead.answers
+        first = questions[0]
         while not first.has_answer:
             if unless_settled and answers.session.settled(answers.scores()):
                 if first.state is not QuestionState.SENT or not answers.comes_soon():
@@ -248,7 +252,9 @@ class Pipeline:
         """Begin a call for some questions."""
         if not requests:
             return
-        subject, before, timed_seconds = lead.subject, lead.subject.usage, 0.0
+        subject = lead.subject
+        before = lead.subject.usage
+        timed_seconds = 0.0
         costs: dict[Answers, Usage] = {}
 
         def keep(index: int, completion: Completion) -> None:

@@ -54,11 +54,16 @@ class ProbedItem(AskedItem):
         """Return an answer's score; 0 for what comes of a made-up answer, or the grade that the probe gives it."""
         grade = self.known.get(str(text))
         if grade is not None:
-            self.text, self.read, self.graded = str(text), True, grade
+            self.text = str(text)
+            self.read = True
+            self.graded = grade
             return grade
         if self.named or _FROM_MADE_UP.fullmatch(str(text)) is None:
             return super().grade(text)
-        self.text, self.read, self.graded, self.derived = str(text), True, self.grade_of_made_up, True
+        self.text = str(text)
+        self.read = True
+        self.graded = self.grade_of_made_up
+        self.derived = True
         return self.grade_of_made_up
 
 
@@ -79,7 +84,9 @@ class Probe(QuestionTest):
     def beside(cls, node: pytest.Function, test: QuestionTest, asked: ProbedItem, replies: Replies) -> Self:
         """Create a probe that has the fixtures of a question, which are still set up."""
         probe = cls.of(node, asked)
-        probe.interview, probe.ihook, probe.obj = test.interview, test.ihook, test.obj
+        probe.interview = test.interview
+        probe.ihook = test.ihook
+        probe.obj = test.obj
         probe.funcargs = {**test.funcargs, "item": asked}
         probe.given(replies)
         return probe
@@ -91,9 +98,15 @@ class Probe(QuestionTest):
     def setup(self) -> None:
         """Set up the fixtures, unless one of them asks a model of another package."""
         last = {name: found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if found}
-        asking = [name for name, found in last.items() if found.scope == "function" and "item" in found.argnames]
+        asking = []
+        for name, found in last.items():
+            if found.scope == "function" and "item" in found.argnames:
+                asking.append(name)
         if asking:
-            wide = [name for name, found in last.items() if found.scope != "function" and not _of_pytest(found)]
+            wide = []
+            for name, found in last.items():
+                if found.scope != "function" and not _of_pytest(found):
+                    wide.append(name)
             _, model, _ = find_model_fixture({name: self._request.getfixturevalue(name) for name in wide})
             if not RequestLog.sees(model):
                 raise _Unprobed(f"the fixture {asking[0]!r} takes the item and may ask the model")
@@ -153,13 +166,20 @@ class Probe(QuestionTest):
     def score(self) -> float:
         """Score that the test gave the answer."""
         given = self.asked.given
-        return 0.0 if not self.passed else 1.0 if given is None else given
+        if not self.passed:
+            return 0.0
+        if given is None:
+            return 1.0
+        return given
 
     def _models(self) -> list[str]:
         """Return the identified model and the fixtures that take it; without a model, all fixtures of the user's."""
         name, model, _ = find_model_fixture(self.funcargs)
         last = {n: found[-1] for n, found in self._fixtureinfo.name2fixturedefs.items() if found}
-        arguments = [n for n in self._fixtureinfo.argnames if n in last and not _of_pytest(last[n])]
+        arguments = []
+        for n in self._fixtureinfo.argnames:
+            if n in last and not _of_pytest(last[n]):
+                arguments.append(n)
         if model is None:
             return arguments
         return [name, *(n for n in arguments if n != name and name in _needs(n, last))]
@@ -212,7 +232,9 @@ class _StandIn:
         model, log = self._parts
         value = getattr(model, name)
         plain = value is None or isinstance(value, str | bytes | int | float | list | tuple | dict)
-        return value if plain or name.startswith("__") else _StandIn(value, log)
+        if plain or name.startswith("__"):
+            return value
+        return _StandIn(value, log)
 
     def __call__(self, *_args: object, **_kwargs: object) -> Any:
         given = self._parts[1].next_given()
@@ -231,7 +253,9 @@ class _Reply(str):
         return self
 
     def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(key) if isinstance(key, slice) else self
+        if isinstance(key, slice):
+            return super().__getitem__(key)
+        return self
 
     def __iter__(self) -> Iterator[str]:
         return iter(str(self))
@@ -257,7 +281,9 @@ def run_apart(interview: QuestionOwner, node: pytest.Function, asked: ProbedItem
                 interview.finding.random |= drawn_so_far() != before
         finally:
             _run_phase(probe, "teardown", nextitem=node)
-    return probe if fault is None else _line(fault)
+    if fault is None:
+        return probe
+    return _line(fault)
 
 
 def _run_phase(probe: Probe, phase: Literal["setup", "call", "teardown"], **arguments: Any) -> BaseException | None:

@@ -49,7 +49,9 @@ class _Again:
     def __init__(self, node: pytest.Function, test: QuestionTest) -> None:
         assert test.response is not None
         assert test.response.score is not None
-        self._node, self._test, self.score = node, test, test.response.score
+        self._node = node
+        self._test = test
+        self.score = test.response.score
         self.replies: Replies = list(test.requests.replies)
         self.reason = _why_unprobed(test.asked.item) or ("the test asks several models" if _asks_others(test) else "")
         self._took_own = False  #: Whether the latest run took the model's own replies.
@@ -118,7 +120,9 @@ class TestProbes:
     __test__ = False
 
     def __init__(self, items: Sequence[Item], wrong_answer: str | None) -> None:
-        self._donors, self._common, self._leaks = Donors(items), CommonAnswers(items), LeakedKeys()
+        self._donors = Donors(items)
+        self._common = CommonAnswers(items)
+        self._leaks = LeakedKeys()
         self._wrong_answer = wrong_answer
         self._accepted: list[str] = []
         self._refused = self._missed = self._turn = 0
@@ -129,10 +133,16 @@ class TestProbes:
 
     def caveat(self) -> str:
         """Return what readers of any verdict must know of the test; empty for most."""
-        unprobed = "" if self._refused or self._accepted else self._unprobed
+        if self._refused or self._accepted:
+            unprobed = ""
+        else:
+            unprobed = self._unprobed
         unfloored = "" if self._floor else self._unfloored
         reason = unfloored or unprobed
-        not_probed = f"not probed with answers to other questions, since {reason}" if reason else ""
+        if reason:
+            not_probed = f"not probed with answers to other questions, since {reason}"
+        else:
+            not_probed = ""
         return "; ".join(filter(None, [not_probed, self._leaks.note()]))
 
     def floor(
@@ -155,8 +165,14 @@ class TestProbes:
 
     def _score_apart(self, interview: QuestionOwner, node: pytest.Function, item: Item) -> None:
         """Keep the score that the test of an item, which was not asked, gives an answer to another question."""
-        donor = None if _why_unprobed(item) or _why_ungraded(item) else self._floor_donor(item)
-        probe = None if donor is None else run_apart(interview, node, ProbedItem(item), donor.replies)
+        if _why_unprobed(item) or _why_ungraded(item):
+            donor = None
+        else:
+            donor = self._floor_donor(item)
+        if donor is None:
+            probe = None
+        else:
+            probe = run_apart(interview, node, ProbedItem(item), donor.replies)
         if isinstance(probe, Probe):
             self._floor[item.id] = probe.score
 
@@ -168,7 +184,10 @@ class TestProbes:
         """
         if places := session.never_drawn(FEWEST_KEYS):
             item, *others = (session.bank.items[place] for place in places)
-            key = None if _why_unprobed(item) else Donors(others).key_for(item)
+            if _why_unprobed(item):
+                key = None
+            else:
+                key = Donors(others).key_for(item)
             return self._try_made_up(item, key, lambda answer, asked: self._run_first(interview, node, asked, answer))
         self._first_due = True
         item = session.bank.items[0]
@@ -176,7 +195,9 @@ class TestProbes:
         probe = self._run_first(interview, node, ProbedItem(copied, named=False), MADE_UP[0])
         if interview.finding.asks_item is None:  # it knows its items by name: nothing is asked ahead
             interview.finding.asks_item = False
-        return "" if probe is None or probe.asks else _fault(probe, MADE_UP[0], named=False)
+        if probe is None or probe.asks:
+            return ""
+        return _fault(probe, MADE_UP[0], named=False)
 
     def _try_made_up(self, item: Item, key: Donor | None, run: Callable[[str, ProbedItem], Probe | None]) -> str:
         """Return why a test judges nothing that takes an answer which is right for no question, or the named one.
@@ -215,9 +236,13 @@ class TestProbes:
         if len(partial) != 1:
             return ""
         ((same, fault),) = partial.items()
-        right = run(item.answer, ProbedItem(item)) if item.answer.strip() else None
+        right = None
+        if item.answer.strip():
+            right = run(item.answer, ProbedItem(item))
         # marks for the form are the same for all made-up answers, and have a `floor`
-        return "" if right is not None and right.passed and right.score != same else fault
+        if right is not None and right.passed and right.score != same:
+            return ""
+        return fault
 
     def _run_first(
         self, interview: QuestionOwner, node: pytest.Function, asked: ProbedItem, answer: str
@@ -245,7 +270,8 @@ class TestProbes:
         A question that passed counts as accepted where the test gives another answer the full score too. A part of the
         score may be reached by chance, such as by a similarity: it has a `floor`.
         """
-        response, item = test.response, test.asked.item
+        response = test.response
+        item = test.asked.item
         if response is None or response.score is None:
             return ""
         self._asked.add(item.id)
@@ -261,7 +287,9 @@ class TestProbes:
             self._unprobed = again.reason
         elif not self._enough or test.asked.given is not None:
             self._donors.add(item, again.texts, response.score)
-        return f"{test.nodeid.partition('[')[0]}: {fault}" if fault else ""
+        if fault:
+            return f"{test.nodeid.partition('[')[0]}: {fault}"
+        return ""
 
     def _check_right(self, item: Item, again: _Again) -> str:
         """Return why a test is unsound that counted an answer as right; empty if it may be sound."""
@@ -288,7 +316,9 @@ class TestProbes:
                 return ""
             if accepted:
                 self._accepted.append(f"{item.id!r} accepts {shown(donor.texts)} ({donor.source})")
-                return self._unsound() if len(self._accepted) >= UNSOUND else ""
+                if len(self._accepted) >= UNSOUND:
+                    return self._unsound()
+                return ""
         self._refused += 1
         return ""
 
@@ -318,7 +348,10 @@ class TestProbes:
         if reason:
             return
         donor = self._floor_donor(item)
-        score = None if donor is None else again.score_of(donor.replies)
+        if donor is None:
+            score = None
+        else:
+            score = again.score_of(donor.replies)
         if score is not None:
             self._floor[item.id] = score
 
@@ -335,7 +368,9 @@ class TestProbes:
             return [Donor(given_texts(self._wrong_answer), "the wrong_answer of its marker")]
         self._turn += 1
         answer = self._common.suspect_for(item) or self._donors.answer_for(item)
-        key = self._donors.key_for(item) if answer is None or self._turn % 2 else None
+        key = None
+        if answer is None or self._turn % 2:
+            key = self._donors.key_for(item)
         donors = [donor for donor in (answer, key) if donor is not None]
         return donors or [Donor(given_texts(MADE_UP[0]), _INVENTED)]
 
@@ -359,7 +394,9 @@ def _why_unprobed(item: Item) -> str:
 
 def _why_ungraded(item: Item) -> str:
     """Return why no answer is known to be wrong for an item; empty where its grader says so."""
-    return "" if item.answer.strip() or item.custom is not None else "its items have no expected answer"
+    if item.answer.strip() or item.custom is not None:
+        return ""
+    return "its items have no expected answer"
 
 
 def _asks_others(test: QuestionTest) -> bool:
@@ -383,7 +420,8 @@ def _varying_score(probe: Probe, partial: Mapping[float, str]) -> float | None:
 
 def _fault(probe: Probe, given: str, *, named: bool) -> str:
     """Return why a test that passed on a made-up answer judges nothing."""
-    asked, test = probe.asked, probe.nodeid.partition("[")[0]
+    asked = probe.asked
+    test = probe.nodeid.partition("[")[0]
     if not probe.has_model:
         return (
             f"{test}: the test takes no model, so nobody can see whether it asks one: give it a fixture that answers, "
@@ -397,8 +435,14 @@ def _fault(probe: Probe, given: str, *, named: bool) -> str:
         how = "since item.grade(...) got a text that does not come from the model"
     else:
         how = "and checked nothing"
-    answer = "on the wrong_answer of its marker" if named else f"on the made-up answer {given!r}"
-    hint = "" if named else f"; if such an answer is right, name a wrong one: {WRONG_ANSWER}"
+    if named:
+        answer = "on the wrong_answer of its marker"
+    else:
+        answer = f"on the made-up answer {given!r}"
+    if named:
+        hint = ""
+    else:
+        hint = f"; if such an answer is right, name a wrong one: {WRONG_ANSWER}"
     return (
         f"{test}: the test passed {answer} {how}, so every answer would count as right: write `assert "
         f"item.grade(...)`, an assertion on the answer, or item.score(...){hint}"

@@ -91,7 +91,9 @@ class AskedItem:
                 "generate() returns",
             )
             raise self.fault
-        self.text, self.read, self.fault = cut_text(str(text)), True, None
+        self.text = cut_text(str(text))
+        self.read = True
+        self.fault = None
         try:
             self.graded = self.item.grade(self.text)
         except Unscored as fault:
@@ -149,8 +151,12 @@ class QuestionTest(UnrepeatableTest):
     @classmethod
     def of(cls, template: Any, asked: AskedItem) -> Self:
         """Create the test of one item from the placeholder."""
-        item, arguments = asked.item, {}
-        name = f"{item.id}#{asked.sample + 1}" if asked.sample else item.id
+        item = asked.item
+        arguments = {}
+        if asked.sample:
+            name = f"{item.id}#{asked.sample + 1}"
+        else:
+            name = item.id
         ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in template.ids]
         if (spec := getattr(template, "callspec", None)) is None:
             arguments = {"callobj": template.obj}
@@ -179,7 +185,9 @@ class QuestionTest(UnrepeatableTest):
     @functools.cached_property
     def requests(self) -> RequestLog:
         """Requests of its fixtures and its body."""
-        return RequestLog() if self.interview is None else RequestLog(complete=self.interview.complete)
+        if self.interview is None:
+            return RequestLog()
+        return RequestLog(complete=self.interview.complete)
 
     @functools.cached_property
     def ihook(self) -> Any:
@@ -241,7 +249,10 @@ class QuestionTest(UnrepeatableTest):
     @contextlib.contextmanager
     def _sampled(self) -> Iterator[None]:
         sample = self.asked.sample
-        subjects = [value for value in self.funcargs.values() if isinstance(value, Model)] if sample else []
+        if sample:
+            subjects = [value for value in self.funcargs.values() if isinstance(value, Model)]
+        else:
+            subjects = []
         try:
             for subject in subjects:
                 subject.sample = sample
@@ -266,7 +277,8 @@ class QuestionTest(UnrepeatableTest):
             if self.asked.given is not None and self.asked.given < 1:
                 pytest.fail(f"score {self.asked.given:g} of 1", pytrace=False)
         finally:
-            item, text = self.asked.item, self.asked.text
+            item = self.asked.item
+            text = self.asked.text
             chat = "\n".join(f"{message.get('role')}: {message.get('content')}" for message in item.messages)
             choices = "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices))
             sections = {
@@ -276,7 +288,10 @@ class QuestionTest(UnrepeatableTest):
                 "answered": text,
                 "expected": item.answer and f"{item.expected} (by the grader {item.grader})",
             }
-            lines = [f"{name}: " + value.replace("\n", "\n    ") for name, value in sections.items() if value]
+            lines = []
+            for name, value in sections.items():
+                if value:
+                    lines.append(f"{name}: " + value.replace("\n", "\n    "))
             self.add_report_section("call", "question", "\n".join(lines))
 
     def run_body(self) -> None:
@@ -314,7 +329,9 @@ class QuestionTest(UnrepeatableTest):
     @property
     def _methods(self) -> set[str]:
         """Methods of the item by which tests of its interview have judged answers; the question adds its own."""
-        return set() if self.interview is None else self.interview.finding.methods
+        if self.interview is None:
+            return set()
+        return self.interview.finding.methods
 
     def _check_judged(self, methods: Collection[str]) -> None:
         """Raise if a test that passed has judged no answer of the model."""
@@ -348,7 +365,9 @@ class QuestionTest(UnrepeatableTest):
 
     def _answer(self, interview: QuestionOwner) -> Response:
         """Run the test, and return its score with the status of what the model did."""
-        asked, score, taken = self.asked, None, self.requests.taken
+        asked = self.asked
+        score = None
+        taken = self.requests.taken
         try:
             self._run_test()
             score = 1.0 if asked.given is None else asked.given
@@ -376,7 +395,10 @@ class QuestionTest(UnrepeatableTest):
         if completion.unread:  # also where the test caught that
             score = None
         said = completion.text or self._last_reply
-        text = asked.text if asked.read and completion.status is Status.OK else asked.text or said
+        if asked.read and completion.status is Status.OK:
+            text = asked.text
+        else:
+            text = asked.text or said
         return Response.of(completion.status, score, text, completion.detail)
 
     @property
@@ -398,7 +420,10 @@ class QuestionTest(UnrepeatableTest):
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""
         if self.asks_items:
             return False  # it asserts nothing
-        models = [v for n, v in self.funcargs.items() if n == "model" or hasattr(v, "identity")]
+        models = []
+        for n, v in self.funcargs.items():
+            if n == "model" or hasattr(v, "identity"):
+                models.append(v)
         codes = [getattr(model, "__code__", None) for model in models]
         for frame, _ in traceback.walk_tb(error.__traceback__):
             frame_self = frame.f_locals.get("self")
@@ -510,8 +535,14 @@ def check_scope(node: pytest.Function, name: str, where: str) -> None:
 
 def find_model_fixture(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
     """Return the name, value and identity of the question's model fixture."""
-    identified = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
-    name = "model" if "model" in identified else next(iter(identified), "model")
+    identified = {}
+    for n, v in funcargs.items():
+        if isinstance(getattr(v, "identity", None), SubjectIdentity):
+            identified[n] = v
+    if "model" in identified:
+        name = "model"
+    else:
+        name = next(iter(identified), "model")
     subject = funcargs.get(name)
     if name in identified:
         return name, subject, identified[name].identity

@@ -33,7 +33,8 @@ class GeneratorStates:
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
         """Restore at the end of this context, which holds the interview, the states that the generators have now."""
-        python_state, numpy = random.getstate(), get_bit_generator()
+        python_state = random.getstate()
+        numpy = get_bit_generator()
         self.seed = str(random.Random(f"{self._key} {python_state} {np.random.get_state()}").getrandbits(64))
         try:
             yield

@@ -55,7 +55,8 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
             funcargs[name] = model
         return
     try:
-        function, own = model.generate, "generate" in vars(model)
+        function = model.generate
+        own = "generate" in vars(model)
         model.generate = functools.wraps(function)(functools.partial(_noted, function, log))
     except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
         yield
@@ -72,7 +73,10 @@ def calls_seen(funcargs: dict[str, Any], name: str, log: RequestLog) -> Iterator
 def _noted(function: Callable[..., Any], log: RequestLog, /, *args: Any, **kwargs: Any) -> Any:
     """Call a user's model, and note its request and its reply."""
     before = len(log.replies)
-    asked = getattr(args[0], "item", args[0]) if args else ""
+    if args:
+        asked = getattr(args[0], "item", args[0])
+    else:
+        asked = ""
     log.sent.append(asked if isinstance(asked, Item) else Item("", str(asked)))
     reply = function(*args, **kwargs)
     del log.replies[before:]  # of a model that it asks
@@ -86,7 +90,8 @@ def holds(text: str, key: str) -> bool:
     if not word:
         return False
     if len(word) > SHORT:
-        text, word = text.casefold(), word.casefold()
+        text = text.casefold()
+        word = word.casefold()
     if _UNSPACED.search(word):
         return word in text
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None

@@ -83,7 +83,9 @@ class Collection:
             return None
         self._register_metrics()
         file = EvalFile.from_parent(parent, path=file_path)
-        file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
+        file.settings = self.state.settings
+        file.mistake = self.mistake
+        file.require = self._required.extend
         file.names, file.notice = self._toml_names, self._notice
         file.plan, file.own_model = self._plan, self._own_model
         file.kinds = self.config.hook.pytest_adaptive_eval_kinds(config=self.config)
@@ -346,7 +348,8 @@ class Collection:
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state
-        selected, nodeids = set(items), {item.nodeid for item in items}
+        selected = set(items)
+        nodeids = {item.nodeid for item in items}
         left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in nodeids]
         state.family += sum(count_fail_claims(gate, state) for gate in left_out)
         items[:] = order(items, state.needs)
@@ -359,14 +362,23 @@ class Collection:
         planned = []
         for item in items:
             if isinstance(item, EvaluationTest) or item in state.needs:
-                questions = item.evaluation.most_questions if isinstance(item, EvaluationTest) else 0
+                if isinstance(item, EvaluationTest):
+                    questions = item.evaluation.most_questions
+                else:
+                    questions = 0
                 needed = [node.nodeid for node in state.needs.get(item, ())]
                 planned.append(Planned(item.nodeid, questions, needed))
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
-        evaluations = [item for item in items if isinstance(item, EvaluationTest)]
-        planned = [item for item in items if isinstance(item, EvaluationTest) or item in self.state.needs]
+        evaluations = []
+        for item in items:
+            if isinstance(item, EvaluationTest):
+                evaluations.append(item)
+        planned = []
+        for item in items:
+            if isinstance(item, EvaluationTest) or item in self.state.needs:
+                planned.append(item)
         check_collected(self.config, planned, any(item.evaluation.most_questions for item in evaluations))
         for bank in filter(None, (item.evaluation.question_bank for item in evaluations)):
             _ = bank.items[0]  # checks the hash of all texts
@@ -388,11 +400,18 @@ class Collection:
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Report the expected result of each gate before the first question."""
         planned = [item for item in items if item in self.state.evaluations]  # without those that have a mistake
-        lines = [line for item in planned if isinstance(item, EvaluationTest) for line in _outlook(item)]
+        lines = []
+        for item in planned:
+            if isinstance(item, EvaluationTest):
+                for line in _outlook(item):
+                    lines.append(line)
         if planned and (unused := unused_baseline(self.state)):
             lines.append(f"WARNING: {unused}")
         quiet = self.config.get_verbosity() < 0
-        shown_lines = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
+        shown_lines = []
+        for line in lines:
+            if not quiet or "WARNING" in line:
+                shown_lines.append(guard(f"adaptive-eval: {line}"))
         if not items and (keyword := self.config.option.keyword):
             shown_lines += [guard(f"adaptive-eval: {_unselected(keyword, node)}") for node in self.state.evaluations]
         return [part for line in shown_lines for part in told_lines(self.config, line)]

@@ -44,4 +44,6 @@ def failed_arguments(config: pytest.Config, name: str, folder: Path) -> list[str
 
 
 def _run_of(path: Path, name: str, folder: Path) -> RunRecord:
-    return read_run(path) if path.suffix == ".json" or path.is_file() else History(folder).find(name)
+    if path.suffix == ".json" or path.is_file():
+        return read_run(path)
+    return History(folder).find(name)

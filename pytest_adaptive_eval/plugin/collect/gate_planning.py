@@ -66,11 +66,9 @@ def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
         needs = _needs(gate, declared, state.evaluations)
     except UsageError:  # only a run of this gate needs to report the mistake
         return 1
-    return (
-        sum(condition.denials(node.evaluation.question_bank) for node, condition in declared)
-        if declared
-        else len(needs)
-    )
+    if declared:
+        return sum(condition.denials(node.evaluation.question_bank) for node, condition in declared)
+    return len(needs)
 
 
 def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[EvaluationTest]) -> list[EvaluationTest]:
@@ -154,7 +152,10 @@ def _find_baseline(name: str, node: EvaluationTest, state: RunState) -> bool:
 def _follow(name: str, node: EvaluationTest, state: RunState) -> bool:
     """Make another evaluation of the run the baseline `name` of this one.  Return whether there is one."""
     evaluation = node.evaluation
-    others = [o for o in state.evaluations if type(o.evaluation) is type(evaluation) and o is not node]
+    others = []
+    for o in state.evaluations:
+        if type(o.evaluation) is type(evaluation) and o is not node:
+            others.append(o)
     if not any(name in other.aliases for other in others):
         return False
     other = resolve(name, others)

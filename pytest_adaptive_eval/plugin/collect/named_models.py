@@ -31,7 +31,10 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
     whole: str | None = None
     named: dict[str, str] = {}
     for value in values:
-        match = None if Path(value).exists() else _NAMED.fullmatch(value)
+        if Path(value).exists():
+            match = None
+        else:
+            match = _NAMED.fullmatch(value)
         name, model = (match[1], match[2]) if match else ("", value)
         if not model:
             raise empty_flag(FLAG)

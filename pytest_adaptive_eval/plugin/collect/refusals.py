@@ -89,7 +89,10 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
     """
     nodeids_by_name: dict[str, list[str]] = {}
     for name in names:
-        matches = [nodeid for nodeid, function in gates.items() if _fits(name, nodeid) or _fits(name, function)]
+        matches = []
+        for nodeid, function in gates.items():
+            if _fits(name, nodeid) or _fits(name, function):
+                matches.append(nodeid)
         functions = list(dict.fromkeys(gates[nodeid] for nodeid in matches))
         if len(functions) > 1:
             raise ConfigError(

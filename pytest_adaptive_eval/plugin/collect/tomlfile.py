@@ -52,7 +52,10 @@ class _TomlItem(pytest.Function):
     @classmethod
     def make(cls, file: EvalFile, function: str, parameter: str, body: Callable[..., None], line: int) -> Any:
         """Create the test `function`, or ``function[parameter]``."""
-        name = f"{function}[{parameter}]" if parameter else function
+        if parameter:
+            name = f"{function}[{parameter}]"
+        else:
+            name = function
         test = cls.from_parent(file, name=name, callobj=body)
         test.line = line
         name_toml_test(test, function)
@@ -119,7 +122,8 @@ class EvalFile(pytest.Module):
         body: Callable[..., None] = _hold
         parameter = ""
         if spec.asks_items:
-            body, parameter = ask if own_model is None else ask_own, spec.parameter_id
+            body = ask if own_model is None else ask_own
+            parameter = spec.parameter_id
         test: TomlEvaluation = TomlEvaluation.make(self, spec.name, parameter, body, spec.lines.line)
         test.own_model, test.asks_items = own_model, spec.asks_items
         test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
@@ -183,7 +187,8 @@ class EvalFile(pytest.Module):
 
         A revision names the weights of one model, so no other one takes it.
         """
-        written, options = spec.table.model, spec.table.model_options
+        written = spec.table.model
+        options = spec.table.model_options
         if written is None or not options:
             return {}
         kinds = []

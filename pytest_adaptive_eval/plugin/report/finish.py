@@ -39,7 +39,9 @@ FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationRecord]:
     """Return the result and the record of an interview that took `seconds`."""
-    evaluation, answers, counts = loop.evaluation, loop.answers, AnswerCounts(loop.answered)
+    evaluation = loop.evaluation
+    answers = loop.answers
+    counts = AnswerCounts(loop.answered)
     noise = None
     if loop.decodings:
         noise = noise_of(answers.administrations, evaluation.samples, len(evaluation.bank))
@@ -95,7 +97,9 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     """Yield notes on the bank, the budget and questions that ran again."""
-    evaluation, plan, identity = loop.evaluation, loop.gate_plan, loop.respondent.identity
+    evaluation = loop.evaluation
+    plan = loop.gate_plan
+    identity = loop.respondent.identity
     yield from evaluation.notes
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
@@ -163,16 +167,24 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
     for answer in answers:
         if answer.score is not None:
             texts.setdefault(answer.item, []).append(answer.text)
-    repeated = [item_texts for item_texts in texts.values() if len(item_texts) > 1]
+    repeated = []
+    for item_texts in texts.values():
+        if len(item_texts) > 1:
+            repeated.append(item_texts)
     equal = all(len(set(item_texts)) == 1 for item_texts in repeated)
-    return len(repeated) if equal and len(repeated) >= FEWEST_REPEATED else 0
+    if equal and len(repeated) >= FEWEST_REPEATED:
+        return len(repeated)
+    return 0
 
 
 def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> EvaluationRecord:
-    evaluation, bank, identity = loop.evaluation, loop.evaluation.bank, _identity_at_the_end(loop)
+    evaluation = loop.evaluation
+    bank = loop.evaluation.bank
+    identity = _identity_at_the_end(loop)
     answers = loop.answers.administrations
     items = by_item(answers, evaluation.samples)
-    judge, journal = evaluation.judge, loop.answers.journal
+    judge = evaluation.judge
+    journal = loop.answers.journal
     record = EvaluationRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
@@ -211,7 +223,10 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if isinstance(subject, Model):
         spent = subject.usage - loop.answers.usage_before
         record.warnings = subject.warnings
-    of_judge = judge.usage if judge is not None else Usage()
+    if judge is not None:
+        of_judge = judge.usage
+    else:
+        of_judge = Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
     return record
 
@@ -229,5 +244,8 @@ def _continued(budgets: Sequence[int]) -> str:
 
 def _identity_at_the_end(loop: AskingLoop) -> SubjectIdentity:
     """Return the subject's identity with its present environment: batches may have become smaller."""
-    identity, subject = loop.respondent.identity, loop.respondent.subject
-    return replace(identity, environment=subject.identity.environment) if isinstance(subject, Model) else identity
+    identity = loop.respondent.identity
+    subject = loop.respondent.subject
+    if isinstance(subject, Model):
+        return replace(identity, environment=subject.identity.environment)
+    return identity

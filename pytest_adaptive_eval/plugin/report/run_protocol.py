@@ -32,11 +32,15 @@ class RunHooks:
 
     def pytest_report_header(self) -> list[str]:
         """Return what the run asks and where it writes, broken between words, only in an active run."""
-        settings, root = self.state.settings, self.state.config.rootpath
+        settings = self.state.settings
+        root = self.state.config.rootpath
         named = [f"{name}={shown_address(model)}" for name, model in settings.models.items()]
         whole = shown_address(settings.model or "")
         model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
-        seed = "" if settings.seed is None else f", seed {settings.seed}"
+        if settings.seed is None:
+            seed = ""
+        else:
+            seed = f", seed {settings.seed}"
         text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
         signs = self.state.config.get_verbosity() == 0 and not shows_live(self.state.config)
         legend = ["adaptive-eval: + right, - wrong, ~ partly right, ? unscored"] if signs else []
@@ -157,7 +161,9 @@ class ReportHooks:
             # plain data where it travels between processes
             return {"evaluation": item.record.to_json() if self.state.worker else item.record}
         gates = self._verdicts.records(item, report)
-        return {} if gates is None else {"gates": [gate.to_json() for gate in gates]}
+        if gates is None:
+            return {}
+        return {"gates": [gate.to_json() for gate in gates]}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
@@ -196,7 +202,9 @@ def _guarded(value: Any) -> Any:
 def _portable(value: Any) -> Any:
     """Convert `value` to data that every channel between processes can carry."""
     if isinstance(value, str):
-        return str.__str__(value) if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+        if value.isascii():
+            return str.__str__(value)
+        return value.encode("utf-8", "backslashreplace").decode()
     if value is None or isinstance(value, bool | bytes):
         return value
     for kind in (int, float):  # of a subclass, such as an enum's or numpy's, only the number can travel
@@ -205,5 +213,7 @@ def _portable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_portable(k): _portable(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(_portable, value)) if type(value) in (list, tuple) else [_portable(v) for v in value]
+        if type(value) in (list, tuple):
+            return type(value)(map(_portable, value))
+        return [_portable(v) for v in value]
     return _portable(os.fspath(value) if isinstance(value, os.PathLike) else str(value))

@@ -37,7 +37,10 @@ class RunFiles:
     """Files of one run; `complaints` gets a sentence for each one that could not be written."""
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:
-        self.state, self._run, self._started, self._complaints = state, run, started, complaints
+        self.state = state
+        self._run = run
+        self._started = started
+        self._complaints = complaints
         self.paths: dict[str, Path] = {}
 
     def write(self, *, passed: bool) -> None:
@@ -48,7 +51,8 @@ class RunFiles:
         from pytest_adaptive_eval import __version__
         from pytest_adaptive_eval.records.run_files import new_run_id, write_record, write_run
 
-        run, settings = self._run, self.state.settings
+        run = self._run
+        settings = self.state.settings
         python = platform.python_version()
         run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         run.run = new_run_id(self._started, os.urandom(4))
@@ -96,7 +100,8 @@ class RunFiles:
 
         if not (self.state.folder / "runs").is_dir():
             return
-        run, history = self._run, History(self.state.folder)
+        run = self._run
+        history = History(self.state.folder)
         run.warnings += [*earlier_tries(run, history.runs), *history.unread_notes()]
         if any(evaluation.opinion for evaluation in run.evaluations):
             service("agree_with_truth", "studies")(run, history.runs)
@@ -114,11 +119,15 @@ class RunFiles:
         banks = recorded_banks(self._run, [self.state.config.rootpath], graders=self.state.settings.graders)
         series = History(self.state.folder).series_of(self._run)
         store = self.state.answers
-        requests = {} if store is None else store.find_requests(self._run.sent_keys)
+        if store is None:
+            requests = {}
+        else:
+            requests = store.find_requests(self._run.sent_keys)
         write_page(self._run, path, banks=banks, series=series, requests=requests)
 
     def _new_baseline(self) -> Path | None:
-        settings, run = self.state.settings, self._run
+        settings = self.state.settings
+        run = self._run
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None
         notices = [gate for gate in run.gates if gate.verdict.notice]
@@ -145,9 +154,10 @@ class RunFiles:
         """Return whether a journal holds answers of this run, from which a later run continues."""
         since = self._started.timestamp()
         with suppress(OSError):  # another run may remove a file meanwhile
-            paths = [
-                path for path in (self.state.folder / "journal").glob("*.sqlite*") if path.stat().st_mtime >= since
-            ]
+            paths = []
+            for path in (self.state.folder / "journal").glob("*.sqlite*"):
+                if path.stat().st_mtime >= since:
+                    paths.append(path)
             return any(map(_holds_answers, {path.with_suffix(".sqlite") for path in paths}))
         return False
 
@@ -219,7 +229,10 @@ class RunRecorder:
         elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
             self._reported.add(report.nodeid)
             if record := attached.get("evaluation"):
-                evaluation = record if isinstance(record, EvaluationRecord) else EvaluationRecord.from_json(record)
+                if isinstance(record, EvaluationRecord):
+                    evaluation = record
+                else:
+                    evaluation = EvaluationRecord.from_json(record)
                 self.run.evaluations.append(evaluation)
                 self._progress.end(report.nodeid, len(evaluation.administrations))
             gates = [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
@@ -263,7 +276,8 @@ class RunRecorder:
     def _close(self, session: pytest.Session, exitstatus: int) -> None:
         """Record the run if it evaluated something, and fail it if it should have."""
         exchange = self.state.exchange
-        planned, selection = [entry.nodeid for entry in exchange.planned()], exchange.selection()
+        planned = [entry.nodeid for entry in exchange.planned()]
+        selection = exchange.selection()
         status = int(getattr(session, "exitstatus", exitstatus))
         if selection.required:
             self.run.required = {name: list(nodeids) for name, nodeids in selection.required.items()}
@@ -281,7 +295,9 @@ class RunRecorder:
         """Settle the exit status, write the files, and report failures to the cache."""
         run = self.run
         missing = [nodeid for nodeid in planned if nodeid not in self._reported]
-        run.missing, run.deselected, run.shard = missing, list(selection.deselected), selection.shard
+        run.missing = missing
+        run.deselected = list(selection.deselected)
+        run.shard = selection.shard
         status = self._status_of_tests(session, status, missing)
         passed = status == _OK and not run.absent_required
         run.exit_status = self._status_of_gates(status)
@@ -343,7 +359,8 @@ class RunRecorder:
         return any(gate.verdict.notice for gate in self.run.gates) and not passed
 
     def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
-        run, complaints_before = self.run, len(self._complaints)
+        run = self.run
+        complaints_before = len(self._complaints)
         status = run.exit_status or 0
         self._files.write(passed=passed)
         if self._lacks_baseline:
@@ -432,7 +449,8 @@ class RunRecorder:
         from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
-        writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth
+        writer = terminalreporter
+        width = self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
             write_lines([*brief_verdict_lines(run, width), *warning_lines(run, width)], writer.write)
         else:
@@ -443,7 +461,10 @@ class RunRecorder:
             evaluations = [node.evaluation for node in self.state.evaluations]
             if os.environ.get("CI") and not details:
                 evaluations = []  # its logs may be public, and questions are not
-            banks = {known.name: bank for known in evaluations if (bank := known.question_bank)}
+            banks = {}
+            for known in evaluations:
+                if bank := known.question_bank:
+                    banks[known.name] = bank
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
         for complaint in self._complaints:

@@ -29,7 +29,8 @@ class EvaluationRunner:
 
     def ask(self, interview: Interview) -> None:
         """Ask the questions of an interview until its session ends."""
-        test, start = self._test, clock.elapsed()
+        test = self._test
+        start = clock.elapsed()
         loop = AskingLoop(test, interview)
         with closing(loop.session):
             loop.run()
@@ -42,7 +43,10 @@ class EvaluationRunner:
         from pytest_adaptive_eval.models.request_keys import request_key
         from pytest_adaptive_eval.models.store import CompletionStore
 
-        test, state, start, usage = self._test, self._test.state, clock.elapsed(), False
+        test = self._test
+        state = self._test.state
+        start = clock.elapsed()
+        usage = False
         if sets_up_only(test.config):
             return
         progress = Progress(test.config, evaluation.name, LINES)
@@ -51,15 +55,18 @@ class EvaluationRunner:
             with CompletionStore(path, shared=state.answers, fresh=state.settings.fresh) as journal:
                 result = evaluation.hold(journal, progress)
         except Exception as error:  # it voids this evaluation only
-            reason, usage = str(error), isinstance(error, UsageError)
+            reason = str(error)
+            usage = isinstance(error, UsageError)
             if not isinstance(error, AdaptiveEvalError):
-                test.fault, reason = error, f"{type(error).__name__}: {error}"
+                test.fault = error
+                reason = f"{type(error).__name__}: {error}"
             result = replace(evaluation.void(reason), broken=True)
         finally:
             progress.end()
         test.set_result(result)
         test.record = record = _record(test.nodeid, evaluation, result)
-        record.seconds, record.usage_error = round(clock.elapsed() - start, 3), usage
+        record.seconds = round(clock.elapsed() - start, 3)
+        record.usage_error = usage
         record.notes += [SHARED_NOTE] if state.settings.names_reuse else []
         record.journal = "" if result.broken else path.name
 

@@ -72,7 +72,8 @@ class VerdictLog:
 
     def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationTest, Result]:
         """Return an evaluation that the gate waits for, and its result."""
-        node, needed = resolve(name, self._state.evaluations), self._state.needs[gate]
+        node = resolve(name, self._state.evaluations)
+        needed = self._state.needs[gate]
         if node not in needed:
             awaited = ", ".join(node.evaluation.name for node in needed)
             raise ConfigError(
@@ -141,7 +142,10 @@ class VerdictLog:
         first = next(verdict for verdict in verdicts if verdict)
         note = "one of several verdicts suffices; not held: " + "; ".join(verdict.sentence for verdict in failed)
         failed_ids = {id(verdict) for verdict in failed}
-        entries = [entry for entry in self._entries.get(gate.nodeid, ()) if id(entry.verdict) not in failed_ids]
+        entries = []
+        for entry in self._entries.get(gate.nodeid, ()):
+            if id(entry.verdict) not in failed_ids:
+                entries.append(entry)
         self._entries[gate.nodeid] = [
             e._replace(verdict=replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in entries
         ]
@@ -213,7 +217,10 @@ class VerdictLog:
         # a hook may have made another report of it
         if (report.failed or broken) and all(entry.verdict for entry in entries):
             nodes = self._state.needs.get(item, [])
-            name = nodes[0].evaluation.name if len(nodes) == 1 else ""
+            if len(nodes) == 1:
+                name = nodes[0].evaluation.name
+            else:
+                name = ""
             verdicts.append((name, Verdict(Outcome.ERROR, stated=crash_line(report)), ()))
         where = relative(item.reportinfo()[0], self._state.config.rootpath)
         line = (item.location[1] or 0) + 1
