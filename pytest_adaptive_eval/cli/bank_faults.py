@@ -25,7 +25,7 @@ _OWN_KEY = {"exact", "choice", "numeric", "contains", "math"}
 _REFUSED = "item|whose grader does not accept the key, SUCH"
 _SHOWN = "prompt|with the expected answer of 'contains' in it, SUCH: use 'choice' with choices, or 'exact_match'"
 _COMPARED = (
-    "item|of the grader 'exact' whose keys are letters, yes or no, numbers or choices, SUCH: use 'choice', 'yesno' or "
+    "key|of the grader 'exact' that are letters, yes or no, numbers or choices, SUCH: use 'choice', 'yesno' or "
     "'numeric', which read whole answers"
 )
 _JUDGED = "item|that a judge grades, SUCH: the evaluation needs one (judge = { model = ... })"
