@@ -19,7 +19,7 @@ from pytest_adaptive_eval.items.presentation import Presentation, with_choices
 from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.images import question_hash
-from pytest_adaptive_eval.models.replay import ReplayModel
+from pytest_adaptive_eval.models.replay import ReplayModel, grades_text
 from pytest_adaptive_eval.records.parts import PresentationRecord
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
@@ -147,7 +147,7 @@ class LogReplay(ReplayModel):
 
 def _today(item: Item, completions: Sequence[Completion], *, unchanged: bool) -> Completion:
     """Return the answer to an item by its grader; by recorded scores where texts do not serve and it is unchanged."""
-    readable = item.likelihood is None and not item.meta.get("textless")
+    readable = grades_text(item)
     if len(completions) > 1:
         if readable and not unchanged:
             responses = [replace(each, score=None).response(item) for each in completions]

@@ -154,9 +154,9 @@ class _Choices:
         #: Choices whose texts are searched in texts, the longest first.
         named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
         self._indexes = sorted(named, key=lambda index: -len(self.texts[index]))
-        self._pattern = self._compiled()
 
-    def _compiled(self) -> re.Pattern[str]:
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
         """Return the pattern of the texts of choices in whole words, a group for each, and of letters."""
         groups = []
         for index in self._indexes:

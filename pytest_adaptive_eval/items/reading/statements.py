@@ -124,6 +124,11 @@ _CORRECTION = lazy_pattern(
     r"|let\s+me\s+(?:re|correct)|or\s+rather\b)|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
+#: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
+_UNDECIDED = lazy_pattern(
+    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1)\W*",
+    re.IGNORECASE,
+)
 _OR = lazy_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)
 _CONFIRMED = lazy_pattern(r"\b(?<!not\s)(?:right|correct|yes|fine|true)\b", re.IGNORECASE)
 _SHARE = lazy_pattern(
@@ -210,6 +215,8 @@ def read_statements(
         negative: Whether the text answers a question for what is not so: "A is not round" then does not deny A.
         mentions: Characters of a text up to which an option that is only mentioned is its answer.
     """
+    if _UNDECIDED.fullmatch(text):
+        return []
     affirmations = _Statements(text, equal, wrong, negative, mentions).affirmations()
     strength = max((each.strength for each in affirmations), default=Strength.MENTIONED)
     strongest = [each for each in affirmations if each.strength == strength]

@@ -143,7 +143,9 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run, except for void interviews, which a later run continues."""
+        """Delete the journals of the run, except for void interviews, and if a gate could not judge: a later run may."""
+        if any(gate.outcome is Outcome.ERROR for gate in self._run.gates):
+            return
         for record in self._run.evaluations:
             # others than interviews name their journal once no later run needs it
             if record.journal and not (record.bank and record.error):
