@@ -40,8 +40,14 @@ def faults(bank: ItemBank) -> Iterator[str]:
     """
     from pytest_adaptive_eval.banks.reader import content_hash
 
-    images = [(item.id, path) for item in items_naming(bank.items, "images") for path in item.image_paths]
-    missing = [(name, path) for name, path in images if not Path(path).is_file()]
+    images = []
+    for item in items_naming(bank.items, "images"):
+        for path in item.image_paths:
+            images.append((item.id, path))
+    missing = []
+    for name, path in images:
+        if not Path(path).is_file():
+            missing.append((name, path))
     if missing:
         yield f"{counted(len(missing), 'missing image')}, such as {missing[0][1]} of item {missing[0][0]!r}"
     elif images and bank.content_hash and (digest := content_hash(bank.items)) != bank.content_hash:
@@ -133,11 +139,17 @@ def compare(old: ItemBank, new: ItemBank) -> Differences:
     """Return the changes from `old` to `new`, by item id and content."""
     before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
     after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
-    same = [name for name in after if name in before and before[name][1] == after[name][1]]
+    same = []
+    for name in after:
+        if name in before and before[name][1] == after[name][1]:
+            same.append(name)
     positions = np.array([(before[name][0], after[name][0]) for name in same]).T
     added = [name for name in after if name not in before]
     removed = [name for name in before if name not in after]
-    changed = [name for name in after if name in before and before[name][1] != after[name][1]]
+    changed = []
+    for name in after:
+        if name in before and before[name][1] != after[name][1]:
+            changed.append(name)
     return Differences(
         added,
         removed,

@@ -18,7 +18,9 @@ from pytest_adaptive_eval.tables import MatrixTable
 
 def correlate_past(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
-    reference = Path(options.correlate) if options.correlate else None
+    reference = None
+    if options.correlate:
+        reference = Path(options.correlate)
     spare({"--json": options.json}, [reference])
     history = open_history(options.source, {"--json": options.json})
     runs = {record.run for record in history.runs}

@@ -28,7 +28,10 @@ def watch(options: argparse.Namespace) -> int:
 
     if options.alert_file is not None and "://" in str(options.alert_file).replace(":/", "://", 1):
         raise ConfigError("--alert-file is a URL, expected a file: --webhook VARIABLE sends the message to a service")
-    service = None if options.webhook is None else _service(options.webhook)
+    if options.webhook is None:
+        service = None
+    else:
+        service = _service(options.webhook)
     history = open_history(options.source, {"--json": options.json, "--alert-file": options.alert_file})
     _check_patterns(history, options)
     series, alarms = _watched(history, options)
@@ -55,7 +58,10 @@ def _data(history: History, series: Sequence[Series], alarms: Sequence[Alarm], n
     entries = [{**asdict(entry), "learning": entry.learning} for entry in series]
     alarms_data = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
     levels = [asdict(level) for level in history.accepted]
-    message = "" if alarms else drift_message(series)
+    if alarms:
+        message = ""
+    else:
+        message = drift_message(series)
     return {"series": entries, "alarms": alarms_data, "accepted": levels, "message": message}
 
 
@@ -105,7 +111,8 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
         raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")
     if not alarms:
         raise ConfigError(f"--accept {name}: no alarm lasts; remove it")
-    run, levels = history.identify(name), []
+    run = history.identify(name)
+    levels = []
     for alarm in alarms:
         entry = alarm.series
         for point in entry.points[alarm.since :]:

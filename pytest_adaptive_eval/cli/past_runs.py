@@ -106,7 +106,10 @@ def show(record: RunRecord, banks: Mapping[str, ItemBank] = MappingProxyType({})
     parts = []
 
     def write(text: str, **markup: bool) -> None:
-        codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []
+        if coloured:
+            codes = [code for name, code in _CODES.items() if markup.get(name)]
+        else:
+            codes = []
         parts.append(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
 
     write_lines(summary_lines(record, width(), banks=banks), write)

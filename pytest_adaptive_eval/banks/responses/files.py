@@ -61,7 +61,10 @@ def files_that(recognised: Callable[[Path], bool], path: Path, expected: str) ->
         ResponsesError: There is none; the message ends with what is expected.
     """
     if path.is_dir():
-        files = [file for file in files_of(path) if recognised(file)]
+        files = []
+        for file in files_of(path):
+            if recognised(file):
+                files.append(file)
     else:
         files = [path]
     if not files:

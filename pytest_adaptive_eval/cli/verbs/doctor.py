@@ -98,7 +98,10 @@ def _collection(model: str | None) -> Finding:
     command = [sys.executable, "-m", "pytest", "-q", "--adaptive-eval", "--collect-only", "-p", "no:cacheprovider"]
     command += [f"--adaptive-eval-model={model}"] if model else []
     process = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()]
+    lines = []
+    for line in (process.stdout + process.stderr).splitlines():
+        if line.strip():
+            lines.append(line)
     if process.returncode == 0:
         tests = [line for line in lines if "::" in line]
         return Finding("ok", "pytest --adaptive-eval", f"collects {', '.join(tests[:6])}{', ...' * (len(tests) > 6)}")

@@ -149,7 +149,10 @@ def _requests(record: RunRecord, source: Path) -> dict[str, str]:
     from pytest_adaptive_eval.inputs import ANSWERS_FILE
     from pytest_adaptive_eval.models.store import CompletionStore
 
-    named = [Path(interview.reuse.store) for interview in record.interviews if interview.reuse]
+    named = []
+    for interview in record.interviews:
+        if interview.reuse:
+            named.append(Path(interview.reuse.store))
     found: dict[str, str] = {}
     for path in dict.fromkeys([source / ANSWERS_FILE, *named]):
         if path.is_file():
@@ -200,7 +203,10 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
             baseline = service("log_wandb", "exports")(record)
             screen.note(f"Weights & Biases: baseline = {baseline!r} compares with this run")
         case _:
-            form = "csv" if path.suffix.lower() == ".csv" else "jsonl"
+            if path.suffix.lower() == ".csv":
+                form = "csv"
+            else:
+                form = "jsonl"
             rows = service("write_export", "exports")(record, path, form)
             screen.note(f"answers: {path}, {counted(rows, 'row')}")
             others = [evaluation.name for evaluation in record.others]

@@ -86,9 +86,15 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
         for match in pattern.finditer(text):
             if match.end() <= done:
                 continue  # its end is that of the one before
-            start = _subject(text, match.start()) if pattern is _AFTER else match.start()
+            if pattern is _AFTER:
+                start = _subject(text, match.start())
+            else:
+                start = match.start()
             end = ends.search(text, match.end())
-            stop = end.start() if end else len(text)
+            if end:
+                stop = end.start()
+            else:
+                stop = len(text)
             letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
             done = max(done, stop)
     return "".join(letters)

@@ -76,7 +76,10 @@ def check_present(device: str) -> None:
 def pick_device(device: str) -> torch.device:
     """Return the device to compute on; ``auto`` is CUDA if available, otherwise the CPU."""
     if device == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if torch.cuda.is_available():
+            name = "cuda"
+        else:
+            name = "cpu"
     else:
         name = device
     try:
