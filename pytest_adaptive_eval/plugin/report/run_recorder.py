@@ -143,7 +143,7 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run, except for void interviews, and if a gate could not judge: a later run may."""
+        """Delete the journals of the run, but not of void interviews, nor where a gate could not judge: a later run may."""
         if any(gate.outcome is Outcome.ERROR for gate in self._run.gates):
             return
         for record in self._run.evaluations:
