@@ -118,7 +118,9 @@ def card(bank: ItemBank) -> str:
     head += ["tags:", "- evaluation", "- pytest-adaptive-eval", "configs:", "- config_name: items"]
     head += ["  data_files: items.jsonl", "---"]
     rows = [f"| {name} | {_cell(text)} |" for name, text in facts(bank)]
-    subjects = [f"- {_cell(clean_terminal(name, 200))}" for name in bank.subjects[:50]]
+    subjects = []
+    for name in bank.subjects[:50]:
+        subjects.append(f"- {_cell(clean_terminal(name, 200))}")
     if len(bank.subjects) > 50:
         subjects.append(f"- and {len(bank.subjects) - 50} more")
     return "\n".join(

@@ -137,8 +137,12 @@ class Differences:
 
 def compare(old: ItemBank, new: ItemBank) -> Differences:
     """Return the changes from `old` to `new`, by item id and content."""
-    before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
-    after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
+    before = {}
+    for n, item in enumerate(old.items):
+        before[item.id] = (n, item.content_hash)
+    after = {}
+    for n, item in enumerate(new.items):
+        after[item.id] = (n, item.content_hash)
     same = []
     for name in after:
         if name in before and before[name][1] == after[name][1]:

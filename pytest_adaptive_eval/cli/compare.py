@@ -39,7 +39,9 @@ def compare(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
-    runs = [open_run(name, options.source, writes) for name in options.compare]
+    runs = []
+    for name in options.compare:
+        runs.append(open_run(name, options.source, writes))
     if len(runs) != 2:
         return _compare_all(runs, options)
     before, after = runs

@@ -28,7 +28,9 @@ def correlate_past(options: argparse.Namespace) -> int:
     measured = measures(evaluation for record, evaluation in past if runs.isdisjoint(record.merged))
     if reference is not None:
         measured += _read_scores(reference)
-    pairs = [(first, second, correlate(first.values, second.values)) for first, second in combinations(measured, 2)]
+    pairs = []
+    for first, second in combinations(measured, 2):
+        pairs.append((first, second, correlate(first.values, second.values)))
     if not pairs:
         raise ConfigError(f"{options.source} has too little to correlate: give --correlate FILE.csv with scores")
     if options.json:

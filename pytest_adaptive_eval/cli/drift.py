@@ -55,7 +55,9 @@ def _data(history: History, series: Sequence[Series], alarms: Sequence[Alarm], n
     """Return the series and alarms as JSON data."""
     from pytest_adaptive_eval.reports.history import drift_message
 
-    entries = [{**asdict(entry), "learning": entry.learning} for entry in series]
+    entries = []
+    for entry in series:
+        entries.append({**asdict(entry), "learning": entry.learning})
     alarms_data = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
     levels = [asdict(level) for level in history.accepted]
     if alarms:
@@ -81,7 +83,10 @@ def _service(variable: str) -> Any:
 
 def _check_patterns(history: History, options: argparse.Namespace) -> None:
     """Refuse patterns that match nothing in a history."""
-    patterns = {name: pattern for name, pattern in history_patterns(options).items() if pattern != "*"}
+    patterns = {}
+    for name, pattern in history_patterns(options).items():
+        if pattern != "*":
+            patterns[name] = pattern
     names = sorted({entry.name for record, entry in history.evaluations() if not record.copied_from})
     if names and not any(history.evaluations(**patterns)):
         flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
@@ -140,7 +145,10 @@ def _alert(alert: Alert, service: Any, path: Path | None) -> None:
 def _unwatched(history: History, options: argparse.Namespace) -> str:
     """Return the reason why no run is watched."""
     evaluations = list(history.evaluations(**history_patterns(options)))
-    asked = [evaluation for record, evaluation in evaluations if not record.copied_from]
+    asked = []
+    for record, evaluation in evaluations:
+        if not record.copied_from:
+            asked.append(evaluation)
     if not evaluations:
         return no_runs_text(options)
     if not asked:

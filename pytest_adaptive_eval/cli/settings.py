@@ -45,7 +45,9 @@ class ReadingTable(ResponseMapping, frozen=True):
         mapping = None
         if self.given:
             mapping = ResponseMapping(**self.given)
-        named = {name: getattr(self, name) for name in ("format", "orientation", "metric", "filter")}
+        named = {}
+        for name in ("format", "orientation", "metric", "filter"):
+            named[name] = getattr(self, name)
         return {**named, "mapping": mapping}
 
 

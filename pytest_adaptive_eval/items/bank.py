@@ -279,7 +279,10 @@ class ItemBank:
 
     def only(self, category: str) -> ItemBank:
         """Return the items of one of the broadest categories as a bank; raise ConfigError if there are none."""
-        positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
+        positions = []
+        for n, broadest in enumerate(self.categories):
+            if broadest == category:
+                positions.append(n)
         if not positions:
             available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
             raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {available}")

@@ -35,9 +35,9 @@ def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) ->
     """
     limit = (characters - len(later_turns(turns))) // len(answers)
     cut = [_MARK.sub("(", answer)[:limit] for answer in answers]
-    parts = [
-        _marked(number, prompt) + answer for number, (prompt, answer) in enumerate(zip(turns, cut[1:], strict=True), 2)
-    ]
+    parts = []
+    for number, (prompt, answer) in enumerate(zip(turns, cut[1:], strict=True), 2):
+        parts.append(_marked(number, prompt) + answer)
     return cut[0] + "".join(parts)
 
 

@@ -94,7 +94,10 @@ def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int
         chosen = None
     else:
         chosen = _checked_formats(formats)
-    pair_ids = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # texts are read once
+    # texts are read once
+    pair_ids = []
+    for item in bank.items:
+        pair_ids.append({form: pair_id(item, form) for form in item.formats})
     available = list(dict.fromkeys(form for ids in pair_ids for form in ids))
     if chosen is None:
         accepted = tuple(available)

@@ -180,7 +180,9 @@ class Responses:
                 f"{faults[0]}{more}: the log is not whole; finish the run, or judge what there is with --partial "
                 "(partial = true in model_options)"
             )
-        warnings = [f"a log that is not whole was judged: {fault}" for fault in faults]
+        warnings = []
+        for fault in faults:
+            warnings.append(f"a log that is not whole was judged: {fault}")
         return [*warnings, *(f"{part.where}: {part.doubt}" for part in parts if part.doubt)]
 
     def scores_of(self, subject: str) -> dict[str, float]:

@@ -49,7 +49,9 @@ class ReplayModel(Model):
     rates_texts = True  # recorded answers may come from likelihoods
 
     def __init__(self, name: str, answers: Mapping[str, Completion], source: str = "") -> None:
-        content = {key: [a.text, a.score, a.status.value, a.detail] for key, a in answers.items()}
+        content = {}
+        for key, a in answers.items():
+            content[key] = [a.text, a.score, a.status.value, a.detail]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         super().__init__(SubjectIdentity(name, digest, environment={"source": source}, hashes_files=True))
         self._answers = dict(answers)
@@ -157,10 +159,9 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     except ValueError:
         raise table.bad_cell(chosen, cells) from None
     missing = Completion("", Status.NOT_RECORDED, detail="no answer was recorded")
-    answers = {
-        item: missing if math.isnan(score) else Completion("", score=score)
-        for item, score in zip(table.columns, scores, strict=True)
-    }
+    answers = {}
+    for item, score in zip(table.columns, scores, strict=True):
+        answers[item] = missing if math.isnan(score) else Completion("", score=score)
     return chosen.identity, answers
 
 

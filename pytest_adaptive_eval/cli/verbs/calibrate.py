@@ -235,7 +235,9 @@ def _policies(options: argparse.Namespace, names: Sequence[str], size: int) -> l
     from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
-    budgets = {resolve_budget(budget, size): budget for budget in budgets_of(options, size)}
+    budgets = {}
+    for budget in budgets_of(options, size):
+        budgets[resolve_budget(budget, size)] = budget
     return [replace(POLICIES[name], budget=budget) for name in names for budget in budgets.values()]
 
 

@@ -70,7 +70,9 @@ def _device() -> Finding:
     try:
         import torch
 
-        names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+        names = []
+        for n in range(torch.cuda.device_count()):
+            names.append(torch.cuda.get_device_name(n))
         return Finding("ok", "device", f"torch {torch.__version__} on {', '.join(names) or 'the processor'}")
     except (ImportError, OSError, RuntimeError) as error:
         return Finding("fault", "device", f"torch does not load: {str(error).splitlines()[0]:.200}; install it again")

@@ -122,7 +122,9 @@ def _workflow(models: Sequence[str], kinds: Sequence[ModelKind], *, chats: bool)
         secrets.update(needed)
         if not needed and not isinstance(kind, ReplayKind):
             runner = f"self-hosted # a runner of yours that reaches the models of {CONFIG}"
-    lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(secrets)]
+    lines = []
+    for name in sorted(secrets):
+        lines.append(f"          {name}: ${{{{ secrets.{name} }}}}")
     if address:
         lines[-1] += " # such as https://HOST/v1#NAME"
     environment = ["        env:", *lines] if lines else []

@@ -69,7 +69,9 @@ def _errors_without_gate(bank: ItemBank, budget: int) -> list[str]:
 
     if bank.predictor is None:
         return []
-    designs = [bank.predictor.design(policy, budget) for policy in ("estimate", "form")]
+    designs = []
+    for policy in ("estimate", "form"):
+        designs.append(bank.predictor.design(policy, budget))
     measured = []
     for design in designs:
         if design is not None and math.isfinite(design.error):

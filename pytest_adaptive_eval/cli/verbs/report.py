@@ -62,7 +62,9 @@ def _run(options: argparse.Namespace) -> int:
     exports = dict(options.export)
     if len(exports) < len(options.export):
         raise ConfigError("--export: a kind is given twice; give each once")
-    writes = {f"--{name}": getattr(options, name) for name in ("html", "markdown", "comment", "junit")}
+    writes = {}
+    for name in ("html", "markdown", "comment", "junit"):
+        writes[f"--{name}"] = getattr(options, name)
     writes |= {f"--export {kind}": path for kind, path in exports.items()}
     record = _open(options, writes)
     paths = bank_paths(options, record)

@@ -137,7 +137,10 @@ class LogReplay(ReplayModel):
             if not self._takes_edited:
                 return _EDITED
             matching = list(logged)
-        same = [each for each in matching if each.item_hash in ("", item.content_hash)]
+        same = []
+        for each in matching:
+            if each.item_hash in ("", item.content_hash):
+                same.append(each)
         if not same and not matching[0].question:
             self._found[_BY_ID].add(item.id)
         elif not same and matching[0].asked_otherwise(item):
@@ -239,7 +242,10 @@ def read_subject(
 
 def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     """Return the answers of a run's interviews: of a subject, or in the evaluation of a name."""
-    interviews = [each for each in read_run(path).interviews if name in ("", each.subject.name, each.name)]
+    interviews = []
+    for each in read_run(path).interviews:
+        if name in ("", each.subject.name, each.name):
+            interviews.append(each)
     subjects = list(dict.fromkeys(interview.subject.name for interview in interviews))
     if len(subjects) != 1:
         if subjects:
@@ -247,10 +253,11 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
         else:
             subjects_text = f"no subject or evaluation {name!r}"
         raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
-    stated = [
-        Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
-        for each in interviews
-    ]
+    stated = []
+    for each in interviews:
+        stated.append(
+            Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
+        )
     warnings = [part.fault for part in stated if part.fault]
     if warnings and not table.partial:
         raise ResponsesError(f"{warnings[0]}: ask again, or replay what there is with partial = true in model_options")

@@ -42,7 +42,9 @@ class Ability(Metric[SessionResult]):
 
     def component(self, name: str) -> Metric[SessionResult]:
         """Return one component, such as ``cross``."""
-        return AbilityComponent(name) if name else super().component(name)
+        if name:
+            return AbilityComponent(name)
+        return super().component(name)
 
     def methods(self, kind: str) -> tuple[str, ...]:
         """Return the draws and the likelihood ratio."""
@@ -75,7 +77,9 @@ class Ability(Metric[SessionResult]):
     def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
         """Return the classification of a likelihood ratio."""
         is_cut = condition.method == _MODEL_METHOD
-        return (Cut(bank, condition.value, condition.confidence),) if is_cut else ()
+        if is_cut:
+            return (Cut(bank, condition.value, condition.confidence),)
+        return ()
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the draws, or by a likelihood ratio if the bank's model describes the subject."""
@@ -93,7 +97,8 @@ class Ability(Metric[SessionResult]):
         outcome = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[side]
         assert result.theta is not None
         assert result.standard_error is not None
-        theta, half = result.theta[0], NormalDist().inv_cdf(condition.confidence) * result.standard_error[0]
+        theta = result.theta[0]
+        half = NormalDist().inv_cdf(condition.confidence) * result.standard_error[0]
         interval = Interval(theta, theta - half, theta + half, condition.confidence, LIKELIHOOD_RATIO)
         verdict = with_note(verdict, "its error rate holds if the bank's model holds for this checkpoint", outcome)
         return replace(verdict, interval=interval)

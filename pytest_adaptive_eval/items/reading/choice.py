@@ -161,7 +161,9 @@ class _Choices:
         #: Truth values of the choices, if each is another one.
         self.truths = _distinct_truths(self.raw)
         #: Forms of a text, with what it equals for each choice, if any choice has that form.
-        forms: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        forms: list[tuple[_Form, Sequence[str | None]]] = []
+        for form in _FORMS:
+            forms.append((form, [form(text) for text in self.raw]))
         forms += [(_without_article, self.texts), (truth_of, self.truths)]
         self._forms = [(form, values) for form, values in forms if any(values)]
         self.count = len(texts) or 26

@@ -102,7 +102,9 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
 
 def _subject(text: str, end: int) -> int:
     """Return where the subject of a denial begins: the words before it, and a list of short parts."""
-    starts = [match.end() for match in _SENTENCE.finditer(text, max(0, end - _LONGEST), end)]
+    starts = []
+    for match in _SENTENCE.finditer(text, max(0, end - _LONGEST), end):
+        starts.append(match.end())
     *parts, last = text[starts[-1] if starts else max(0, end - _LONGEST) : end].split(", ")
     length = len(last)
     for part in reversed(parts):

@@ -369,7 +369,10 @@ class _Statements:
         return []
 
     def _by_announcement(self, start: int, end: int) -> _Stated:
-        starts = [position for position in self.announced if start <= position < end]
+        starts = []
+        for position in self.announced:
+            if start <= position < end:
+                starts.append(position)
         return Strength.ANNOUNCED, [self.announced[position] for position in starts]
 
     def _by_comparison(self, start: int, end: int) -> _Stated:

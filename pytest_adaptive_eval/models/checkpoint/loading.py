@@ -272,10 +272,9 @@ def check_finite(info: CheckpointInfo, model: Any) -> None:
 
 def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
     """Raise CheckpointError unless model and files have exactly the same tensors."""
-    mismatched = [
-        f"{name} ({list(in_file)} in the file, {list(in_model)} in the model)"
-        for name, in_file, in_model in sorted(report["mismatched_keys"], key=str)
-    ]
+    mismatched = []
+    for name, in_file, in_model in sorted(report["mismatched_keys"], key=str):
+        mismatched.append(f"{name} ({list(in_file)} in the file, {list(in_model)} in the model)")
     for fault, names in (
         ("missing from the file, and would be random", sorted(report["missing_keys"])),
         ("in the file and not in the model", sorted(report["unexpected_keys"])),

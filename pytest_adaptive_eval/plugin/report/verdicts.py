@@ -90,10 +90,9 @@ class VerdictLog:
                 f'none: put @pytest.mark.{GATE_MARKER}("name", at_least=0.6) on it'
             )
         if gate.nodeid not in self._declared:
-            judged = [
-                (node.evaluation.name, self._state.lookup(node.nodeid)[1].judge(condition))
-                for node, condition in self._state.declared[gate]
-            ]
+            judged = []
+            for node, condition in self._state.declared[gate]:
+                judged.append((node.evaluation.name, self._state.lookup(node.nodeid)[1].judge(condition)))
             if suite := self._state.suites.get(gate):
                 verdicts = [self._add(gate, "", suite.judge(judged), judged)]
             else:
@@ -211,7 +210,9 @@ class VerdictLog:
     def _new_records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Return one record per verdict, and one more if the gate failed for another reason."""
         entries = self._entries.pop(item.nodeid, [])
-        verdicts = [(entry.evaluation, entry.verdict, entry.gates) for entry in entries]
+        verdicts = []
+        for entry in entries:
+            verdicts.append((entry.evaluation, entry.verdict, entry.gates))
         ending = self._endings.get(item.nodeid)
         broken = ending is not None and not isinstance(ending, (pytest.skip.Exception, pytest.xfail.Exception))
         # a hook may have made another report of it
