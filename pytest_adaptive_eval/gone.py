@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_adaptive_eval.errors import ConfigError
 
-#: Sentence by model prefix, verb, or verb and option.
+#: Sentence by model prefix, verb, verb and option, or setting and value.
 GONE: Mapping[str, str] = {
     "lm-eval:": "judge its finished logs by adaptive-eval gate, or name the checkpoint or the server",
     "report --export every-eval-ever": "export responses",
@@ -37,6 +37,7 @@ GONE: Mapping[str, str] = {
     "import --examples": "import the split for examples into a bank of its own, as by --set split=train",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",
+    "method likelihood-ratio": "leave method out: the draws decide, and their error rate holds for any bank",
 }
 
 
@@ -66,3 +67,13 @@ def refuse_gone_model(spec: str) -> None:
     for gone, instead in GONE.items():
         if gone.endswith(":") and spec.startswith(gone):
             raise ConfigError(f"models {gone}... are gone: {instead}")
+
+
+def refuse_gone_method(method: str) -> None:
+    """Refuse a method of gates that was cut.
+
+    Raises:
+        ConfigError: Says what to do instead.
+    """
+    if instead := GONE.get(f"method {method}"):
+        raise ConfigError(f"method {method!r} is gone: {instead}")

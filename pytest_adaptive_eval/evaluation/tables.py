@@ -141,7 +141,7 @@ class GateTable(Table, frozen=True, kw_only=True):
         confidence: Confidence of each one-sided bound, .95 by default.
         probability: Probability of a rank in a panel or network, .95 by default.
         on_inconclusive: End of an undecided gate, fail by default.
-        method: Test of an ability or an accuracy, draws by default.
+        method: Test of an accuracy, draws by default.
         subject: One of several subjects or nodes; the candidate by default.
     """
 

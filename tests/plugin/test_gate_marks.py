@@ -410,7 +410,8 @@ def test_a_run_without_the_flag_skips_marked_tests(toy: Any) -> None:
     "condition",
     [
         Condition("accuracy", "at_least", 0.6),
-        Condition("ability", "at_least", -1.5, confidence=0.9, method="likelihood-ratio"),
+        Condition("ability", "at_least", -1.5, confidence=0.9),
+        Condition("accuracy", "at_least", 0.7, method="like-questions"),
         Condition("accuracy", "not_worse_than", 0.02, "baseline", on_inconclusive="warn"),
         Condition("accuracy", "rank_within", 3, confidence=0.9),
         Condition("accuracy", "above", name="old"),
