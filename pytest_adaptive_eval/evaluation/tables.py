@@ -158,34 +158,6 @@ class GateTable(Table, frozen=True, kw_only=True):
     subject: str | None = None
 
 
-class SuiteGateTable(GateTable, frozen=True, kw_only=True):
-    """``[[suite.gate]]``: the keys of ``[[eval.gate]]``, but for those that belong to the suite.
-
-    Args:
-        eval: Name of the evaluation.
-    """
-
-    eval: str = ""
-
-
-class SuiteTable(Table, frozen=True, kw_only=True):
-    """``[[suite]]``, and keywords of the marker ``adaptive_suite`` of a test with several gates.
-
-    Args:
-        name: Name of the suite's test; TOML files only.
-        at_least: Number of gates that must pass.
-        confidence: Confidence of each verdict on the suite.
-        on_inconclusive: End of an undecided suite.
-        gate: Gates, with the keys of [[eval.gate]] and eval = NAME; TOML files only.
-    """
-
-    name: str = ""
-    at_least: Count | None = None
-    confidence: Number = 0.95
-    on_inconclusive: Annotated[str, named(ON_INCONCLUSIVE)] = "fail"
-    gate: list[SuiteGateTable] = []
-
-
 class EvalTable(Table, frozen=True, kw_only=True):
     """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``.
 

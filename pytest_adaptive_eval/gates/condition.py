@@ -14,7 +14,7 @@ from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
 from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
-from pytest_adaptive_eval.gone import refuse_gone_method
+from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 
@@ -267,7 +267,7 @@ class Condition:
             yield f"on_inconclusive is {self.on_inconclusive!r}, expected {others} or {last}"
         methods = self.measure.methods(self.kind)
         if self.method not in methods:
-            refuse_gone_method(self.method)
+            refuse_gone_setting(f"method {self.method}")
             expected = " or ".join(map(repr, methods))
             yield f"method is {self.method!r}, expected {expected} for {self.metric}.{self.kind}"
 

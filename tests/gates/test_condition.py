@@ -79,7 +79,7 @@ def test_thresholds_out_of_range(change, message):
         (ABOVE, {"name": ""}, "above: expected the name of a subject to compare with"),
         (ABOVE, {"method": "like-questions"}, "method is"),
         (ABILITY, {"method": "like-questions"}, "method is"),
-        (ABILITY, {"method": "likelihood-ratio"}, "method 'likelihood-ratio' is gone: leave method out"),
+        (ABILITY, {"method": "likelihood-ratio"}, "method likelihood-ratio is gone: leave method out"),
         (GAIN, {"value": 1.0}, r"gain\.at_least\(1\.0\): a gain is a difference of accuracies, in \(-1, 1\)"),
         (GAIN, {"value": -1.0}, "a gain is a difference of accuracies"),
         (GAIN, {"kind": "above", "name": "u"}, r"gain\.above: gain has no such condition"),
