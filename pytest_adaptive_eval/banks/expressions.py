@@ -89,7 +89,9 @@ def _template(text: str) -> _Evaluate:
     parts = re.split(r"\{([^{}]*)\}", text)
     if any(mark in part for part in parts[::2] for mark in "{}"):
         raise ConfigError("a brace is not closed")
-    texts = [part.replace(r"\n", "\n").replace(r"\t", "\t") for part in parts[::2]]
+    texts = []
+    for part in parts[::2]:
+        texts.append(part.replace(r"\n", "\n").replace(r"\t", "\t"))
     inner = [_parsed_expression(part.strip()) for part in parts[1::2]]
 
     def value(data: Any, names: Mapping[str, Any]) -> str | None:
@@ -289,9 +291,9 @@ def _instructions(names: Any, arguments: Any) -> list[dict[str, Any]]:
 
     try:
         pairs = zip(names, arguments, strict=True)
-        instructions = [
-            {"id": id, **{key: value for key, value in about.items() if value is not None}} for id, about in pairs
-        ]
+        instructions = []
+        for id, about in pairs:
+            instructions.append({"id": id, **{key: value for key, value in about.items() if value is not None}})
     except (TypeError, ValueError, AttributeError):
         raise BankError("it lacks instructions, or an object of arguments for each") from None
     check_faults(filter(None, (fault(each["id"], each) for each in instructions)), error=BankError)

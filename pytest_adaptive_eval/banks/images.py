@@ -59,7 +59,10 @@ class ImageStore:
 
     def _read(self, path: str) -> bytes:
         """Return the bytes of an image beside the data: leading folders of the path may be missing here."""
-        parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".")]
+        parts = []
+        for part in PurePosixPath(path.replace("\\", "/")).parts:
+            if part not in ("/", "."):
+                parts.append(part)
         if ".." in parts or "\0" in path:
             raise DatasetError(f"the image {path!r:.80} lies outside the data set; copy it beside the data")
         for base in self._bases:

@@ -383,7 +383,10 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
         short = len(cells) < len(names) and not (short_rows and separator == "\t")
         if short or any(cells[len(names) :]):
             raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
-        data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
+        data = {}
+        for name, cell in zip(names, cells, strict=False):
+            if cell != "":
+                data[name] = cell
         yield TableRecord(where, data, {"line": line, "key": "", "value": data})
 
 
@@ -401,7 +404,9 @@ def _separator(path: Path) -> str:
 
 def _column_names(cells: list[str], where: str) -> list[str]:
     """Return the names in a table's header; refuse duplicates."""
-    names = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
+    names = []
+    for number, cell in enumerate(cells, 1):
+        names.append(cell.strip() or f"column {number}")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ResponsesError(f"{where}: {twice!r:.60} heads two columns; give each a name of its own")
     return names

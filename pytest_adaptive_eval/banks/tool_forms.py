@@ -66,7 +66,9 @@ def expected_calls(answers: Any, functions: Any) -> str:
     Raises:
         BankError: The answers have another form.
     """
-    tools = {tool["function"]["name"]: tool["function"] for tool in offered_tools(functions)}
+    tools = {}
+    for tool in offered_tools(functions):
+        tools[tool["function"]["name"]] = tool["function"]
     try:
         calls = []
         for answer in answers:
@@ -103,5 +105,7 @@ def _accepted(value: Any) -> Any:
         return [_accepted(part) for part in value]
     if not isinstance(value, dict):
         return value
-    fields = {name: [_accepted(part) for part in values] for name, values in value.items()}
+    fields = {}
+    for name, values in value.items():
+        fields[name] = [_accepted(part) for part in values]
     return {"any_of": fields, "optional": [name for name, values in value.items() if "" in values]}

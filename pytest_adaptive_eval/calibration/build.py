@@ -311,7 +311,9 @@ def _choose_designs(
     if families < FEWEST_FAMILIES:
         note(f"no form and no predictor: these subjects are of {families} families, and {FEWEST_FAMILIES} are needed")
         return None
-    counts = [resolve_budget(f"{100 * share:g}%", len(responses.items)) for share in BUDGETS]
+    counts = []
+    for share in BUDGETS:
+        counts.append(resolve_budget(f"{100 * share:g}%", len(responses.items)))
     return choose_designs(responses, fits_of_parts, counts, seed=seed, progress=progress)
 
 

@@ -156,5 +156,7 @@ class MeanField:
                 substituted[f"{name}_{moment}"] = torch.as_tensor(x, device=self.device)
         with torch.no_grad(), random_numbers(self.device.type, seed):
             guide = pyro.poutine.substitute(self.guide, data=substituted)
-            losses = [self.evaluation.loss(self.model, guide, None) for _ in range(self.rounds)]
+            losses = []
+            for _ in range(self.rounds):
+                losses.append(self.evaluation.loss(self.model, guide, None))
         return -float(np.mean(losses))

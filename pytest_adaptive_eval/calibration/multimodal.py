@@ -131,10 +131,9 @@ class MultimodalFit:
             "discrimination": items.discrimination,
             "difficulty": items.difficulty,
         }
-        near = {
-            name: ((x < AT_BOUND * items.bound) | (x > (1 - AT_BOUND) * items.bound)).mean(axis=0)
-            for name, x in share.items()
-        }
+        near = {}
+        for name, x in share.items():
+            near[name] = ((x < AT_BOUND * items.bound) | (x > (1 - AT_BOUND) * items.bound)).mean(axis=0)
         p = items.probability(population.theta[None])[0]
         slopes = items.slopes.reshape(-1, len(parts))
         weighted = slopes * (p * (1.0 - p)).reshape(-1, 1)

@@ -207,7 +207,9 @@ def choose_designs(
         for form_shift, predictor in zip(FORM_SHIFTS, predictors, strict=True):
             ordered["form"][form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
         for count, (selector, uniform) in product(counts, DRAWS):
-            designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
+            designs = []
+            for setting in SETTINGS:
+                designs.append(Design("estimate", count, selector, uniform, *setting))
             totals = None
             for form_shift, first in ordered[selector].items():
                 if totals is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
@@ -252,7 +254,10 @@ def _best(
     rated = _rated(accuracies, truth, families)
     forms: dict[float, list[_Rated]] = {}
     for form_shift, count in product(FORM_SHIFTS, counts):
-        of_form = [candidate for candidate in rated[form_shift, count] if candidate.draws == FORM]
+        of_form = []
+        for candidate in rated[form_shift, count]:
+            if candidate.draws == FORM:
+                of_form.append(candidate)
         forms.setdefault(form_shift, []).append(_smallest(of_form))
 
     def relative_error(form_shift: float) -> float:
@@ -261,10 +266,18 @@ def _best(
         return sum(candidate.design.error / max(other.design.error, 1e-12) for candidate, other in pairs)
 
     shift = FORM_SHIFTS[int(first_smallest(list(map(relative_error, FORM_SHIFTS))))]
-    designs = [replace(candidate.design, policy="form") for candidate in forms[shift]]
+    designs = []
+    for candidate in forms[shift]:
+        designs.append(replace(candidate.design, policy="form"))
     for count in counts:
-        adaptive = [candidate for candidate in rated[FORM_SHIFTS[0], count] if candidate.design.selector == "variance"]
-        fixed = [candidate for candidate in rated[shift, count] if candidate.design.selector == "form"]
+        adaptive = []
+        for candidate in rated[FORM_SHIFTS[0], count]:
+            if candidate.design.selector == "variance":
+                adaptive.append(candidate)
+        fixed = []
+        for candidate in rated[shift, count]:
+            if candidate.design.selector == "form":
+                fixed.append(candidate)
         designs.append(_preferred([*adaptive, *fixed]))
     return Designs(tuple(designs), shift)
 

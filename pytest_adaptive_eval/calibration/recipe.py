@@ -30,7 +30,10 @@ class Recipe(FitSettings):
         """Refuse a model that the engine does not fit."""
         models = ENGINES[self.engine].models
         if self.model not in models:
-            others = [name for name, engine in ENGINES.items() if self.model in engine.models]
+            others = []
+            for name, engine in ENGINES.items():
+                if self.model in engine.models:
+                    others.append(name)
             raise ConfigError(
                 f"engine {self.engine} fits {', '.join(models[:-1])} and {models[-1]}, not {self.model}: choose one "
                 f"of them, or engine {' or '.join(others)}"

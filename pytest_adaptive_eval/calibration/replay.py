@@ -65,7 +65,9 @@ def replay_each(
             ended |= _interviews_in_step(bank, {position: policies[position] for position in group}, scores, seed)
             continue
         session = Session(bank, longest, seed=seed, subjects=len(scores), designed=designed)
-        shorter = {position: policies[position].budget_on(bank) for position in group}
+        shorter = {}
+        for position in group:
+            shorter[position] = policies[position].budget_on(bank)
         ended |= dict.fromkeys(group, session) | _interviews(session, shorter, scores)
     return [ended[position] for position in range(len(policies))]
 
@@ -121,10 +123,9 @@ def _interviews_in_step(
 ) -> dict[int, Session]:
     """Return the ended sessions of policies that differ in the budget alone."""
     subjects = len(scores)
-    sessions = {
-        position: Session(bank, policy, seed=seed, subjects=subjects, designed=False)
-        for position, policy in policies.items()
-    }
+    sessions = {}
+    for position, policy in policies.items():
+        sessions[position] = Session(bank, policy, seed=seed, subjects=subjects, designed=False)
     longest = max(sessions.values(), key=lambda session: session.budget)
     numbers = random_numbers(seed, subjects, longest.budget)
     if longest.assistance is not None:

@@ -108,7 +108,9 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
     bad = quantity[low]
     test = mannwhitneyu(original, bad)
     edges = np.histogram_bin_edges(quantity, BINS)
-    counts = [np.histogram(part, edges)[0].tolist() for part in (original, bad)]
+    counts = []
+    for part in (original, bad):
+        counts.append(np.histogram(part, edges)[0].tolist())
     return Separation(
         float(original.mean()),
         float(bad.mean()),

@@ -28,7 +28,9 @@ _LICENCES = {
 def licence_of(bank: ItemBank) -> str:
     """Return the licence that the bank records; empty if none."""
     source = bank.report.get("source")
-    return str(source.get("licence") or "") if isinstance(source, dict) else ""
+    if isinstance(source, dict):
+        return str(source.get("licence") or "")
+    return ""
 
 
 def decided_margins(bank: ItemBank) -> dict[str, float | None]:
@@ -62,7 +64,10 @@ def decided_margins(bank: ItemBank) -> dict[str, float | None]:
 def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:
     """Yield the known facts about a bank, as names and texts."""
     source = bank.report.get("source")
-    source = source if isinstance(source, dict) else {}
+    if isinstance(source, dict):
+        source = source
+    else:
+        source = {}
     yield "items", str(len(bank))
     yield "content", bank.content_hash
     yield "source", clean_terminal(str(source.get("source") or "unknown"), 300)
@@ -78,7 +83,10 @@ def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:
         yield "warning", clean_terminal(str(warning), 400)
     for name, margin in decided_margins(bank).items():
         meaning = "from a threshold" if name == "at_least" else "of loss against a baseline"
-        text = "no margin up to .4" if margin is None else f"a margin of {number(margin)} {meaning}"
+        if margin is None:
+            text = "no margin up to .4"
+        else:
+            text = f"a margin of {number(margin)} {meaning}"
         yield "20% of it decides", f"{text}, in 4 of 5 runs"
 
 
@@ -110,7 +118,9 @@ def card(bank: ItemBank) -> str:
     head += ["tags:", "- evaluation", "- pytest-adaptive-eval", "configs:", "- config_name: items"]
     head += ["  data_files: items.jsonl", "---"]
     rows = [f"| {name} | {_cell(text)} |" for name, text in facts(bank)]
-    subjects = [f"- {_cell(clean_terminal(name, 200))}" for name in bank.subjects[:50]]
+    subjects = []
+    for name in bank.subjects[:50]:
+        subjects.append(f"- {_cell(clean_terminal(name, 200))}")
     if len(bank.subjects) > 50:
         subjects.append(f"- and {len(bank.subjects) - 50} more")
     return "\n".join(

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.items.grading import JUDGE
+from pytest_adaptive_eval.items.item import items_naming
 from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
@@ -19,20 +21,36 @@ if TYPE_CHECKING:
 
 #: Graders whose keys are answers that they accept.
 _OWN_KEY = {"exact", "choice", "numeric", "contains", "math"}
+#: Kinds of warnings: what is counted, and the rest of the sentence.
+_REFUSED = "item|whose grader does not accept the key, SUCH"
+_SHOWN = "prompt|with the expected answer of 'contains' in it, SUCH: use 'choice' with choices, or 'exact_match'"
+_COMPARED = (
+    "key|of the grader 'exact' that are letters, yes or no, numbers or choices, SUCH: use 'choice', 'yesno' or "
+    "'numeric', which read whole answers"
+)
+_JUDGED = "item|that a judge grades, SUCH: the evaluation needs one (judge = { model = ... })"
+_REPEATED = "question|that another item asks already, SUCH"
 
 
 def faults(bank: ItemBank) -> Iterator[str]:
-    """Yield faults that keep a bank from being asked as written; reads every item and image.
+    """Yield faults that keep a bank from being asked as written; reads every image.
 
     Raises:
         BankError: An item is malformed, or the texts were edited.
     """
     from pytest_adaptive_eval.banks.reader import content_hash
 
-    missing = [(item.id, path) for item in bank.items for path in item.image_paths if not Path(path).is_file()]
+    images = []
+    for item in items_naming(bank.items, "images"):
+        for path in item.image_paths:
+            images.append((item.id, path))
+    missing = []
+    for name, path in images:
+        if not Path(path).is_file():
+            missing.append((name, path))
     if missing:
         yield f"{counted(len(missing), 'missing image')}, such as {missing[0][1]} of item {missing[0][0]!r}"
-    elif bank.content_hash and (digest := content_hash(bank.items)) != bank.content_hash:
+    elif images and bank.content_hash and (digest := content_hash(bank.items)) != bank.content_hash:
         yield f"the content is {digest}, and {bank.content_hash} when the bank was written: an image was changed"
     if bank.report.get("textless"):
         yield "it has no texts and cannot be asked: calibrate it with --items"
@@ -40,36 +58,33 @@ def faults(bank: ItemBank) -> Iterator[str]:
 
 def warnings(bank: ItemBank) -> Iterator[str]:
     """Yield warnings about a bank."""
-    from pytest_adaptive_eval.items.graders.kinds.words import shows_answer
-
-    refused = [item.id for item in bank.items if item.grader in _OWN_KEY and not _accepts_own_key(item)]
-    if refused:
-        yield f"{counted(len(refused), 'item')} whose grader does not accept the key, such as {refused[0]!r}"
-    showing = [item.id for item in bank.items if item.grader == "contains" and shows_answer(item)]
-    if showing:
-        yield (
-            f"{counted(len(showing), 'prompt')} with the expected answer of 'contains' in it, such as {showing[0]!r}: "
-            "use 'choice' with choices, or 'exact_match'"
-        )
-    compared = [
-        item.id for item in bank.items if item.grader == "exact" and any(_names_kind(item, key) for key in item.answers)
-    ]
-    if compared:
-        yield (
-            f"{counted(len(compared), 'key')} of the grader 'exact' that are letters, yes or no, numbers or choices, "
-            f"such as that of {compared[0]!r}: use 'choice', 'yesno' or 'numeric', which read whole answers"
-        )
-    first: dict[tuple[object, ...], str] = {}
-    repeated = []
+    found: dict[str, list[str]] = {}
+    first: dict[int, str] = {}
     for item in bank.items:
-        content = (item.prompt, str(item.messages), item.images, tuple(item.choices))
-        if first.setdefault(content, item.id) != item.id:
-            repeated.append((item.id, first[content]))
-    if repeated:
-        pair = f"{repeated[0][0]!r} like {repeated[0][1]!r}"
-        yield f"{counted(len(repeated), 'question')} that another item asks already, such as {pair}"
+        for kind in _kinds_of_doubt(item):
+            found.setdefault(kind, []).append(repr(item.id))
+        asked = hash((item.prompt, str(item.messages), item.images, item.choices))
+        if first.setdefault(asked, item.id) != item.id:
+            found.setdefault(_REPEATED, []).append(f"{item.id!r} like {first[asked]!r}")
+    for kind, ids in found.items():
+        subject, said = kind.split("|")
+        yield f"{counted(len(ids), subject)} {said.replace('SUCH', f'such as {ids[0]}')}"
     if bank.report.get("trusted") is False:
         yield "the calibration failed its checks, and the bank was written by force"
+
+
+def _kinds_of_doubt(item: Item) -> Iterator[str]:
+    """Yield the kinds of warnings that an item gives rise to."""
+    from pytest_adaptive_eval.items.graders.kinds.words import shows_answer
+
+    if item.grader in _OWN_KEY and not _accepts_own_key(item):
+        yield _REFUSED
+    if item.grader == "contains" and shows_answer(item):
+        yield _SHOWN
+    if item.grader == "exact" and any(_names_kind(item, key) for key in item.answers):
+        yield _COMPARED
+    if item.grader == JUDGE:
+        yield _JUDGED
 
 
 def _names_kind(item: Item, key: str) -> bool:
@@ -79,7 +94,8 @@ def _names_kind(item: Item, key: str) -> bool:
 
     text = key.strip()
     return (
-        text in item.choices
+        text.isdecimal()
+        or text in item.choices
         or (len(text) == 1 and text.isalpha())
         or truth_of(text) is not None
         or is_lone_number(text)
@@ -87,6 +103,9 @@ def _names_kind(item: Item, key: str) -> bool:
 
 
 def _accepts_own_key(item: Item) -> bool:
+    one_line = item.answer == item.answer.strip() and "\n" not in item.answer
+    if (item.grader == "exact" and one_line) or (item.grader == "numeric" and item.answer.isdecimal()):
+        return True  # reading it would take most of the time that a large bank takes
     try:
         return all(item.grade(answer) > 0 for answer in item.answers[:1])
     except AdaptiveEvalError:
@@ -118,13 +137,23 @@ class Differences:
 
 def compare(old: ItemBank, new: ItemBank) -> Differences:
     """Return the changes from `old` to `new`, by item id and content."""
-    before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
-    after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
-    same = [name for name in after if name in before and before[name][1] == after[name][1]]
+    before = {}
+    for n, item in enumerate(old.items):
+        before[item.id] = (n, item.content_hash)
+    after = {}
+    for n, item in enumerate(new.items):
+        after[item.id] = (n, item.content_hash)
+    same = []
+    for name in after:
+        if name in before and before[name][1] == after[name][1]:
+            same.append(name)
     positions = np.array([(before[name][0], after[name][0]) for name in same]).T
     added = [name for name in after if name not in before]
     removed = [name for name in before if name not in after]
-    changed = [name for name in after if name in before and before[name][1] != after[name][1]]
+    changed = []
+    for name in after:
+        if name in before and before[name][1] != after[name][1]:
+            changed.append(name)
     return Differences(
         added,
         removed,

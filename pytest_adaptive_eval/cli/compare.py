@@ -23,7 +23,10 @@ def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
     from pytest_adaptive_eval.records.comparison import compare
 
     old = {evaluation.name: evaluation for evaluation in before.evaluations}
-    comparisons = [compare(old[new.name], new) for new in after.evaluations if new.name in old]
+    comparisons = []
+    for new in after.evaluations:
+        if new.name in old:
+            comparisons.append(compare(old[new.name], new))
     if not comparisons:
         first = ", ".join(evaluation.name for evaluation in before.evaluations) or "none"
         second = ", ".join(evaluation.name for evaluation in after.evaluations) or "none"
@@ -36,7 +39,9 @@ def compare(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
-    runs = [open_run(name, options.source, writes) for name in options.compare]
+    runs = []
+    for name in options.compare:
+        runs.append(open_run(name, options.source, writes))
     if len(runs) != 2:
         return _compare_all(runs, options)
     before, after = runs
@@ -47,7 +52,9 @@ def compare(options: argparse.Namespace) -> int:
     say([f"{before.run} -> {after.run}, change with its 95 % interval"])
     for comparison in comparisons:
         say(comparison_lines(comparison, width()))
-    return USAGE if all(comparison.refused for comparison in comparisons) else PASSED
+    if all(comparison.refused for comparison in comparisons):
+        return USAGE
+    return PASSED
 
 
 def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
@@ -67,7 +74,9 @@ def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
         save(options.json, {**data, "evaluations": [change.to_json() for change in changes]})
     _say_all(pairs, changes)
     refusals = [*(pair.refused for pair in pairs), *(change.refused for change in changes)]
-    return USAGE if all(refusals) else PASSED
+    if all(refusals):
+        return USAGE
+    return PASSED
 
 
 def _say_all(pairs: Sequence[Pair], changes: Sequence[Comparison]) -> None:

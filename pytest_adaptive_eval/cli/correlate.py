@@ -18,7 +18,9 @@ from pytest_adaptive_eval.tables import MatrixTable
 
 def correlate_past(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
-    reference = Path(options.correlate) if options.correlate else None
+    reference = None
+    if options.correlate:
+        reference = Path(options.correlate)
     spare({"--json": options.json}, [reference])
     history = open_history(options.source, {"--json": options.json})
     runs = {record.run for record in history.runs}
@@ -26,7 +28,9 @@ def correlate_past(options: argparse.Namespace) -> int:
     measured = measures(evaluation for record, evaluation in past if runs.isdisjoint(record.merged))
     if reference is not None:
         measured += _read_scores(reference)
-    pairs = [(first, second, correlate(first.values, second.values)) for first, second in combinations(measured, 2)]
+    pairs = []
+    for first, second in combinations(measured, 2):
+        pairs.append((first, second, correlate(first.values, second.values)))
     if not pairs:
         raise ConfigError(f"{options.source} has too little to correlate: give --correlate FILE.csv with scores")
     if options.json:

@@ -28,7 +28,10 @@ def watch(options: argparse.Namespace) -> int:
 
     if options.alert_file is not None and "://" in str(options.alert_file).replace(":/", "://", 1):
         raise ConfigError("--alert-file is a URL, expected a file: --webhook VARIABLE sends the message to a service")
-    service = None if options.webhook is None else _service(options.webhook)
+    if options.webhook is None:
+        service = None
+    else:
+        service = _service(options.webhook)
     history = open_history(options.source, {"--json": options.json, "--alert-file": options.alert_file})
     _check_patterns(history, options)
     series, alarms = _watched(history, options)
@@ -52,10 +55,15 @@ def _data(history: History, series: Sequence[Series], alarms: Sequence[Alarm], n
     """Return the series and alarms as JSON data."""
     from pytest_adaptive_eval.reports.history import drift_message
 
-    entries = [{**asdict(entry), "learning": entry.learning} for entry in series]
+    entries = []
+    for entry in series:
+        entries.append({**asdict(entry), "learning": entry.learning})
     alarms_data = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
     levels = [asdict(level) for level in history.accepted]
-    message = "" if alarms else drift_message(series)
+    if alarms:
+        message = ""
+    else:
+        message = drift_message(series)
     return {"series": entries, "alarms": alarms_data, "accepted": levels, "message": message}
 
 
@@ -75,7 +83,10 @@ def _service(variable: str) -> Any:
 
 def _check_patterns(history: History, options: argparse.Namespace) -> None:
     """Refuse patterns that match nothing in a history."""
-    patterns = {name: pattern for name, pattern in history_patterns(options).items() if pattern != "*"}
+    patterns = {}
+    for name, pattern in history_patterns(options).items():
+        if pattern != "*":
+            patterns[name] = pattern
     names = sorted({entry.name for record, entry in history.evaluations() if not record.copied_from})
     if names and not any(history.evaluations(**patterns)):
         flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
@@ -105,7 +116,8 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
         raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")
     if not alarms:
         raise ConfigError(f"--accept {name}: no alarm lasts; remove it")
-    run, levels = history.identify(name), []
+    run = history.identify(name)
+    levels = []
     for alarm in alarms:
         entry = alarm.series
         for point in entry.points[alarm.since :]:
@@ -133,7 +145,10 @@ def _alert(alert: Alert, service: Any, path: Path | None) -> None:
 def _unwatched(history: History, options: argparse.Namespace) -> str:
     """Return the reason why no run is watched."""
     evaluations = list(history.evaluations(**history_patterns(options)))
-    asked = [evaluation for record, evaluation in evaluations if not record.copied_from]
+    asked = []
+    for record, evaluation in evaluations:
+        if not record.copied_from:
+            asked.append(evaluation)
     if not evaluations:
         return no_runs_text(options)
     if not asked:

@@ -56,5 +56,6 @@ def read_formats(
     observed = ~np.isnan(responses.scores)
     if not (answered := observed.any(axis=(0, 2))).all():
         screen.note(f"left out: {int((~answered).sum())} items without a response")
-        responses, low = responses.at(answered), low[answered]
+        responses = responses.at(answered)
+        low = low[answered]
     return responses, low

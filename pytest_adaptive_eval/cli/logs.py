@@ -40,7 +40,10 @@ def joined(responses: Responses, ids: str | None, items: Sequence[Item] | None) 
     bank_ids = {item.id for item in items}
     if not any(item in bank_ids for item in responses.items):
         logged = next(iter(responses.questions.values()), None)
-        fields = f", a field such as {', '.join(logged.names)}" if logged is not None and logged.names else ""
+        if logged is not None and logged.names:
+            fields = f", a field such as {', '.join(logged.names)}"
+        else:
+            fields = ""
         raise ResponsesError(
             f"{responses.source}: none of its items, such as {responses.items[0]!r:.80}, is among the items with "
             f"texts, such as {items[0].id!r:.80}; give --ids a prefix to strip{fields}, or question to join by texts"

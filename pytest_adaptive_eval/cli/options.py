@@ -86,7 +86,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     from pytest_adaptive_eval.typed_tables import find_named
 
     settings = settings_of(options, FitTable)
-    model, engine = options.model or Recipe().model, settings.engine or Recipe().engine
+    model = options.model or Recipe().model
+    engine = settings.engine or Recipe().engine
     find_named("--model", model, dict.fromkeys(MODELS))
     find_named("engine", engine, ENGINES)
     Recipe(model, engine=engine).check_model()
@@ -158,7 +159,10 @@ def _with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Res
 
 def names_of(options: argparse.Namespace, flag: str) -> list[str]:
     """Return the comma-separated names of a flag, each once."""
-    names = [name.strip() for name in getattr(options, flag).split(",") if name.strip()]
+    names = []
+    for name in getattr(options, flag).split(","):
+        if name.strip():
+            names.append(name.strip())
     if not names:
         raise ConfigError(f"--{flag} is empty: name one, or several with commas")
     return list(dict.fromkeys(names))
@@ -198,7 +202,10 @@ def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]
 def check_writable(flag: str, path: Path, inputs: Iterable[Path | None] = ()) -> None:
     """Refuse a result file that cannot be written or is an input, before hours of work."""
     spare({flag: path}, inputs)
-    folder = path.parent if flag != "-o" else next(p for p in (path.absolute().parents) if p.exists())
+    if flag != "-o":
+        folder = path.parent
+    else:
+        folder = next(p for p in (path.absolute().parents) if p.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise ConfigError(f"{flag} {path}: {folder} is not a folder that can be written to")
     if flag != "-o" and path.is_dir():

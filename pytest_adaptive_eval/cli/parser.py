@@ -138,4 +138,6 @@ class _HelpFormatter(argparse.HelpFormatter):
             return textwrap.fill(meaning, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
         indent = " " * (_NAME + 2)
         text = textwrap.fill(meaning, width, initial_indent=indent, subsequent_indent=indent)
-        return f"  {name}\n{text}" if len(name) >= _NAME else f"  {name:{_NAME}}{text[_NAME + 2 :]}"
+        if len(name) >= _NAME:
+            return f"  {name}\n{text}"
+        return f"  {name:{_NAME}}{text[_NAME + 2 :]}"

@@ -80,7 +80,10 @@ def named_paths(record: RunRecord) -> list[str]:
 
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
     """Return the paths of ``--bank`` by evaluation of the run."""
-    bank_evaluations = [interview.name for interview in record.interviews if interview.bank.task is None]
+    bank_evaluations = []
+    for interview in record.interviews:
+        if interview.bank.task is None:
+            bank_evaluations.append(interview.name)
     paths = {}
     for argument in options.bank:
         name, sign, path = argument.partition("=")
@@ -106,7 +109,13 @@ def show(record: RunRecord, banks: Mapping[str, ItemBank] = MappingProxyType({})
     parts = []
 
     def write(text: str, **markup: bool) -> None:
-        codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []
+        if coloured:
+            codes = []
+            for name, code in _CODES.items():
+                if markup.get(name):
+                    codes.append(code)
+        else:
+            codes = []
         parts.append(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
 
     write_lines(summary_lines(record, width(), banks=banks), write)

@@ -102,4 +102,6 @@ screen = Screen()
 
 def width() -> int:
     """Return the columns of the terminal; without one, a number that keeps lines whole."""
-    return max(80, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 10_000
+    if sys.stdout.isatty():
+        return max(80, shutil.get_terminal_size().columns)
+    return 10_000

@@ -42,8 +42,12 @@ class ReadingTable(ResponseMapping, frozen=True):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of `banks.responses.read_responses` that say how a source is read."""
-        mapping = ResponseMapping(**self.given) if self.given else None
-        named = {name: getattr(self, name) for name in ("format", "orientation", "metric", "filter")}
+        mapping = None
+        if self.given:
+            mapping = ResponseMapping(**self.given)
+        named = {}
+        for name in ("format", "orientation", "metric", "filter"):
+            named[name] = getattr(self, name)
         return {**named, "mapping": mapping}
 
 

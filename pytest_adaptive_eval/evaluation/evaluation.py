@@ -63,13 +63,17 @@ class GatePlan:
     def baselines(self, evaluation: Evaluation) -> dict[str, BaselineFile[Any]]:
         """Return the baselines by name, including other evaluations of this run."""
         if not self.loaded:
-            followed = {name: evaluation.baseline_of(name, result()) for name, result in self.followed.items()}
+            followed = {}
+            for name, result in self.followed.items():
+                followed[name] = evaluation.baseline_of(name, result())
             self.loaded = {**self.recorded, **followed}
         return self.loaded
 
     def result_arguments(self, evaluation: Evaluation, family: int) -> dict[str, Any]:
         """Return keyword arguments of a result that come from the gates."""
-        baselines = {name: file.baseline for name, file in self.baselines(evaluation).items()}
+        baselines = {}
+        for name, file in self.baselines(evaluation).items():
+            baselines[name] = file.baseline
         planned = tuple(self.conditions)
         return {"planned": planned, "family": family, "baselines": baselines, "absent": self.missing}
 

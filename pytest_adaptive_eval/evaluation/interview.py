@@ -83,7 +83,10 @@ def make_policy(
         return _ladder(table, data, bank)
     policy = find_named("policy", name, {**POLICIES, **PAPERS, LADDER: LADDER_POLICY})
     _refuse_foreign_settings(name, table, data)
-    changes = {key: data[key] for key in ("floor", "batch", "budget") if key in data}
+    changes = {}
+    for key in ("floor", "batch", "budget"):
+        if key in data:
+            changes[key] = data[key]
     if table.stop is not None:
         changes["stop" if isinstance(table.stop, str) else "standard_error"] = table.stop
     if table.selector_name is not None:
@@ -335,7 +338,9 @@ class Interview(Evaluation):
 
     def session_arguments(self, gates: GatePlan, family: int) -> dict[str, Any]:
         """Return keyword arguments of `Session`: claims that may end it early, and the baseline that it follows."""
-        baselines = {name: file.baseline for name, file in gates.baselines(self).items()}
+        baselines = {}
+        for name, file in gates.baselines(self).items():
+            baselines[name] = file.baseline
         claims = []
         for c in gates.conditions:
             if c.by_draws:
@@ -722,10 +727,9 @@ def _item_with_sample(bank: ItemBank) -> str | None:
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
     """Return notes on the bank for readers of any verdict, by its selector or ladder."""
-    notes = [
-        f"{counted(count, 'question')} of level {level} repeat others: the task has no more"
-        for level, count in bank.report.get("repeated", {}).items()
-    ]
+    notes = []
+    for level, count in bank.report.get("repeated", {}).items():
+        notes.append(f"{counted(count, 'question')} of level {level} repeat others: the task has no more")
     if not bank.calibrated and not climbed:
         return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
     if bank.report.get("trusted") is False:

@@ -39,10 +39,16 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
         for one, several in (("model", named if not models else ()), ("template", templates)):
             if several and one in spec.data:
                 raise ConfigError(f"{one} and {one}s exclude each other: write all of them into {one}s")
-    rest = {key: value for key, value in spec.data.items() if key not in ("models", "templates")}
+    rest = {}
+    for key, value in spec.data.items():
+        if key not in ("models", "templates"):
+            rest[key] = value
     for (model, of_model), (template, of_template) in product(_labelled(named), _labelled(templates)):
         label = "-".join(filter(None, [of_model, of_template]))
-        chosen = {name: value for name, value in (("model", model), ("template", template)) if value is not None}
+        chosen = {}
+        for name, value in (("model", model), ("template", template)):
+            if value is not None:
+                chosen[name] = value
         data: dict[str, Any] = {**rest, **chosen, "name": f"{spec.name}-{label}"}
         yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label))
 

@@ -67,8 +67,13 @@ def threshold_outlooks(
 ) -> list[Outlook]:
     """Return the outlooks of an accuracy threshold, for true accuracies on either side in (0, 1)."""
     gap = PLANNING_MARGIN if margin is None else margin
-    sides = [accuracy for accuracy in (target + gap, target - gap) if 0 < accuracy < 1]
-    variances = [draw_variance(bank, policy, accuracy, baseline) for accuracy in sides]
+    sides = []
+    for accuracy in (target + gap, target - gap):
+        if 0 < accuracy < 1:
+            sides.append(accuracy)
+    variances = []
+    for accuracy in sides:
+        variances.append(draw_variance(bank, policy, accuracy, baseline))
     return [Outlook(len(bank), gap, variance, condition.confidence) for variance in variances]
 
 
@@ -101,7 +106,9 @@ def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlo
         return outlook
     candidates = max(min(MAX_CANDIDATES, MAX_ANSWERS // len(log)), 50)
     flipped = np.random.default_rng(0).random((candidates, len(log))) < FLIPS
-    columns: dict[str, Any] = {name: np.broadcast_to(getattr(log, name), flipped.shape) for name in log.columns()}
+    columns: dict[str, Any] = {}
+    for name in log.columns():
+        columns[name] = np.broadcast_to(getattr(log, name), flipped.shape)
     decisions = decide(
         replace(log, **columns | {"scores": np.abs(log.scores - flipped)}),
         [PairedClaim.of(baseline, condition.value, condition.confidence)],

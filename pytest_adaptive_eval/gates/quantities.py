@@ -79,7 +79,9 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data, with None for unknown values; see `from_json`."""
-        covariance = [[_finite(value) for value in row] for row in self.covariance.tolist()]
+        covariance = []
+        for row in self.covariance.tolist():
+            covariance.append([_finite(value) for value in row])
         return {"values": [*map(_finite, self.values.tolist())], "covariance": covariance, "method": self.method}
 
     @classmethod
@@ -127,6 +129,9 @@ class Bounded:
         rows = []
         for n, name in enumerate(subjects):
             if self.known(n):
-                values_known = {field_name: values[n] for field_name, values in more.items() if values[n] is not None}
+                values_known = {}
+                for field_name, values in more.items():
+                    if values[n] is not None:
+                        values_known[field_name] = values[n]
                 rows.append({"subject": name, **self.interval(n).to_json(), **values_known})
         return rows

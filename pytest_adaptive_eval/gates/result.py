@@ -427,13 +427,17 @@ class Result(NoVerdict):
         for name, m in self.quantities.items():
             if isinstance(m, Measured):
                 measured[name] = m.to_json()
-        must_pass = [[answer.item, answer.score, answer.text] for answer in self.must_pass]
+        must_pass = []
+        for answer in self.must_pass:
+            must_pass.append([answer.item, answer.score, answer.text])
         return {**data, "quantities": measured, "must_pass": must_pass}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Create from the data of `to_json`."""
-        quantities = {metric: Measured.from_json(measured) for metric, measured in data["quantities"].items()}
+        quantities = {}
+        for metric, measured in data["quantities"].items():
+            quantities[metric] = Measured.from_json(measured)
         lists = {name: tuple(data[name]) for name in _LISTS}
         must_pass = tuple(MustPassAnswer(*answer) for answer in data["must_pass"])
         return cls(**{**data, **lists, "quantities": quantities, "must_pass": must_pass})

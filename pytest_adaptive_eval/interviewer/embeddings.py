@@ -57,7 +57,9 @@ class FactorsEmbedder:
     def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d); raise ResponsesError or BankError without responses and parameters."""
         if self._responses is not None:
-            columns = {name: column for column, name in enumerate(self._responses.items)}
+            columns = {}
+            for column, name in enumerate(self._responses.items):
+                columns[name] = column
             if lacking := [name for name in bank.ids if name not in columns]:
                 raise ResponsesError(
                     f"{self._responses.source}: no responses to item {lacking[0]!r} of bank {bank.name!r}, nor to "

@@ -42,13 +42,17 @@ def by_cluster(
     if len(points) > POINTS:
         sample = np.sort(np.random.default_rng(seed).choice(sample, POINTS, replace=False))
     sampled_points = np.asarray(points[sample], dtype=np.float64)
-    clusterings = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
+    clusterings = []
+    for restart in range(restarts):
+        clusterings.append(clusters(sampled_points, count, 1000 * seed + restart))
     if responses is None:
         ratings = [-clustering.inertia for clustering in clusterings]
         scale = float(np.square(sampled_points).sum())
     else:
         accuracy = np.nanmean(responses, axis=1)
-        ratings = [_ranking_accuracy(responses[:, sample[clustering.items]], accuracy) for clustering in clusterings]
+        ratings = []
+        for clustering in clusterings:
+            ratings.append(_ranking_accuracy(responses[:, sample[clustering.items]], accuracy))
         scale = 100.0
     best = sample[clusterings[int(first_largest(ratings, scale))].items]
     rest = np.setdiff1d(np.arange(len(points)), best)[: count - len(best)]

@@ -83,7 +83,9 @@ def sort_first(
     items: Sequence[Item], existing: Sequence[str], form: PromptForm, difficulties: Difficulties = UNKNOWN
 ) -> list[Message]:
     """Return the request for a category of each item, ``{"1": category, ...}``, numbered from 1."""
-    lines = [f"{number}. {_rated_question(item, form, difficulties)}\n" for number, item in enumerate(items, 1)]
+    lines = []
+    for number, item in enumerate(items, 1):
+        lines.append(f"{number}. {_rated_question(item, form, difficulties)}\n")
     if existing:
         names = f"Categories so far: {', '.join(map(_name, existing))}.\n"
     else:
@@ -125,7 +127,9 @@ def recommend(
 ) -> list[Message]:
     """Return the request for a choice among candidates, ``{"summary", "think", "question_index"}``, from 1."""
     items = [candidate.item for candidate in candidates]
-    lines = [f"{number}. {_candidate(candidate, memory, form)}\n" for number, candidate in enumerate(candidates, 1)]
+    lines = []
+    for number, candidate in enumerate(candidates, 1):
+        lines.append(f"{number}. {_candidate(candidate, memory, form)}\n")
     text = (
         f"{_shared(memory, ability, form)}Candidates:\n{''.join(lines)}"
         'Reply with JSON alone: {"summary": "the pattern behind the answers so far, beyond the counts", '
@@ -143,10 +147,11 @@ def rate(
     The expected reply is `LABEL`. Continuations are text, which mentions pictures and does not show them.
     """
     blind = replace(form, images=False)
-    continuations = [
-        f"Candidate: {_candidate(candidate, memory, blind)}\nIs it the best next question? Reply yes or no."
-        for candidate in candidates
-    ]
+    continuations = []
+    for candidate in candidates:
+        continuations.append(
+            f"Candidate: {_candidate(candidate, memory, blind)}\nIs it the best next question? Reply yes or no."
+        )
     return [Message("user", _shared(memory, ability, form))], continuations
 
 
@@ -198,7 +203,9 @@ def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str
 
 
 def _cells(row: CategoryRow, numbers: bool) -> list[str]:
-    difficulties = ["-" if x is None else _logits(x) for x in (row.lowest, row.mean, row.highest)]
+    difficulties = []
+    for x in (row.lowest, row.mean, row.highest):
+        difficulties.append("-" if x is None else _logits(x))
     if row.accuracy is None:
         accuracy = "-"
     else:

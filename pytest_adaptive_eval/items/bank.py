@@ -34,7 +34,9 @@ class Computed(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         position = range(self._size)[index]
-        return [self._make(n) for n in position] if isinstance(index, slice) else self._make(position)
+        if isinstance(index, slice):
+            return [self._make(n) for n in position]
+        return self._make(position)
 
 
 class Mapped(Computed):
@@ -175,7 +177,10 @@ class ItemBank:
         same = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(same):
             twice = ordered[same[0]]
-            twice = twice.decode() if isinstance(twice, bytes) else str(twice)
+            if isinstance(twice, bytes):
+                twice = twice.decode()
+            else:
+                twice = str(twice)
             yield f"duplicate item id {twice!r}; ids must be unique"
         yield from self._faults_of_accuracies()
         if self.predictor is not None and len(self.predictor.level) != len(self.ids):
@@ -183,7 +188,8 @@ class ItemBank:
             yield f"its predictor is of {count} items, and the bank has {len(self.ids)}. Calibrate the bank again"
 
     def _faults_of_parameter(self, name: str, expected: str) -> Iterator[str]:
-        values, n = getattr(self, name), len(self.ids)
+        values = getattr(self, name)
+        n = len(self.ids)
         if len(values) != n:
             yield f"{len(values)} values of {name} for {n} items; expected one per item"
         bad = ~np.isfinite(values).reshape(n, -1).all(axis=1)
@@ -197,7 +203,9 @@ class ItemBank:
             )
 
     def _faults_of_accuracies(self) -> Iterator[str]:
-        subjects, accuracies, ranges = len(self.subjects), len(self.accuracies), len(self.accuracy_ranges)
+        subjects = len(self.subjects)
+        accuracies = len(self.accuracies)
+        ranges = len(self.accuracy_ranges)
         if accuracies not in (0, subjects):
             yield f"expected {subjects} accuracies or none, got {accuracies}; calibrate the bank again"
         if ranges != accuracies:
@@ -249,7 +257,10 @@ class ItemBank:
 
     def difficulty_of(self, items: Any) -> Array:
         """Return the difficulty of the items at an index or slice; see `difficulty`."""
-        norm = self.discrimination[items, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope[items])
+        if self.dimensions == 1:
+            norm = self.discrimination[items, 0]
+        else:
+            norm = np.sqrt(self.squared_slope[items])
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(norm != 0, -self.intercept[items] / norm, np.nan)
 
@@ -268,7 +279,10 @@ class ItemBank:
 
     def only(self, category: str) -> ItemBank:
         """Return the items of one of the broadest categories as a bank; raise ConfigError if there are none."""
-        positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
+        positions = []
+        for n, broadest in enumerate(self.categories):
+            if broadest == category:
+                positions.append(n)
         if not positions:
             available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
             raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {available}")

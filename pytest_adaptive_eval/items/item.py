@@ -35,9 +35,9 @@ def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) ->
     """
     limit = (characters - len(later_turns(turns))) // len(answers)
     cut = [_MARK.sub("(", answer)[:limit] for answer in answers]
-    parts = [
-        _marked(number, prompt) + answer for number, (prompt, answer) in enumerate(zip(turns, cut[1:], strict=True), 2)
-    ]
+    parts = []
+    for number, (prompt, answer) in enumerate(zip(turns, cut[1:], strict=True), 2):
+        parts.append(_marked(number, prompt) + answer)
     return cut[0] + "".join(parts)
 
 
@@ -114,7 +114,10 @@ UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED
 
 def unanswered_sentence(statuses: Mapping[str, int]) -> str:
     """Return the counts of missing answers by status: ``10 of 40 empty, 3 refused``; empty without any."""
-    counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
+    counts = []
+    for status, words in UNANSWERED.items():
+        if count := statuses.get(status, 0):
+            counts.append(f"{count} {words}")
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
 
 
@@ -136,7 +139,9 @@ def length_note(text: str) -> str:
 def _rest(text: str) -> int:
     """Return the number of characters that `cut_text` removed."""
     match = _CUT.fullmatch(text, GRADED_CHARACTERS)
-    return int(match[1]) if match else 0
+    if match:
+        return int(match[1])
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +326,9 @@ class Item:
         """Return whether a text has the form of an answer, as its grader reads it."""
         text = str(text)[:GRADED_CHARACTERS]
         kinds = grader_kinds()
-        return kinds[self.grader].readable(self, text) if self.grader in kinds else bool(text.strip())
+        if self.grader in kinds:
+            return kinds[self.grader].readable(self, text)
+        return bool(text.strip())
 
     def in_format(self, name: str) -> Item:
         """Return the item in the format `name`; ``none`` has neither image nor text."""
@@ -366,13 +373,17 @@ def hash_of_content(canonical: bytes) -> str:
 def named_choice(item: Item) -> int | None:
     """Return the index of the choice that an item's first answer names, any letter's if it lists none; or None."""
     named = choice_of(item.answer, item.choices)
-    return named[0] if named is not None and len(named) == 1 else None
+    if named is not None and len(named) == 1:
+        return named[0]
+    return None
 
 
 def items_naming(items: Sequence[Item], *names: str) -> Iterator[Item]:
     """Yield the items that may have one of these texts, such as a field's name; not all of a file are parsed."""
     find = getattr(items, "places_naming", None)
-    return iter(items) if find is None else (items[position] for position in find(names))
+    if find is None:
+        return iter(items)
+    return (items[position] for position in find(names))
 
 
 def items_by_likelihood(items: Sequence[Item]) -> list[Item]:

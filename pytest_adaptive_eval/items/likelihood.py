@@ -133,12 +133,17 @@ class ChoiceLikelihood(LikelihoodScoring):
         """Return why an item cannot be scored in this way; empty if it can."""
         if len(choices) < 2:
             return f'{len(choices) or "no"} choices, expected two or more to compare: ask it without ask = "likelihood"'
-        return "" if all(choices) else "an empty choice, which has no likelihood: remove it"
+        if all(choices):
+            return ""
+        return "an empty choice, which has no likelihood: remove it"
 
     def continuations(self, prompt: str, choices: Texts) -> list[Continuation]:
         """Return the choices after the prompt and, if the normalization needs them, without it."""
         texts = CANDIDATES[self.candidates](choices)
-        delimiter = "" if prompt[-1:].isspace() else self.delimiter
+        if prompt[-1:].isspace():
+            delimiter = ""
+        else:
+            delimiter = self.delimiter
         continuations = [Continuation(text, delimiter) for text in texts]
         if NORMALIZATIONS[self.normalization].unconditional:
             continuations += [Continuation(text, self.delimiter, after_prompt=False) for text in texts]
@@ -147,7 +152,8 @@ class ChoiceLikelihood(LikelihoodScoring):
     def result(self, prompt: str, choices: Texts, logs: Logs) -> LikelihoodResult:  # noqa: ARG002
         """Return the preferred choice; the item's grader scores it."""
         texts = CANDIDATES[self.candidates](choices)
-        after_prompt, bare = list(logs[: len(choices)]), list(logs[len(choices) :])
+        after_prompt = list(logs[: len(choices)])
+        bare = list(logs[len(choices) :])
         scores = NORMALIZATIONS[self.normalization].scores(after_prompt, bare, texts)
         best = max(range(len(scores)), key=scores.__getitem__)
         facts = {"normalization": self.normalization, "log_likelihoods": after_prompt, "scores": scores}

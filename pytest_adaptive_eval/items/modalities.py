@@ -26,7 +26,9 @@ ALL = "all"
 
 def pair_id(item: Item, form: str) -> str:
     """Return the id of an item-format pair: the item's id in its default format, ``ITEM@FORMAT`` in others."""
-    return item.id if form == item.formats[0] else f"{item.id}@{form}"
+    if form == item.formats[0]:
+        return item.id
+    return f"{item.id}@{form}"
 
 
 def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> ItemBank:
@@ -48,7 +50,8 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
         index, form, name = pairs[n]
         return replace(bank.items[index].in_format(form), id=name, formats=(form,))
 
-    items, scale = Computed(len(pairs), pair), bank.in_formats
+    items = Computed(len(pairs), pair)
+    scale = bank.in_formats
     ids = [name for _, _, name in pairs]
     shared: dict[str, Any] = {
         "ids": ids,
@@ -67,7 +70,8 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
     rows = np.array([index for index, _, _ in pairs])
     columns = np.array([modalities.formats.index(form) for _, form, _ in pairs])
     slopes, intercepts = scale.standard()
-    slopes, intercepts = slopes[rows, columns], intercepts[rows, columns]
+    slopes = slopes[rows, columns]
+    intercepts = intercepts[rows, columns]
     # the last digits of these products differ by processor, and the id of the scale must not
     rounded = slopes.astype(np.float32), intercepts.astype(np.float32)
     return ItemBank(
@@ -86,10 +90,19 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
 
 def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int, str, str]], list[str]]:
     """Return position, format and id of each item-format pair, and the formats in use."""
-    chosen = None if formats == ALL else _checked_formats(formats)
-    pair_ids = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # texts are read once
+    if formats == ALL:
+        chosen = None
+    else:
+        chosen = _checked_formats(formats)
+    # texts are read once
+    pair_ids = []
+    for item in bank.items:
+        pair_ids.append({form: pair_id(item, form) for form in item.formats})
     available = list(dict.fromkeys(form for ids in pair_ids for form in ids))
-    accepted = tuple(available) if chosen is None else chosen
+    if chosen is None:
+        accepted = tuple(available)
+    else:
+        accepted = chosen
     for form in accepted:
         if form not in available:
             raise ConfigError(

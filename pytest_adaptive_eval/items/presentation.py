@@ -71,7 +71,8 @@ def parse_template(template: str) -> Template:
             )
     if "prompt" not in names:
         raise ConfigError(f"template {template!r:.80} has no {{prompt}}, and is no file; add it")
-    fields, ends = frozenset(names) - ENDS.keys(), [name for name in names if name in ENDS]
+    fields = frozenset(names) - ENDS.keys()
+    ends = [name for name in names if name in ENDS]
     if not ends:
         return Template(template, fields, " ", "letter" if "choices" in fields else "text")
     if len(ends) > 1 or parts[-1][1] != ends[0]:
@@ -105,8 +106,14 @@ def with_choices(item: Item) -> Item:
 def _is_within(choice: str, asked: str) -> bool:
     """Return whether a text has a choice as words of their own."""
     text = " ".join(choice.casefold().split())
-    before = r"(?<!\w)" if text[:1].isascii() and text[:1].isalnum() else ""
-    after = r"(?!\w)" if text[-1:].isascii() and text[-1:].isalnum() else ""
+    if text[:1].isascii() and text[:1].isalnum():
+        before = r"(?<!\w)"
+    else:
+        before = ""
+    if text[-1:].isascii() and text[-1:].isalnum():
+        after = r"(?!\w)"
+    else:
+        after = ""
     return re.search(f"{before}{re.escape(text)}{after}", asked) is not None
 
 
@@ -125,7 +132,9 @@ class Example:
 
 def example_of(item: Item) -> Example:
     """Return an item as an example; raise ConfigError if it has no prompt, or no answer that a model could give."""
-    index = named_choice(item) if item.choices else None
+    index = None
+    if item.choices:
+        index = named_choice(item)
     if index is not None and _LETTER.search(item.prompt):
         return Example(item.prompt, (), letters(item.choices)[index])
     answer = item.answer if index is None else item.choices[index]
@@ -190,7 +199,10 @@ class Presentation:
             raise BankError(
                 f"item {item.id!r} has {content}, which no template can hold: ask it without template and examples"
             )
-        examples = [example for example in self.examples if self._asked(example) != item.prompt]
+        examples = []
+        for example in self.examples:
+            if self._asked(example) != item.prompt:
+                examples.append(example)
         before = "".join(self._example(example) for example in examples)
         prompt = self._filled(item.id, item.prompt, item.choices, before)
         return replace(item, prompt=prompt, plain=item.plain or item)
@@ -208,7 +220,9 @@ class Presentation:
     def _asked(self, example: Example) -> str:
         """Return the prompt of an example, with its choices where those of items are listed."""
         asked = Item("example", example.prompt, choices=example.choices)
-        return with_choices(asked).prompt if self._lists_choices else example.prompt
+        if self._lists_choices:
+            return with_choices(asked).prompt
+        return example.prompt
 
     def _example(self, example: Example) -> str:
         question = self._filled("of an example", self._asked(example), example.choices, "")
@@ -217,7 +231,10 @@ class Presentation:
             answer = CANDIDATES[self.candidates](example.choices)[example.choices.index(answer)]
         if self._asked(example) != example.prompt:
             answer = f"\n{answer}"  # after the list of choices
-        between = "" if question[-1:].isspace() or answer.startswith("\n") else self.delimiter
+        if question[-1:].isspace() or answer.startswith("\n"):
+            between = ""
+        else:
+            between = self.delimiter
         return f"{question}{between}{answer}{SEPARATOR}"
 
     def _filled(self, name: str, prompt: str, choices: Sequence[str], examples: str) -> str:

@@ -83,7 +83,10 @@ class Stated(NamedTuple):
     @property
     def fault(self) -> str:
         """Why the part is not whole, with both figures; empty if nothing says so."""
-        ended = f" ({self.status})" if self.status else ""
+        if self.status:
+            ended = f" ({self.status})"
+        else:
+            ended = ""
         if self.planned is not None and self.samples < self.planned:
             return f"{self.where}: {self.samples} of {self.planned} planned samples{ended}"
         if self.status:
@@ -140,7 +143,8 @@ class Responses:
 
     def _faults(self) -> Iterator[str]:
         """Yield what is wrong with the names and the scores."""
-        scores, shape = self.scores, (len(self.subjects), len(self.items))
+        scores = self.scores
+        shape = (len(self.subjects), len(self.items))
         if scores.shape != shape or len(self.families) != len(self.subjects):
             families = len(self.families)
             yield f"{shape[0]} subjects, {shape[1]} items and {families} families for scores of shape {scores.shape}"
@@ -168,12 +172,17 @@ class Responses:
         parts = [part for part in self.stated if part.subject == subject]
         faults = [part.fault for part in parts if part.fault]
         if faults and not partial:
-            more = f", and {len(faults) - 1} more parts" if len(faults) > 1 else ""
+            if len(faults) > 1:
+                more = f", and {len(faults) - 1} more parts"
+            else:
+                more = ""
             raise ResponsesError(
                 f"{faults[0]}{more}: the log is not whole; finish the run, or judge what there is with --partial "
                 "(partial = true in model_options)"
             )
-        warnings = [f"a log that is not whole was judged: {fault}" for fault in faults]
+        warnings = []
+        for fault in faults:
+            warnings.append(f"a log that is not whole was judged: {fault}")
         return [*warnings, *(f"{part.where}: {part.doubt}" for part in parts if part.doubt)]
 
     def scores_of(self, subject: str) -> dict[str, float]:

@@ -342,7 +342,9 @@ def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -
 
 def _paired(pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseline: float) -> tuple[float, Cumulants]:
     """Return the sum of mean differences, with missing scores replaced by the two values."""
-    changes = [np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline) for a, b in pairs]
+    changes = []
+    for a, b in pairs:
+        changes.append(np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline))
     counts = np.array([len(change) for change in changes], dtype=float)
     rates = []
     variances = []
@@ -429,7 +431,9 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
 def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) -> Interval:
     """Return the last level with an accuracy above a rate, for levels that ended when `Settled` decided."""
     below = ladder.first - 1
-    sides = [Settled(rate, confidence).side(level.tolist()) for level in ladder.scores]
+    sides = []
+    for level in ladder.scores:
+        sides.append(Settled(rate, confidence).side(level.tolist()))
     low = next((n for n, side in enumerate(sides) if side <= 0), len(sides))
     high = next((n for n, side in enumerate(sides) if side < 0), ladder.cap - below)
     estimate = next((n for n, above in enumerate(ladder.accuracies > rate) if not above), len(sides))

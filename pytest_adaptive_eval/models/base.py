@@ -281,7 +281,9 @@ class RequestLog:
         asked = list(dict.fromkeys(key[:-1] for key in self._requested))
         if asked == [_key(item)[:-1]]:
             return ""
-        named = [(*key[:-1], [path.rpartition("/")[2] for path in key[-1]]) for key in asked]
+        named = []
+        for key in asked:
+            named.append((*key[:-1], [path.rpartition("/")[2] for path in key[-1]]))
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
 
     def asks(self, item: Item) -> bool | None:
@@ -626,7 +628,10 @@ _UNASKED = ("id", "answer", "grader", "category", "formats", "images", "likeliho
 
 def item_request(item: Item, cap: Cap | None) -> bytes:
     """Return all of an item that a model may read, with the cap on its answer; pictures count by their content."""
-    data = {name: value for name, value in item.to_json().items() if name not in _UNASKED}
+    data = {}
+    for name, value in item.to_json().items():
+        if name not in _UNASKED:
+            data[name] = value
     data["meta"] = {name: value for name, value in item.meta.items() if name != "sample"}
     data["images"] = picture_hashes(item)
     data["likelihood"] = None if item.likelihood is None else item.likelihood.to_json()

@@ -85,7 +85,10 @@ def question_hash(item: Item) -> str:
     Its bank's form counts, without system text, template and examples of an evaluation.
     """
     plain = item.plain or item
-    asked = {name: value for name, value in plain.to_json().items() if name in _ASKED}
+    asked = {}
+    for name, value in plain.to_json().items():
+        if name in _ASKED:
+            asked[name] = value
     pictures: list[str] = []
     for path in plain.images:
         try:

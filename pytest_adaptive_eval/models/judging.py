@@ -45,15 +45,15 @@ _TAG = re.compile(
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])",
     re.IGNORECASE,
 )
-# not the first number of a range such as 1-5, which repeats the prompt
-_NUMBER = r"([+-]?[0-9]{1,6}(?:[.,][0-9]{1,6})?)(?![0-9]|[.,][0-9]|\s{0,3}[-–][0-9])"
+# not the first number of a range such as 1-5, which repeats the prompt, and not one of another scale, such as 5 of 10
+_OTHER_SCALE = r"\s{0,3}(?:<\s?/\s?rank\s?>\s{0,3})?(?:/|(?:out\s)?of\b)\s{0,3}(?!5(?![0-9]))[0-9]"
+_NUMBER = rf"([+-]?[0-9]{{1,6}}(?:[.,][0-9]{{1,6}})?)(?![0-9]|[.,][0-9]|\s{{0,3}}[-–][0-9]|{_OTHER_SCALE})"
 _PUNCTUATION = r"[\s:=>\"'*_`(\[]{0,20}"
-#: Where a reply gives its rank, the most binding first. A confidence is not a rank.
+#: Where a reply gives its rank, the most binding first; the last of those alike counts. A confidence is not a rank.
 _RANKED = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"<\s{{0,9}}rank{_PUNCTUATION}{_NUMBER}",
-        rf"\brank\b(?:\s?\(1\s?[-–]\s?5\))?[\s\"'*_`)\]]{{0,9}}(?:[:=]|is\b){_PUNCTUATION}{_NUMBER}",
+        rf"(?:<\s{{0,9}}rank|\brank\b(?:\s?\(1\s?[-–]\s?5\))?[\s\"'*_`)\]]{{0,9}}(?:[:=]|is\b)){_PUNCTUATION}{_NUMBER}",
         rf"\brank\b{_PUNCTUATION}{_NUMBER}",
         rf"(?<!confidence )(?<!certainty )\b(?:rating|score)\b{_PUNCTUATION}(?:is{_PUNCTUATION})?{_NUMBER}",
         rf"\A{_PUNCTUATION}{_NUMBER}(?:\s{{0,9}}(?:/|out of)\s{{0,9}}5)?[\s.*_`\"')\]]{{0,20}}\Z",
@@ -95,7 +95,7 @@ def marked(name: str, text: str, limit: int) -> str:
 
 
 def read_rank(text: str) -> int:
-    """Return the rank in the last tag, else the last one with the name rank, else rating or score, else alone.
+    """Return the rank of the last tag or "rank: n", else the last one beside rank, else rating or score, else alone.
 
     Raises:
         Unranked: No rank is found, or it is not valid.

@@ -6,7 +6,8 @@ Two formats are read here:
   item.  The first column is ``subject``; ``run`` and ``step`` may follow.  A
   cell holds a score in [0, 1], or nothing for an item without an answer;
 * JSON lines, one answer per line: ``{"id": ..., "text": ..., "score": ...,
-  "status": ..., "detail": ...}``, with a text, a score or a status.
+  "status": ..., "detail": ...}``, with a text, a score or a status.  The score
+  of an answer with a text counts for items without a grader.
 
 Records of runs, and logs of tools, are read by the extension ``logs``.
 """
@@ -19,6 +20,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +28,7 @@ import msgspec
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.inputs import StrPath
+from pytest_adaptive_eval.items.grading import needs_judge
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.registry import service
@@ -46,7 +49,9 @@ class ReplayModel(Model):
     rates_texts = True  # recorded answers may come from likelihoods
 
     def __init__(self, name: str, answers: Mapping[str, Completion], source: str = "") -> None:
-        content = {key: [a.text, a.score, a.status.value, a.detail] for key, a in answers.items()}
+        content = {}
+        for key, a in answers.items():
+            content[key] = [a.text, a.score, a.status.value, a.detail]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         super().__init__(SubjectIdentity(name, digest, environment={"source": source}, hashes_files=True))
         self._answers = dict(answers)
@@ -100,12 +105,19 @@ class ReplayModel(Model):
         return item.id.encode() + super().request(item)
 
     def find(self, item: Item) -> Completion:
-        """Return the recorded answer to an item."""
+        """Return the recorded answer to an item; its text counts where there is a grader, else its score."""
         recorded = self._answers.get(item.id)
-        detail = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
         if recorded is None:
+            detail = f"no answer of {self.identity.name!r} to {item.id!r} was recorded"
             return Completion("", Status.NOT_RUN, detail=detail)
+        if recorded.text.strip() and grades_text(item):
+            return replace(recorded, score=None)
         return recorded
+
+
+def grades_text(item: Item) -> bool:
+    """Return whether an item has a grader of texts here."""
+    return item.likelihood is None and not item.meta.get("textless") and item.custom is not needs_judge
 
 
 def _is_own(file: Path) -> bool:
@@ -147,10 +159,9 @@ def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Comple
     except ValueError:
         raise table.bad_cell(chosen, cells) from None
     missing = Completion("", Status.NOT_RECORDED, detail="no answer was recorded")
-    answers = {
-        item: missing if math.isnan(score) else Completion("", score=score)
-        for item, score in zip(table.columns, scores, strict=True)
-    }
+    answers = {}
+    for item, score in zip(table.columns, scores, strict=True):
+        answers[item] = missing if math.isnan(score) else Completion("", score=score)
     return chosen.identity, answers
 
 

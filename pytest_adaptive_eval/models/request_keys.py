@@ -58,7 +58,9 @@ def chat_key(model: Model, identity: SubjectIdentity, messages: Sequence[Message
     """Return the hash of a chat and of what else is asked for; pictures count by their content."""
     chat = []
     for message in messages:
-        pictures = [picture_hash(str(Path(message.root, name))) for name in message.images]
+        pictures = []
+        for name in message.images:
+            pictures.append(picture_hash(str(Path(message.root, name))))
         chat.append([message.role, message.text, pictures])
     return request_key(*identity_key(model, identity), __version__, chat, *request)
 

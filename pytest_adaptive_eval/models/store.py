@@ -318,7 +318,9 @@ def _code(error: Exception) -> int:
 def _is_on_network(path: Path) -> bool:
     """Return whether a path lies on a file system that other machines may share, if Linux says so."""
     try:
-        mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text(errors="replace").splitlines()]
+        mounts = []
+        for line in Path("/proc/self/mounts").read_text(errors="replace").splitlines():
+            mounts.append(line.split()[1:3])
     except OSError:
         return False
     folder = path.parent.resolve()

@@ -146,7 +146,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if options.adaptive_eval and not (options.collectonly or options.help):
         from pytest_adaptive_eval.plugin.report.outputs import clear_outputs
 
-        report_paths = {name: getattr(options, f"adaptive_eval_{name}") for name in REPORTS}
+        report_paths = {}
+        for name in REPORTS:
+            report_paths[name] = getattr(options, f"adaptive_eval_{name}")
         clear_outputs({name: early_config.invocation_params.dir / path for name, path in report_paths.items() if path})
 
 

@@ -147,5 +147,11 @@ class Results(NoVerdict):
         self._on_any(verdicts)
         return any(verdicts)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"adaptive_eval has no {name!r:.80}: it has verdicts, any_of, and the result of each evaluation, such as "
+            'adaptive_eval["toy"].at_least(0.6)'
+        )
+
     def __repr__(self) -> str:
         return "adaptive_eval"

@@ -129,7 +129,11 @@ def interview(
         if code not in _DECIDED or not record.is_file():
             raise ConfigError(_error_of(output.getvalue()))
         data = RunRecord.from_json(json.loads(record.read_text("utf-8")))
-        lines = [line for line in output.getvalue().splitlines() if place.name not in line]  # its files are gone
+        # its files are gone
+        lines = []
+        for line in output.getvalue().splitlines():
+            if place.name not in line:
+                lines.append(line)
         return Interviewed(data, "\n".join(lines).strip(), page.read_text("utf-8") if page.is_file() else "")
 
 

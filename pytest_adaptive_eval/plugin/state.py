@@ -306,7 +306,10 @@ def resolve(name: str, nodes: Iterable[EvaluationTest]) -> EvaluationTest:
         ConfigError: No evaluation has that name, or several have it.
     """
     nodes = list(nodes)
-    matches = [node for node in nodes if name in (node.evaluation.name, node.nodeid)]
+    matches = []
+    for node in nodes:
+        if name in (node.evaluation.name, node.nodeid):
+            matches.append(node)
     matches = matches or [node for node in nodes if name in node.aliases]
     if len(matches) == 1:
         return matches[0]

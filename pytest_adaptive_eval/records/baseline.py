@@ -97,7 +97,9 @@ class BaselineFile(Generic[Compared]):
         if isinstance(before, Baseline):
             scores = dict(zip(map(str, bank.ids), before.scores.tolist(), strict=False))
         scored = ((asked.item, asked.score) for asked in answers if asked.score is not None)
-        changes = {item: score - scores.get(item, math.nan) for item, score in scored}
+        changes = {}
+        for item, score in scored:
+            changes[item] = score - scores.get(item, math.nan)
         return BaselineSource(
             source.path,
             source.subject,

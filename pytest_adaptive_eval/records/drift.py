@@ -160,7 +160,9 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
         length = average_run_length * shared
         for watch in measured:
             watch.settle()
-        spreads = {key: _Spread.of(families[key]) for key in {watch.family for watch in measured}}
+        spreads = {}
+        for key in {watch.family for watch in measured}:
+            spreads[key] = _Spread.of(families[key])
         raised += [(watch, len(watch.drops) - 1) for watch in measured if watch.step(spreads[watch.family], length)]
     return [watch.alarm(drop, average_run_length) for watch, drop in raised]
 
@@ -462,7 +464,9 @@ def _run_length(limit: float, nodes: Array, weights: Array) -> float:
     y = limit * (nodes + 1.0) / 2.0
     weights = limit * weights / 2.0
     start = np.concatenate(([0.0], y))
-    reset = [0.5 * math.erfc((s - _REFERENCE) / math.sqrt(2.0)) for s in start]
+    reset = []
+    for s in start:
+        reset.append(0.5 * math.erfc((s - _REFERENCE) / math.sqrt(2.0)))
     density = np.exp(-((y + _REFERENCE - start[:, None]) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
     transition = np.column_stack((reset, weights * density))
     return float(np.linalg.solve(np.eye(len(start)) - transition, np.ones(len(start)))[0])

@@ -54,7 +54,9 @@ def _levels(result: SessionResult) -> LevelsRecord | None:
         return None
     from pytest_adaptive_eval.ladder.result import crossing
 
-    accuracies = [None if np.isnan(accuracy) else accuracy for accuracy in ladder.accuracies.tolist()]
+    accuracies = []
+    for accuracy in ladder.accuracies.tolist():
+        accuracies.append(None if np.isnan(accuracy) else accuracy)
     asked = [len(level) for level in ladder.scores]
     levels = LevelsRecord(
         ladder.cap,

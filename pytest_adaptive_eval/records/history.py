@@ -272,7 +272,9 @@ class History:
                 self.unread.append(f"{file.key} is no whole record: restore or remove it")
                 return None
             return _NO_RECORD
-        brief = [replace(evaluation, administrations=[], account={}) for evaluation in record.evaluations]
+        brief = []
+        for evaluation in record.evaluations:
+            brief.append(replace(evaluation, administrations=[], account={}))
         return json.dumps(replace(record, evaluations=brief).to_json())
 
     def unread_notes(self) -> list[str]:
@@ -379,7 +381,9 @@ class History:
 
     def series_of(self, run: RunRecord) -> list[Series]:
         """Return the series of a run's evaluations, up to the run; see `series`."""
-        keys = {(entry.name, content_of(entry), entry.bank.scale) for entry in run.evaluations}
+        keys = set()
+        for entry in run.evaluations:
+            keys.add((entry.name, content_of(entry), entry.bank.scale))
         series = self.series(until=run.started)
         return [entry for entry in series if (entry.evaluation, entry.bank_hash, entry.scale) in keys]
 
@@ -483,7 +487,10 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
             tries_by_key.setdefault(key, []).append((gate, interview))
     sentences = []
     for key, gate, last in _keyed(run):
-        tries = [entry for entry in tries_by_key.get(key, []) if entry[1].planned not in last.policy.earlier]
+        tries = []
+        for entry in tries_by_key.get(key, []):
+            if entry[1].planned not in last.policy.earlier:
+                tries.append(entry)
         if gate.outcome is Outcome.PASS and any(other.outcome is not Outcome.PASS for other, _ in tries):
             outcomes = ", ".join(f"{other.outcome.value} ({_settings(interview)})" for other, interview in tries)
             sentences.append(

@@ -90,7 +90,9 @@ def _takes_part(record: EvaluationRecord) -> bool:
 
 def _names(keys: Sequence[tuple[str, int | None]]) -> dict[tuple[str, int | None], str]:
     """Return the name of each evaluation: the end of its node id if that is unique, else all of it and the seed."""
-    ends = [nodeid.rpartition("::")[2].partition("[")[0] for nodeid, _ in keys]
+    ends = []
+    for nodeid, _ in keys:
+        ends.append(nodeid.rpartition("::")[2].partition("[")[0])
     whole = [f"{nodeid}, seed {seed}" for nodeid, seed in keys]
     return {key: end if ends.count(end) == 1 else name for key, end, name in zip(keys, ends, whole, strict=True)}
 

@@ -52,10 +52,9 @@ def _clean(value: Any) -> Any:
         return None
     if isinstance(value, dict):
         # a large record has a million names and values, most of which need no call
-        cleaned = {
-            name if name.isascii() else _clean(name): entry if type(entry) in _ATOMS else _clean(entry)
-            for name, entry in value.items()
-        }
+        cleaned = {}
+        for name, entry in value.items():
+            cleaned[name if name.isascii() else _clean(name)] = entry if type(entry) in _ATOMS else _clean(entry)
         unknown = cleaned.pop(_EXTRA, {})
         return {**cleaned, **unknown}
     if isinstance(value, list | tuple):

@@ -68,6 +68,9 @@ def population(interview: EvaluationRecord) -> str:
     if not interview.levels:
         return content_of(interview)
     # guess floors are estimates of the package, and no setting
-    settings = {name: value for name, value in interview.policy.settings.items() if name != "guess"}
+    settings = {}
+    for name, value in interview.policy.settings.items():
+        if name != "guess":
+            settings[name] = value
     key = interview.bank.name, interview.levels.cap, interview.policy.selector or None, settings or None
     return json.dumps(key, sort_keys=True)

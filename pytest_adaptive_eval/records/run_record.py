@@ -606,7 +606,10 @@ def must_pass_answers(items: Iterable[str], administrations: Sequence[Administra
 
 def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:
     """Return the lowest score of the answers to an item, or else the first that has none."""
-    scored = [(answer.score, answer.text) for answer in answers if answer.score is not None]
+    scored = []
+    for answer in answers:
+        if answer.score is not None:
+            scored.append((answer.score, answer.text))
     lowest = min(scored, default=None, key=lambda pair: pair[0])
     missing = next((answer for answer in answers if answer.score is None), None)
     if lowest is not None and (lowest[0] < 1.0 or missing is None):

@@ -101,7 +101,9 @@ def ability_lines(
 
 def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     """Return the tables of a backtest."""
-    rows = [{**row, "policy": clean_terminal(row["policy"], 30)} for row in result["rows"]]
+    rows = []
+    for row in result["rows"]:
+        rows.append({**row, "policy": clean_terminal(row["policy"], 30)})
     wide = max([len(row["policy"]) for row in rows] + [6])
     if result["splits"] == 1:
         splits = "1 split"

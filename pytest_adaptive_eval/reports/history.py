@@ -152,7 +152,9 @@ def correlation_lines(pairs: Sequence[tuple[Measure, Measure, Correlation]]) -> 
     """Return a table of correlations, a row per pair of measures."""
     rows = [["", "", "subjects", "Spearman", "Kendall", "p"]]
     for first, second, found in pairs:
-        names = [f"{clean_terminal(series.name, _NAME)} ({series.metric})" for series in (first, second)]
+        names = []
+        for series in (first, second):
+            names.append(f"{clean_terminal(series.name, _NAME)} ({series.metric})")
         numbers = (words.number_or_dash(value, 2) for value in (found.spearman, found.kendall))
         rows.append([*names, str(found.subjects), *numbers, words.number_or_dash(found.p_value)])
     return ["p: two-sided, of Kendall's tau, for subjects that are drawn independently", *aligned(rows, [2], "  ")]

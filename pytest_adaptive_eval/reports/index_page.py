@@ -102,7 +102,9 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
             remaining -= len(scores)
             shown_scores = scores if remaining > 0 else {}
             evaluations[clean_html(view.record.name, NAME)] = {"result": view.result, "scores": shown_scores}
-        gates = {clean_html(gate.name, NAME): gate.outcome.value for gate in record.gates}
+        gates = {}
+        for gate in record.gates:
+            gates[clean_html(gate.name, NAME)] = gate.outcome.value
         out.append(
             {
                 "run": record.run,

@@ -50,7 +50,9 @@ def gate_report(record: RunRecord) -> bytes:
     for view in views(record):
         name = unique(_one_line(view.title, _NAME))
         cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
-        decided = {f"decided after: {gate.name}": gate.verdict.decided_after for gate in view.gates}
+        decided = {}
+        for gate in view.gates:
+            decided[f"decided after: {gate.name}"] = gate.verdict.decided_after
         properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     if alone := record.judged()[1]:

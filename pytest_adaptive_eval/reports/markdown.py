@@ -221,7 +221,9 @@ def _categories(interview: EvaluationRecord) -> str:
 def _wrong(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank]) -> str:
     texts = []
     for entry in answer_lists(interviews, banks, _WRONG):
-        answers = [_answer(answer, several=len(interviews) > 1) for answer in entry.answers]
+        answers = []
+        for answer in entry.answers:
+            answers.append(_answer(answer, several=len(interviews) > 1))
         texts.append(_folded(_inline(entry.title, _SENTENCE), "\n".join([*filter(None, [entry.note]), *answers])))
     return "\n".join(texts)
 
@@ -250,14 +252,18 @@ def _listed(title: str, texts: Sequence[str]) -> str:
         return ""
     # an entry must not begin a list, a heading or a rule of its own
     entries = [_inline(text, _SENTENCE) for text in texts[:_ROWS]]
-    lines = [f"- {_GAP if text[:1] in _BLOCKS else ''}{text}\n" for text in entries]
+    lines = []
+    for text in entries:
+        lines.append(f"- {_GAP if text[:1] in _BLOCKS else ''}{text}\n")
     if len(texts) > _ROWS:
         lines.append(f"- and {len(texts) - _ROWS} more in the record\n")
     return f"### {title}\n\n{''.join(lines)}"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], total: int) -> str:
-    lines = [f"| {' | '.join(cells)} |\n" for cells in (heads, ["---"] * len(heads), *rows)]
+    lines = []
+    for cells in (heads, ["---"] * len(heads), *rows):
+        lines.append(f"| {' | '.join(cells)} |\n")
     if total > _ROWS:
         more = f"\nand {total - _ROWS} more in the record\n"
     else:

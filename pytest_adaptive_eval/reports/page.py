@@ -92,7 +92,10 @@ def html_page(
     style = Markup(asset("page.css"))
     script = Markup(asset("page.js"))
     evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(entries, 1)]
-    titles = [(entry["title"], view.record) for entry, view in zip(evaluations, entries, strict=True) if view.end]
+    titles = []
+    for entry, view in zip(evaluations, entries, strict=True):
+        if view.end:
+            titles.append((entry["title"], view.record))
     page: str = template.render(
         style=style,
         script=script,
@@ -124,16 +127,17 @@ def _side_by_side(key: str, compared: SideBySide) -> dict[str, Any]:
 def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
     """Return a list of answers as the template takes it."""
     several = len(record.interviews) > 1
-    rows = [
-        {
-            "item": clean_html(words.asked_item(answer.asked), 130),
-            "of": clean_html(answer.interview.name, 60) if several else "",
-            "question": clean_html(answer.question, _CELL),
-            "answer": clean_html(answer.asked.text, _CELL),
-            "expected": clean_html(answer.expected, _CELL),
-        }
-        for answer in entry.answers
-    ]
+    rows = []
+    for answer in entry.answers:
+        rows.append(
+            {
+                "item": clean_html(words.asked_item(answer.asked), 130),
+                "of": clean_html(answer.interview.name, 60) if several else "",
+                "question": clean_html(answer.question, _CELL),
+                "answer": clean_html(answer.asked.text, _CELL),
+                "expected": clean_html(answer.expected, _CELL),
+            }
+        )
     heads = []
     for head in ("question", "answer", "expected"):
         if head == "answer" or any(row[head] for row in rows):
@@ -195,7 +199,9 @@ def _cleaned(value: Any) -> Any:
 
 def content_policy(style: str, script: str) -> str:
     """Return the content security policy of a page: nothing is loaded, and only these two blocks style and run."""
-    hashes = [base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in (style, script)]
+    hashes = []
+    for block in (style, script):
+        hashes.append(base64.b64encode(hashlib.sha256(block.encode()).digest()).decode())
     return (
         f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "base-uri 'none'; form-action 'none'"

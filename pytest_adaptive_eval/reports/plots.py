@@ -218,7 +218,9 @@ _BAR, _BAR_MARGIN = 160.0, 4.0  #: Width of a bar in a table, and of its margins
 
 def bins_plot(bins: Sequence[Share], edges: Sequence[float], key: str) -> Markup:
     """Draw the share right and the predicted share in bins of rising difficulty, equally wide."""
-    ticks = [(k + 0.5, _difficulty_label(value)) for k, value in enumerate(edges)]
+    ticks = []
+    for k, value in enumerate(edges):
+        ticks.append((k + 0.5, _difficulty_label(value)))
     return _shares_plot(bins, ticks, ("Share right by difficulty", "difficulty, logits"), key)
 
 

@@ -180,7 +180,9 @@ def question_lists(
             asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request))
     names = [(entry.item.root, name) for entry in asked if entry.item is not None for name in entry.item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
-    pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
+    pictures = {}
+    for root, name in dict.fromkeys(names):
+        pictures[(root, name)] = _picture(name, root, limit)
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
     share = _share(asked, text_bytes)
     for entry in asked:
@@ -299,7 +301,9 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
             of = f" of {interview.name}"
         else:
             of = ""
-        answers = {asked.item: ShownAnswer(interview, asked, None) for asked in interview.administrations[::-1]}
+        answers = {}
+        for asked in interview.administrations[::-1]:
+            answers[asked.item] = ShownAnswer(interview, asked, None)
         for name, source in interview.baselines.items():
             lost |= {(interview.name, item) for item in source.lost}
             against = f"against the baseline {name}".removesuffix(" baseline")
@@ -436,11 +440,15 @@ def asked_text(item: Item, *, last: bool = False) -> str:
         last: Of a chat, the last message alone.
     """
     messages = item.messages[-1:] if last else item.messages
-    parts = [f"{message.get('role')}: {_content(message.get('content'))}" for message in messages]
+    parts = []
+    for message in messages:
+        parts.append(f"{message.get('role')}: {_content(message.get('content'))}")
     if len(messages) == 1:
         parts = [_content(messages[0].get("content"))]
     text = item.prompt or "\n".join(parts)
-    choices = [f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices)]
+    choices = []
+    for n, choice in enumerate(item.choices):
+        choices.append(f"{chr(65 + n)}. {choice}")
     if all(choice in text for choice in choices):
         return text
     return "\n".join([text, *choices])
@@ -487,6 +495,9 @@ def _facts(asked: Administration, *, calibrated: bool) -> str:
         "sample": asked.sample + 1 if asked.sample else None,
         "format": asked.format if asked.format != "text" else None,
     }
-    parts = [f"{name} {value}" for name, value in facts.items() if value is not None]
+    parts = []
+    for name, value in facts.items():
+        if value is not None:
+            parts.append(f"{name} {value}")
     origins = {"from the journal": asked.resumed, "from the store": asked.reused}
     return " · ".join([*parts, *filter(None, [asked.reason]), *(name for name, holds in origins.items() if holds)])

@@ -38,7 +38,9 @@ class Table:
     def numeric(self) -> list[bool]:
         """Whether each column holds numbers, or nothing."""
         columns = zip(*self.rows, strict=True)
-        numeric = [all(cell in ("", "-") or _NUMBER.match(cell) for cell in column) for column in columns]
+        numeric = []
+        for column in columns:
+            numeric.append(all(cell in ("", "-") or _NUMBER.match(cell) for cell in column))
         if numeric:
             return [False, *numeric[1:]]
         return [True] * len(self.heads)
@@ -78,7 +80,9 @@ class Section:
         candidate = evaluation.subject.name
         tables: list[Table] = []
         if self.ranks_subjects:
-            tables = [_ranking(metric, rows, candidate) for metric, rows in evaluation.metrics.items()]
+            tables = []
+            for metric, rows in evaluation.metrics.items():
+                tables.append(_ranking(metric, rows, candidate))
         figures: list[Figure] = []
         notes = list(evaluation.notes)
         settings = ""
@@ -91,7 +95,9 @@ class Section:
             else:
                 tables += self.tables(evaluation, account)
                 figures = self.figures(key, account)
-        members = [f"{member.name} {member.checkpoint[:12]}" for member in evaluation.members]
+        members = []
+        for member in evaluation.members:
+            members.append(f"{member.name} {member.checkpoint[:12]}")
         loads = ", ".join(f"{name} {n}" for name, n in evaluation.costs.loads.items())
         return {
             "facts": _facts(view),

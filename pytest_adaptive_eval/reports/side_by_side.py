@@ -29,13 +29,20 @@ def side_by_side(record: RunRecord) -> list[SideBySide]:
     """Return the evaluations of several models or prompts, in order."""
     tables = []
     for name in dict.fromkeys(interview.group for interview in record.interviews if interview.group):
-        interviews = [interview for interview in record.interviews if interview.group == name]
-        rows = [[interview.variant, words.accuracy(interview), words.share(interview)] for interview in interviews]
+        interviews = []
+        for interview in record.interviews:
+            if interview.group == name:
+                interviews.append(interview)
+        rows = []
+        for interview in interviews:
+            rows.append([interview.variant, words.accuracy(interview), words.share(interview)])
         cells = []
         for pair in record.differences:
             if pair.evaluation == name:
                 cells.append(pair_cells(pair))
-        pairs = [[*row[:3], " ".join(filter(None, row[3:5])), row[5]] for row in cells]
+        pairs = []
+        for row in cells:
+            pairs.append([*row[:3], " ".join(filter(None, row[3:5])), row[5]])
         tables.append(SideBySide(name, rows, pairs))
     return tables
 
@@ -44,7 +51,9 @@ def side_by_side_lines(record: RunRecord) -> list[str]:
     """Return the tables as lines of a terminal."""
     lines: list[str] = []
     for table in side_by_side(record):
-        rows = [[clean_terminal(cell, _NAME) for cell in row] for row in table.variants]
+        rows = []
+        for row in table.variants:
+            rows.append([clean_terminal(cell, _NAME) for cell in row])
         lines += [f"side by side: {clean_terminal(table.name, _NAME)}"]
         lines += [f"  {line}" for line in aligned([list(VARIANTS), *rows], [], "  ")]
         if table.pairs:
@@ -65,7 +74,9 @@ def pair_lines(pairs: Sequence[Pair]) -> list[str]:
 
 def pair_cells(pair: Pair) -> list[str]:
     """Return better, other, difference, interval, a star where it excludes 0, and basis."""
-    names = [clean_terminal(name, _NAME, keep_end=True) for name in pair.subjects]
+    names = []
+    for name in pair.subjects:
+        names.append(clean_terminal(name, _NAME, keep_end=True))
     if pair.interval is None:
         return [*names, "", "", "", f"not compared: {clean_terminal(pair.refused)}"]
     if pair.shared:

@@ -80,8 +80,12 @@ def summary_lines(
 
 def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]:
     """Return the cost in one sentence, or as a table of several models where it fits."""
-    rows = [tuple(clean_terminal(cell, _NAME) for cell in row) for row in words.cost_rows(interviews)]
-    widths = [max(map(columns, column)) for column in zip(words.COST_HEADS, *rows, strict=True)]
+    rows = []
+    for row in words.cost_rows(interviews):
+        rows.append(tuple(clean_terminal(cell, _NAME) for cell in row))
+    widths = []
+    for column in zip(words.COST_HEADS, *rows, strict=True):
+        widths.append(max(map(columns, column)))
     if len(rows) < 2 or sum(widths) + 2 * (len(widths) - 1) > width:
         spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
         if spent:
@@ -89,13 +93,17 @@ def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]
         return []
     lines = []
     for name, *numbers in (words.COST_HEADS, *rows):
-        padded = [" " * (size - columns(cell)) + cell for cell, size in zip(numbers, widths[1:], strict=True)]
+        padded = []
+        for cell, size in zip(numbers, widths[1:], strict=True):
+            padded.append(" " * (size - columns(cell)) + cell)
         lines.append("  ".join([name + " " * (widths[0] - columns(name)), *padded]))
     return lines
 
 
 def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
-    notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in standing_notes(record)]
+    notes = []
+    for note in standing_notes(record):
+        notes.append(wrap(clean_terminal(note, _SENTENCE), width, "  ", "- "))
     return [
         _interviews([view for view in views(record) if view.end], width),
         _styled(side_by_side_lines(record)),
@@ -108,7 +116,9 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
 
 
 def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
-    unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
+    unjudged = []
+    for line, void in unjudged_lines(record, width):
+        unjudged.append(((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),))
     return [
         [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
         _wrong_of_gates(record, width, banks),
@@ -200,7 +210,9 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
 
 def warning_lines(record: RunRecord, width: int) -> list[Line]:
     """Return the run's warnings."""
-    wrapped = [wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ") for warning in record.warnings]
+    wrapped = []
+    for warning in record.warnings:
+        wrapped.append(wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: "))
     return [line for lines in wrapped for line in _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])]
 
 
@@ -211,7 +223,9 @@ def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
     rows = [_cells(view) for view in shown]
     ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
     heads = {name: name for name in _HEADS}
-    widths = {name: max(columns(row[name]) for row in (heads, *rows)) for name in _HEADS}
+    widths = {}
+    for name in _HEADS:
+        widths[name] = max(columns(row[name]) for row in (heads, *rows))
     table_width = sum(widths.values()) + 2 * (len(_HEADS) - 1)
     end_width = width - table_width - 2
     end_column = end_width >= max(len(_END), min(map(columns, ends)))
@@ -315,7 +329,9 @@ def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standi
     start = outcome.value.ljust(head)
     indent = " " * head
     columns_left = width - head
-    titles = [clean_terminal(name, max(columns_left, NAME), keep_end=True) for name in names]
+    titles = []
+    for name in names:
+        titles.append(clean_terminal(name, max(columns_left, NAME), keep_end=True))
     metric = verdict.metric
     if metric.replace(" ", "_") in gate.name:
         short_claim = claim.removeprefix(f"{metric} ")
@@ -340,7 +356,9 @@ def _first_within(texts: Sequence[str], most_columns: int) -> str:
 
 def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
     """Return a verdict's unanswered questions, its caveat, and without a decision the first note no other line has."""
-    reasons = [clean_terminal(text, CLAIM) for text in (gate.verdict.unanswered, gate.verdict.caveat)]
+    reasons = []
+    for text in (gate.verdict.unanswered, gate.verdict.caveat):
+        reasons.append(clean_terminal(text, CLAIM))
     if gate.outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):
         notes = [text for text in gate.verdict.notes if text not in standing]
         reasons += [clean_terminal(text, CLAIM) for text in notes[:1]]

@@ -77,10 +77,13 @@ def ability(interview: EvaluationRecord) -> str:
         most = len(rows)
     else:
         most = _DIMENSIONS
-    texts = [
-        (f"{name} " if has_parts else "") + number(theta, 2) + ("" if error is None else f" ± {number(z * error, 2)}")
-        for name, theta, error in rows[:most]
-    ]
+    texts = []
+    for name, theta, error in rows[:most]:
+        texts.append(
+            (f"{name} " if has_parts else "")
+            + number(theta, 2)
+            + ("" if error is None else f" ± {number(z * error, 2)}")
+        )
     return ("~" if interview.misfit else "") + ", ".join(texts) + (", ..." if len(rows) > most else "")
 
 
@@ -410,7 +413,9 @@ def usage(costs: Costs) -> str:
 def agent_usages(costs: Costs) -> list[str]:
     """Return the cost of each model that worked for the run, as ``judge 40 calls, 900 tokens, 2.0 s``."""
     usages = {"interviewer": costs.interviewer, "judge": costs.judge}
-    texts = {role: _spent(usage, costs.prices.get(role)) for role, usage in usages.items()}
+    texts = {}
+    for role, usage in usages.items():
+        texts[role] = _spent(usage, costs.prices.get(role))
     return [f"{role} {text}" for role, text in texts.items() if text]
 
 

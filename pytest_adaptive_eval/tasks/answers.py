@@ -104,7 +104,9 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
     compiled = re.compile(pattern)
 
     def parse(text: str) -> Iterable[str]:
-        matches = [[match for match in compiled.findall(part) if match not in excluded] for part in text.splitlines()]
+        matches = []
+        for part in text.splitlines():
+            matches.append([match for match in compiled.findall(part) if match not in excluded])
         whole = list(chain.from_iterable(matches))
         if length == 1:
             return whole
@@ -123,7 +125,9 @@ def by_letters(expected: str, excluded: str = "") -> Judge:
 
     def parse(text: str) -> Iterable[str]:
         words = re.findall(r"[A-Z]+", text.upper())
-        runs = ["".join(re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", run)) for run in _LETTER_RUN.findall(text)]
+        runs = []
+        for run in _LETTER_RUN.findall(text):
+            runs.append("".join(re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", run)))
         orders = []
         for word in words + runs:
             if len(word) == len(letters) and word != excluded:

@@ -73,7 +73,9 @@ def _noise(rng: random.Random, picture: Picture, deviation: int) -> Picture:
 def _boxed(values: Ints, radius: int, axis: int) -> Ints:
     """Return the means of 2 * radius + 1 neighbours along an axis; the edge is repeated."""
     width = 2 * radius + 1
-    padding = [(radius + 1, radius) if n == axis else (0, 0) for n in range(values.ndim)]
+    padding = []
+    for n in range(values.ndim):
+        padding.append((radius + 1, radius) if n == axis else (0, 0))
     total = np.cumsum(np.pad(values, padding, mode="edge"), axis=axis)
     upper, lower = (np.take(total, range(start, start + values.shape[axis]), axis=axis) for start in (width, 0))
     return np.asarray((upper - lower + radius) // width)
@@ -98,7 +100,9 @@ def _coarse(_: random.Random, picture: Picture, samples: int) -> Picture:
     values = picture.astype(np.int64)
     for axis, parts in enumerate((rows, columns)):
         edges = np.arange(parts + 1) * values.shape[axis] // parts
-        shape = [-1 if n == axis else 1 for n in range(3)]
+        shape = []
+        for n in range(3):
+            shape.append(-1 if n == axis else 1)
         values = np.add.reduceat(values, edges[:-1], axis=axis) // np.diff(edges).reshape(shape)
     return _rounded(_stretched(values, *picture.shape[:2]))
 
@@ -148,7 +152,9 @@ def _quantised(plane: Ints, table: Ints) -> Ints:
 
 def _jpeg(_: random.Random, picture: Picture, percent: int) -> Picture:
     """Lose what JPEG loses with its tables scaled to a percentage, with colour at half the resolution."""
-    table = [np.clip((base * percent + 50) // 100, 1, 32767) for base in (_LUMINANCE, _CHROMINANCE)]
+    table = []
+    for base in (_LUMINANCE, _CHROMINANCE):
+        table.append(np.clip((base * percent + 50) // 100, 1, 32767))
     red, green, blue = (picture[:, :, n].astype(np.int64) for n in range(3))
     luminance = (299 * red + 587 * green + 114 * blue + 500) // 1000
     planes = [luminance, (blue - luminance) * 564 // 1000 + 128, (red - luminance) * 713 // 1000 + 128]

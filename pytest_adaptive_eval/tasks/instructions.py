@@ -32,7 +32,9 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
     def judge(text: str, _: Runner | None) -> Mark:
         if not text.strip():
             return Mark(0.0, "no text")
-        versions = [[rule.text for rule in rules if not rule.holds(version)] for version in _versions(text)]
+        versions = []
+        for version in _versions(text):
+            versions.append([rule.text for rule in rules if not rule.holds(version)])
         broken = min(versions, key=len)
         if partial:
             score = 1 - len(broken) / len(rules)

@@ -139,7 +139,9 @@ def _equations(rng: random.Random, level: int) -> Question:
     coefficients = [c for c in range(-9, 10) if c not in (0, 1, -1)]
     solution = None
     while solution is None:  # none for singular equations
-        rows = [[*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)] for _ in names]
+        rows = []
+        for _ in names:
+            rows.append([*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)])
         solution = _solution(rows)
     lines = []
     for *row, right in rows:

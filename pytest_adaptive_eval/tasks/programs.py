@@ -88,10 +88,9 @@ class Loop:
         x, numbers = "the value", "value of the list, from the first to the last"
         if not self.over_list:
             x, numbers = "i", "whole number i from 1 up to and with k, which is none if k is 0"
-        steps = [
-            (f"if {condition.words.format(x=x)}, " if condition else "") + action.words.format(x=x)
-            for condition, action in self.steps
-        ]
+        steps = []
+        for condition, action in self.steps:
+            steps.append((f"if {condition.words.format(x=x)}, " if condition else "") + action.words.format(x=x))
         return f"For each {numbers}: {'; then '.join(steps)}."
 
 

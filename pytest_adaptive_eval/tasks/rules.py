@@ -163,7 +163,9 @@ def draw_rules(rng: random.Random, number: int, kinds: Mapping[str, Kind], *, av
     rng.shuffle(words)
     names = rng.sample(list(kinds), number)
     avoids = avoid and number > 1 and rng.randrange(2) == 1
-    rules = [kinds[name](rng, words) for name in (names[1:] if avoids else names)]
+    rules = []
+    for name in names[1:] if avoids else names:
+        rules.append(kinds[name](rng, words))
     if avoids:
         rules.append(_avoided(rng, words))
     return rules

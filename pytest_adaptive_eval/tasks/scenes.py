@@ -116,7 +116,9 @@ def _icons(rng: random.Random, level: int, pixels: int) -> Question:
     words, count, icons = _counted(rng, total, total // 2 + 3)
     n = math.isqrt(total + total // 3) + 1
     cells = rng.sample(range(n * n), total)
-    positions = [(cell, rng.choice((65, 77, 90)), rng.randint(0, 100), rng.randint(0, 100)) for cell in cells]
+    positions = []
+    for cell in cells:
+        positions.append((cell, rng.choice((65, 77, 90)), rng.randint(0, 100), rng.randint(0, 100)))
     prompt = f"The picture shows scattered icons. {_FILLS_TOLD} How many {plural_of(words)} are there?"
     return _count_question(prompt, count, lambda: _scattered(icons, positions, n, pixels))
 

@@ -52,7 +52,9 @@ def by_restoration(
         accepted: Other words that are as right as a word.
     """
     positions = sorted(damaged)
-    sentences = [{i for i in positions if start <= i < end} for start, end in pairwise((0, *ends))]
+    sentences = []
+    for start, end in pairwise((0, *ends)):
+        sentences.append({i for i in positions if start <= i < end})
     sentences = [sentence for sentence in sentences if sentence] or [{i} for i in positions]
 
     def judge(text: str, _: Runner | None) -> Mark:
@@ -178,10 +180,9 @@ def _visible_letters(words: Sequence[str], rng: random.Random, level: int) -> li
 def _mask(words: Sequence[str], ends: Sequence[int], rng: random.Random, level: int) -> Question:
     """Hide letters of a text."""
     visible = _visible_letters(words, rng, level)
-    damaged_text = [
-        "".join(c if bits >> j & 1 else "*" for j, c in enumerate(word))
-        for word, bits in zip(words, visible, strict=True)
-    ]
+    damaged_text = []
+    for word, bits in zip(words, visible, strict=True):
+        damaged_text.append("".join(c if bits >> j & 1 else "*" for j, c in enumerate(word)))
     prompt = (
         "In this text an asterisk stands for each hidden letter. Write the whole text with every hidden letter filled "
         f"in, the words in the same order.\n\n{_as_text(damaged_text, ends)}"
@@ -207,7 +208,9 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, damage: Damag
         return damage(*_joined(compose(rng, sentences)), rng, level)
 
     def read(text: str, level: int, rng: random.Random) -> Question:
-        sentences = [re.findall(r"[a-z]{1,30}(?:'[a-z]{1,5})?", part) for part in re.split(r"[.!?]+", text.casefold())]
+        sentences = []
+        for part in re.split(r"[.!?]+", text.casefold()):
+            sentences.append(re.findall(r"[a-z]{1,30}(?:'[a-z]{1,5})?", part))
         words, ends = _joined(filter(None, sentences))
         if not FEWEST_WORDS <= len(words) <= MOST_WORDS or sum(map(_can_be_scrambled, words)) < FEWEST_LONG:
             raise Malformed("format", f"a text of {FEWEST_WORDS} to {MOST_WORDS} English words was expected")

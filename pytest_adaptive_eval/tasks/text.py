@@ -96,12 +96,13 @@ def _expression(rng: random.Random, operations: int) -> tuple[str, int, str]:
     second = _expression(rng, operations - 1 - before)
     signs = rng.sample("+-*", 3)  # of a sum and a difference, one is not larger than its larger term
     sign = next(sign for sign in signs if abs(_result(sign, first[1], second[1])) <= LARGEST_VALUE)
-    texts = [
-        f"({text})"
-        if last and (_PRECEDENCE[last] < _PRECEDENCE[sign] or (at_right and sign == "-" and last in "+-"))
-        else text
-        for at_right, (text, _, last) in enumerate((first, second))
-    ]
+    texts = []
+    for at_right, (text, _, last) in enumerate((first, second)):
+        texts.append(
+            f"({text})"
+            if last and (_PRECEDENCE[last] < _PRECEDENCE[sign] or (at_right and sign == "-" and last in "+-"))
+            else text
+        )
     return f"{texts[0]} {sign} {texts[1]}", _result(sign, first[1], second[1]), sign
 
 
@@ -180,7 +181,9 @@ def _tree_demand(level: int) -> str:
 
 
 def _read_tree(text: str, level: int, _: random.Random) -> Question:
-    orders = [only_match(pattern, text, f"{name}-order")[0] for pattern, name in ((_PRE, "pre"), (_IN, "in"))]
+    orders = []
+    for pattern, name in ((_PRE, "pre"), (_IN, "in")):
+        orders.append(only_match(pattern, text, f"{name}-order")[0])
     pre, inner = ("".join(re.findall("[A-Z]", order)) for order in orders)
     check_level(len(pre) == len(set(pre)) == level + 1, _tree_demand(level))
     post = _post_order_of(pre, inner)

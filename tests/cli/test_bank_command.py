@@ -132,3 +132,14 @@ def test_mistakes_of_use(run, tmp_path, arguments, message):
     code, _, err = run("bank", *arguments)
     assert code == 4
     assert message in err
+
+
+def test_check_names_items_that_need_a_judge(run, tmp_path):
+    rows = [
+        {"id": "a", "prompt": "Why?", "grader": "judge"},
+        {"id": "b", "prompt": "2?", "answer": "2", "grader": "numeric"},
+    ]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, _ = run("bank", "check", str(tmp_path / "items.jsonl"))
+    assert code == 0
+    assert "warning: 1 item that a judge grades, such as 'a': the evaluation needs one" in out

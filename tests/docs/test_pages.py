@@ -28,7 +28,12 @@ DOCS = ROOT / "docs"
 ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 PAGES = [page for page in ALL if re.search(r"^```(bash|\w+ title=)", (DOCS / page).read_text("utf-8"), re.MULTILINE)]
 #: Other documents with links.
-BESIDE = [*ROOT.glob("*.md"), ROOT / "fixtures/README.md", *(ROOT / "examples").rglob("README.md")]
+BESIDE = [
+    *ROOT.glob("*.md"),
+    ROOT / "benchmarks/README.md",
+    ROOT / "fixtures/README.md",
+    *(ROOT / "examples").rglob("README.md"),
+]
 #: Folders whose files name pages, and such a name.
 NAMING = ("pytest_adaptive_eval", "benchmarks", "tests", "fixtures", "examples", ".github")
 NAMED = re.compile(r"\bdocs/[\w/-]+\.(?:md|py|json|svg|png|jpg|txt)\b")
@@ -185,6 +190,13 @@ def test_list_of_pages_for_assistants_is_current_and_complete(tmp_path: Path) ->
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")} == set(ALL)
     whole = (tmp_path / "llms-full.txt").read_text("utf-8")
     assert all((DOCS / page).read_text("utf-8").strip() in whole for page in ALL)
+
+
+def test_index_of_measurements_has_every_script() -> None:
+    script = runpy.run_path(str(DOCS / "_build/benchmark_index.py"))
+    written = (ROOT / "benchmarks/README.md").read_text("utf-8")
+    assert written == script["index"](), "run: python docs/_build/benchmark_index.py"
+    assert {path.name for path in (ROOT / "benchmarks").glob("*.py")} == set(re.findall(r"`(\w+\.py)`", written))
 
 
 def test_drawings_are_written_by_their_script_and_shown() -> None:

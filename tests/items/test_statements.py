@@ -302,3 +302,20 @@ def test_long_answers_are_read_in_time_that_grows_with_their_length(part: str) -
         start = time.process_time()
         item.grade(part * (20_000 // len(part)))
         assert time.process_time() - start < 5, item.grader
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B → C", "B -> C", "B => C", "B ⇒ C.", "A → B → C", "lead → steel", "Answer: B → C", "(B) → (C)",
+        "Either B or not B", "Either B or not B.", "B or not B", "either lead or not lead", "The answer is B or not B.",
+    ],
+)  # fmt: skip
+def test_a_way_between_options_and_an_option_or_its_opposite_state_none(text: str) -> None:
+    for key in "ABCD":
+        assert Item("q", BRIDGE, key, "choice", choices=METALS).grade(text) == 0.0
+
+
+@pytest.mark.parametrize("text", ["A → B → C. So C.", "A → wrong, C → right", "1 → C", "C, or not at all", "→ C"])
+def test_a_text_with_an_arrow_may_state_an_option(text: str) -> None:
+    assert Item("q", BRIDGE, "C", "choice", choices=METALS).grade(text) == 1.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
+from pytest_adaptive_eval.items.grading import needs_judge
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import Completion, load_model
 from pytest_adaptive_eval.models.replay import ReplayModel
@@ -126,7 +128,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert subject.answer(items("a", "b", "c", "d", "e", "f")) == [
         Completion("7"),
         Completion("", score=1.0),
-        Completion("8", score=0.5),
+        Completion("8"),  # the item's grader reads it
         Completion("ha", Status.TRUNCATED, detail="64 tokens"),
         Completion("", Status.REFUSED),
         Completion("", Status.EMPTY),
@@ -134,6 +136,17 @@ def test_json_lines(tmp_path: Path) -> None:
     assert subject.generate(Item("a", "what?")) == "7"
     with pytest.raises(Unscored, match="refused"):
         subject.generate(Item("e", "what?"))
+
+
+def test_a_recorded_score_counts_where_nothing_grades_the_text(tmp_path: Path) -> None:
+    path = lines(tmp_path / "answers.jsonl", {"id": "a", "text": "no", "score": 1}, {"id": "b", "text": "", "score": 1})
+    subject = load_model(f"replay:{path}")
+    plain, judged = Item("a", "?", "yes"), Item("a", "?", "yes", "judge", custom=needs_judge)
+    (answer,) = subject.answer([plain])
+    assert answer.response(plain).score == 0.0
+    assert subject.answer([judged]) == [Completion("no", score=1.0)]
+    assert subject.answer([replace(plain, meta={"textless": True})]) == [Completion("no", score=1.0)]
+    assert subject.answer([Item("b", "?", "yes")]) == [Completion("", score=1.0)]
 
 
 @pytest.mark.parametrize(

@@ -639,3 +639,14 @@ def test_an_answer_that_could_not_be_stored_does_not_count(project: Any, monkeyp
     last = interview["administrations"][-1]
     assert (last["status"], last["score"]) == ("error", None)
     assert interview["scored"] == len(interview["administrations"]) - 1
+
+
+def test_a_mistake_in_the_body_of_a_gate_says_what_exists_and_keeps_the_answers(project: Any) -> None:
+    gate = (project.path / "test_it.py").read_text()
+    project.tests(gate.replace("assert adaptive_eval.verdicts", "assert adaptive_eval.verdict"))
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*adaptive_eval has no 'verdict': it has verdicts, any_of*", "*answers are kept*"])
+    project.tests(gate)
+    assert project.run().ret == 0
+    assert all(entry["resumed"] for entry in project.record["interviews"][0]["administrations"])

@@ -61,7 +61,10 @@ def files_that(recognised: Callable[[Path], bool], path: Path, expected: str) ->
         ResponsesError: There is none; the message ends with what is expected.
     """
     if path.is_dir():
-        files = [file for file in files_of(path) if recognised(file)]
+        files = []
+        for file in files_of(path):
+            if recognised(file):
+                files.append(file)
     else:
         files = [path]
     if not files:
@@ -308,7 +311,9 @@ class Collected:
                     f"{log.where}: no score {metric!r}, which the other logs of the task have; score it, run it again, "
                     "or remove it"
                 )
-            scores = [score(each.values.get(metric), f"{each.where}, metric {metric!r}") for each in log.answers]
+            scores = []
+            for each in log.answers:
+                scores.append(score(each.values.get(metric), f"{each.where}, metric {metric!r}"))
             measured = measured or [value for value in scores if not math.isnan(value)]
             for answer, value in zip(log.answers, scores, strict=True):
                 if answer.item not in settled:
@@ -346,7 +351,10 @@ class Collected:
             sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
             means = np.divide(sums, counts, out=row, where=counts > 0)
             np.minimum(means, 1.0, out=row)  # rounding can make a mean of thirds 1 + 2e-16
-        questions = {item: question for item, (question, _) in self._questions.items() if item in self._items}
+        questions = {}
+        for item, (question, _) in self._questions.items():
+            if item in self._items:
+                questions[item] = question
         return Responses(
             tuple(self._scores),
             tuple(self._items),

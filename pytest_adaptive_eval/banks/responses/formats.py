@@ -125,7 +125,9 @@ def _run_column(administration: Administration) -> str:
 
 def _read_tidy(path: Path, names: Sequence[str], settings: ReadSettings) -> Responses:
     """Read a table with one row per response."""
-    columns = {field: [name for name in names if name.strip().lower() in words] for field, words in _COLUMNS.items()}
+    columns = {}
+    for field, words in _COLUMNS.items():
+        columns[field] = [name for name in names if name.strip().lower() in words]
     faults = (
         f"{len(named)} columns for the {field}, expected one, named {' or '.join(_COLUMNS[field])}"
         for field, named in columns.items()

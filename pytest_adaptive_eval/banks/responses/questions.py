@@ -89,7 +89,9 @@ def _prompt(question: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
         return question, ()
     if not isinstance(question, list) or not all(isinstance(m, Mapping) and "role" in m for m in question):
         return "", ()
-    chat = [{"role": str(m["role"]), "content": m.get("content") or ""} for m in question]
+    chat = []
+    for m in question:
+        chat.append({"role": str(m["role"]), "content": m.get("content") or ""})
     while chat and chat[-1]["role"] in ("assistant", "tool"):
         chat.pop()
     if len(chat) == 1 and isinstance(chat[0]["content"], str):
@@ -168,7 +170,9 @@ def items_of(responses: Responses, folder: Path, note: Tell) -> list[Item]:
         grader = _choose_grader(questions, responses.replies, note)
         for name, question in questions.items():
             try:
-                images = [store.add(read_regular(i) if isinstance(i, Path) else i) for i in question.images]
+                images = []
+                for i in question.images:
+                    images.append(store.add(read_regular(i) if isinstance(i, Path) else i))
                 items.append(_item(name, question, grader, images, str(folder)))
             except (BankError, DatasetError, OSError) as error:
                 reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))

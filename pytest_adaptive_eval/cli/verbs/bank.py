@@ -64,19 +64,25 @@ def _diff(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.bank_faults import compare
     from pytest_adaptive_eval.text import clean_terminal, number
 
-    old, new = read_bank(options.bank), read_bank(options.other)
+    old = read_bank(options.bank)
+    new = read_bank(options.other)
     differences = compare(old, new)
     say([f"{differences.same} items are the same"])
     for name in ("added", "removed", "changed"):
         ids = getattr(differences, name)
         if ids:
-            more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+            if len(ids) > _SHOWN:
+                more = f" and {len(ids) - _SHOWN} more"
+            else:
+                more = ""
             say([clean_terminal(f"{len(ids)} {name}: {', '.join(ids[:_SHOWN])}{more}")])
     if differences.moved is not None:
         say([f"parameters of the same items moved by at most {number(differences.moved, 4)}"])
     if old.scale != new.scale:
         say([f"scale {old.scale or 'none'} and {new.scale or 'none'}: abilities on the two are not comparable"])
-    return NOT_PASSED if differences.any or old.scale != new.scale else PASSED
+    if differences.any or old.scale != new.scale:
+        return NOT_PASSED
+    return PASSED
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -85,7 +91,8 @@ def _export(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.bank_card import card, licence_of
     from pytest_adaptive_eval.cli.bank_faults import faults
 
-    bank, output = read_bank(options.bank), options.output
+    bank = read_bank(options.bank)
+    output = options.output
     if output.exists():
         raise ConfigError(f"-o {output} exists; name a folder that is not there yet")
     if fault := next(faults(bank), None):

@@ -91,8 +91,14 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     from pytest_adaptive_eval.calibration.families import copies
     from pytest_adaptive_eval.calibration.parameters import read_parameters
 
-    bank_of_items = None if options.items is None else read_bank(options.items)
-    items = None if bank_of_items is None else list(bank_of_items.items)
+    if options.items is None:
+        bank_of_items = None
+    else:
+        bank_of_items = read_bank(options.items)
+    if bank_of_items is None:
+        items = None
+    else:
+        items = list(bank_of_items.items)
     formats = _read_formats(options)
     responses = _read_responses(options, formats, items)
     if items is None and options.output is not None and responses.questions:
@@ -169,7 +175,9 @@ def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any
     """Return the source of the questions: as recorded by the bank of ``--items``, else the file or the logs."""
     from pytest_adaptive_eval.banks.licences import licence_of
 
-    source = bank.report.get("source") if bank is not None else None
+    source = None
+    if bank is not None:
+        source = bank.report.get("source")
     if not isinstance(source, dict):
         data = options.items or options.source
         source = {"source": data.name, "licence": licence_of(data)}
@@ -200,7 +208,10 @@ def _policy_names(options: argparse.Namespace) -> list[str]:
     """Return the names of the policies to replay."""
     from pytest_adaptive_eval.cat.policy import POLICIES
 
-    names = [] if options.policy == "none" else names_of(options, "policy")
+    if options.policy == "none":
+        names = []
+    else:
+        names = names_of(options, "policy")
     if unknown := [name for name in names if name not in POLICIES]:
         raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(POLICIES)}, and none")
     return names
@@ -212,7 +223,10 @@ def _read_formats(options: argparse.Namespace) -> FormatResponses | None:
         return None
     refuse(options, ("format", "orientation", "metric"), "is not for responses in formats")
     settings = settings_of(options, CalibrateTable)
-    families = None if settings.families is None else Path(settings.families)
+    if settings.families is None:
+        families = None
+    else:
+        families = Path(settings.families)
     return read_in_formats([options.source], settings.filter, families)
 
 
@@ -221,7 +235,9 @@ def _policies(options: argparse.Namespace, names: Sequence[str], size: int) -> l
     from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
-    budgets = {resolve_budget(budget, size): budget for budget in budgets_of(options, size)}
+    budgets = {}
+    for budget in budgets_of(options, size):
+        budgets[resolve_budget(budget, size)] = budget
     return [replace(POLICIES[name], budget=budget) for name in names for budget in budgets.values()]
 
 
@@ -249,7 +265,8 @@ def _write_abilities(built: Built, scale: FormatScale, path: Path) -> list[str]:
 
     from pytest_adaptive_eval.reports.calibration import ability_lines
 
-    parts, subjects = scale.items.modalities.parts, built.responses.subjects
+    parts = scale.items.modalities.parts
+    subjects = built.responses.subjects
     abilities = scale.abilities(scale.standings).tolist()
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
@@ -262,7 +279,8 @@ def _write(built: Built, options: argparse.Namespace, source: dict[str, Any]) ->
     """Write the bank unless it is refused; return the lines on the file."""
     from pytest_adaptive_eval.banks.writer import write_bank
 
-    output, trusted = options.output, built.quality.trusted
+    output = options.output
+    trusted = built.quality.trusted
     if built.fit.interrupted and output.exists():
         return [f"nothing was written: an interrupted fit does not take the place of {output}"]
     if not (built.fit.interrupted or trusted or options.force):

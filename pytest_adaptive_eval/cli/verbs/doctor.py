@@ -70,7 +70,9 @@ def _device() -> Finding:
     try:
         import torch
 
-        names = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+        names = []
+        for n in range(torch.cuda.device_count()):
+            names.append(torch.cuda.get_device_name(n))
         return Finding("ok", "device", f"torch {torch.__version__} on {', '.join(names) or 'the processor'}")
     except (ImportError, OSError, RuntimeError) as error:
         return Finding("fault", "device", f"torch does not load: {str(error).splitlines()[0]:.200}; install it again")
@@ -98,7 +100,10 @@ def _collection(model: str | None) -> Finding:
     command = [sys.executable, "-m", "pytest", "-q", "--adaptive-eval", "--collect-only", "-p", "no:cacheprovider"]
     command += [f"--adaptive-eval-model={model}"] if model else []
     process = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()]
+    lines = []
+    for line in (process.stdout + process.stderr).splitlines():
+        if line.strip():
+            lines.append(line)
     if process.returncode == 0:
         tests = [line for line in lines if "::" in line]
         return Finding("ok", "pytest --adaptive-eval", f"collects {', '.join(tests[:6])}{', ...' * (len(tests) > 6)}")

@@ -82,7 +82,9 @@ def _row(record: RunRecord, evaluation: EvaluationRecord) -> dict[str, Any]:
     row = {"run": record.run, "started": record.started, **evaluation.to_json()}
     row |= {"merged": record.merged} if record.merged else {}
     ladder = ladder_of(evaluation)
-    return {**row, "climb": str(ladder)} if ladder else row
+    if ladder:
+        return {**row, "climb": str(ladder)}
+    return row
 
 
 REGISTERED = (

@@ -80,7 +80,10 @@ def files_of(kind: str, models: Sequence[str]) -> dict[str, str]:
 
     fewest, most = KINDS[kind]
     if not fewest <= len(models) <= most:
-        bound = f"at least {fewest}" if len(models) < fewest else f"at most {most}"
+        if len(models) < fewest:
+            bound = f"at least {fewest}"
+        else:
+            bound = f"at most {most}"
         raise ConfigError(
             f"{counted(len(models), 'model')} for --kind {kind}, which takes {bound}: name each with --model FOLDER or "
             "--model http://HOST:PORT/v1#MODEL, the candidate first"
@@ -119,7 +122,9 @@ def _workflow(models: Sequence[str], kinds: Sequence[ModelKind], *, chats: bool)
         secrets.update(needed)
         if not needed and not isinstance(kind, ReplayKind):
             runner = f"self-hosted # a runner of yours that reaches the models of {CONFIG}"
-    lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(secrets)]
+    lines = []
+    for name in sorted(secrets):
+        lines.append(f"          {name}: ${{{{ secrets.{name} }}}}")
     if address:
         lines[-1] += " # such as https://HOST/v1#NAME"
     environment = ["        env:", *lines] if lines else []
@@ -143,16 +148,21 @@ def _peers(models: Sequence[str]) -> list[str]:
         if names[number] not in names[:number]:
             peers.append(f"  {json.dumps(model)},")
             continue
-        system = f', system = "You are expert {number + 1}."' if model in models[:number] else ""
+        if model in models[:number]:
+            system = f', system = "You are expert {number + 1}."'
+        else:
+            system = ""
         peers.append(f'  {{ name = "{names[number]}-{number + 1}", model = {json.dumps(model)}{system} }},')
     return peers
 
 
 def _example(*, answered: bool) -> dict[str, str]:
     """Return questions to replace, and recorded answers where no model is named, so that the run shows a verdict."""
-    questions, answers = [], []
+    questions = []
+    answers = []
     for n in range(_EXAMPLES):
-        a, b = 11 + 7 * n % 83, 13 + 5 * n % 79
+        a = 11 + 7 * n % 83
+        b = 13 + 5 * n % 79
         prompt = f"What is {a} + {b}? Answer with the number."
         questions.append({"id": f"sum-{n + 1}", "prompt": prompt, "answer": str(a + b), "grader": "numeric"})
         answers.append({"id": f"sum-{n + 1}", "text": str(a + b + (n % 8 == 7))})

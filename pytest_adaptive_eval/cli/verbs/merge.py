@@ -23,7 +23,9 @@ def _run(options: argparse.Namespace) -> int:
     """Merge the runs; returns their worst exit code."""
     from pytest_adaptive_eval.records.run_record import merged
 
-    records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]
+    records = []
+    for name in options.runs:
+        records.append(open_run(name, options.source, {"-o": options.output}))
     if len({record.run for record in records}) < len(records):
         raise ConfigError("a run is named twice: name each run once")
     new = merged(records, new_id(clock.now()))

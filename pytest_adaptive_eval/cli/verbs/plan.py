@@ -69,8 +69,13 @@ def _errors_without_gate(bank: ItemBank, budget: int) -> list[str]:
 
     if bank.predictor is None:
         return []
-    designs = [bank.predictor.design(policy, budget) for policy in ("estimate", "form")]
-    measured = [design for design in designs if design is not None and math.isfinite(design.error)]
+    designs = []
+    for policy in ("estimate", "form"):
+        designs.append(bank.predictor.design(policy, budget))
+    measured = []
+    for design in designs:
+        if design is not None and math.isfinite(design.error):
+            measured.append(design)
     if not measured:
         return []
     errors = " and ".join(f"{number(design.error)} by {design.policy}" for design in measured)
@@ -89,12 +94,17 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
     from pytest_adaptive_eval.gates.planning import outlooks
     from pytest_adaptive_eval.text import number
 
-    confidence, margin, target = 1.0 - options.alpha, options.margin, options.at_least
+    confidence = 1.0 - options.alpha
+    margin = options.margin
+    target = options.at_least
     measure = find_metric(options.metric)
     if target is None and not measure.is_share:
         raise ConfigError(f"--metric {options.metric}: expected a threshold: give --at-least")
     if target is None:
-        target = accuracy_at(bank, 0.0) if bank.calibrated else 0.5
+        if bank.calibrated:
+            target = accuracy_at(bank, 0.0)
+        else:
+            target = 0.5
     if measure.is_share and not (target - margin > 0 or target + margin < 1):
         raise ConfigError(
             f"--margin {margin}: no accuracy lies so far from the threshold {number(target)}: give a smaller margin, "
@@ -102,8 +112,12 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
         )
     threshold = Condition(options.metric, "at_least", target, confidence=confidence)
     threshold.check(bank)
-    decide, uniform = POLICIES["decide"], replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
-    plain = replace(bank, calibrated=False) if bank.calibrated else bank
+    decide = POLICIES["decide"]
+    uniform = replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
+    if bank.calibrated:
+        plain = replace(bank, calibrated=False)
+    else:
+        plain = bank
     label = f"{threshold.quantity} >= {number(target)}"
     rows: list[tuple[str, Sequence[Outlook]]] = []
     if bank.calibrated:

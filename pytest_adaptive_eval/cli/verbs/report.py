@@ -62,7 +62,9 @@ def _run(options: argparse.Namespace) -> int:
     exports = dict(options.export)
     if len(exports) < len(options.export):
         raise ConfigError("--export: a kind is given twice; give each once")
-    writes = {f"--{name}": getattr(options, name) for name in ("html", "markdown", "comment", "junit")}
+    writes = {}
+    for name in ("html", "markdown", "comment", "junit"):
+        writes[f"--{name}"] = getattr(options, name)
     writes |= {f"--export {kind}": path for kind, path in exports.items()}
     record = _open(options, writes)
     paths = bank_paths(options, record)
@@ -149,7 +151,10 @@ def _requests(record: RunRecord, source: Path) -> dict[str, str]:
     from pytest_adaptive_eval.inputs import ANSWERS_FILE
     from pytest_adaptive_eval.models.store import CompletionStore
 
-    named = [Path(interview.reuse.store) for interview in record.interviews if interview.reuse]
+    named = []
+    for interview in record.interviews:
+        if interview.reuse:
+            named.append(Path(interview.reuse.store))
     found: dict[str, str] = {}
     for path in dict.fromkeys([source / ANSWERS_FILE, *named]):
         if path.is_file():
@@ -200,7 +205,10 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
             baseline = service("log_wandb", "exports")(record)
             screen.note(f"Weights & Biases: baseline = {baseline!r} compares with this run")
         case _:
-            form = "csv" if path.suffix.lower() == ".csv" else "jsonl"
+            if path.suffix.lower() == ".csv":
+                form = "csv"
+            else:
+                form = "jsonl"
             rows = service("write_export", "exports")(record, path, form)
             screen.note(f"answers: {path}, {counted(rows, 'row')}")
             others = [evaluation.name for evaluation in record.others]

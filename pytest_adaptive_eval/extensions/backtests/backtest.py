@@ -252,7 +252,9 @@ def backtest(
     train = responses.scores[split.train]
     calibrating = replace(responses.of(split.train), weights=None)
     calibrating = replace(calibrating, weights=effective_weights(calibrating))
-    seeds = [seed + zlib.crc32(responses.subjects[s].encode()) for s in split.test]
+    seeds = []
+    for s in split.test:
+        seeds.append(seed + zlib.crc32(responses.subjects[s].encode()))
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
@@ -263,7 +265,9 @@ def backtest(
         fit = _bank_recipe(contender, recipe)
         assisted = fit == recipe and some_assisted
         bank = banks.of_all(fit, assisted)
-        policies = [_policy(contender, train, embeddings, count, seed) for count in counts.values()]
+        policies = []
+        for count in counts.values():
+            policies.append(_policy(contender, train, embeddings, count, seed))
         tables: Sequence[Conformal | None] = [None] * len(policies)
         if intervals and contender.estimate == "projection" and conformal_possible(calibrating, confidence):
             again = partial(banks.of_part, fit, assisted)

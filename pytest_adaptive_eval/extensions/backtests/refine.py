@@ -218,7 +218,9 @@ def refine(
     ranking, by_chance, moved = _ranking(responses, ~low, kept_items, np.random.default_rng(seed))
     columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": quality.gain}
     if low.any():
-        separations = {name: separation(values, low) for name, values in columns.items()}
+        separations = {}
+        for name, values in columns.items():
+            separations[name] = separation(values, low)
     else:
         separations = {}
     warnings = _warnings(responses, low, needs, shortcut, kept_items)
@@ -269,12 +271,16 @@ def _ranking(
 
     before = means(clean)
     after = means(kept_items)
-    draws = [rng.permutation(np.flatnonzero(clean))[: kept_items.sum()] for _ in range(DRAWS)]
+    draws = []
+    for _ in range(DRAWS):
+        draws.append(rng.permutation(np.flatnonzero(clean))[: kept_items.sum()])
     if names:
         by_chance = float(np.mean([rank_correlation(means(items), before) for items in draws]))
     else:
         by_chance = float("nan")
-    ranks = [(1 + (values[None, :] > values[:, None]).sum(axis=1)).tolist() for values in (before, after)]
+    ranks = []
+    for values in (before, after):
+        ranks.append((1 + (values[None, :] > values[:, None]).sum(axis=1)).tolist())
     moved = sorted(zip(names, *ranks, strict=True), key=lambda row: -abs(row[1] - row[2]))
     by_all, by_kept = (dict(zip(names, values.tolist(), strict=True)) for values in (before, after))
     return correlate(by_all, by_kept), by_chance, tuple(moved)

@@ -112,7 +112,9 @@ class GateStopping:
         log = self.session.log()
         missing = int(sum(map(math.isnan, log.scores.tolist())))
         counts = {Status.OK.value: len(log) - missing, Status.ERROR.value: missing}
-        choices = [len(self.evaluation.bank.items[index].choices) for index in log.items.tolist()]
+        choices = []
+        for index in log.items.tolist():
+            choices.append(len(self.evaluation.bank.items[index].choices))
         # unknown if one item has no choices to guess among
         chance = None
         if choices and all(choices):
@@ -244,7 +246,10 @@ def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:
 
 
 def _chosen(path: Path, name: str) -> TomlEval:
-    interviews = [entry for entry in read_toml(path).evaluations if entry.spec.asks_items]
+    interviews = []
+    for entry in read_toml(path).evaluations:
+        if entry.spec.asks_items:
+            interviews.append(entry)
     evaluations = [entry for entry in interviews if name in ("", entry.spec.name)]
     if len(evaluations) != 1:
         names = ", ".join(entry.spec.name for entry in interviews)

@@ -84,7 +84,9 @@ class InspectModel(Model):
         import inspect_ai
         from inspect_ai.dataset import MemoryDataset
 
-        samples = [self._sample(item, str(position)) for position, item in enumerate(items)]
+        samples = []
+        for position, item in enumerate(items):
+            samples.append(self._sample(item, str(position)))
         task = copy.copy(self._task)  # task_with changes the task that it is given
         task = inspect_ai.task_with(task, dataset=MemoryDataset(samples), early_stopping=None, epochs=1)
         options = {"fail_on_error": False, "display": "none", "score": bool(self._scorer), **self._options}
@@ -106,7 +108,9 @@ class InspectModel(Model):
         if item.id in self._samples:
             return self._samples[item.id].model_copy(update={"id": name})
         kinds = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant}
-        chat = [kinds.get(turn["role"], ChatMessageUser)(content=turn["content"]) for turn in item.messages]
+        chat = []
+        for turn in item.messages:
+            chat.append(kinds.get(turn["role"], ChatMessageUser)(content=turn["content"]))
         return Sample(id=name, input=chat or item.prompt, target=list(item.answers), choices=list(item.choices) or None)
 
     def _completion(self, sample: Any) -> Completion:

@@ -55,7 +55,9 @@ class KeyCheck:
         """Return what was checked, and what was not."""
         right = f"graders checked on {counted(self.graded, 'item')}: each accepts the key and rejects another item's"
         others = self._unchecked.items()
-        unchecked = [f"{count} items {why} were not graded with their own answers" for why, count in others]
+        unchecked = []
+        for why, count in others:
+            unchecked.append(f"{count} items {why} were not graded with their own answers")
         return [right, *unchecked] if self.graded else unchecked
 
 
@@ -82,9 +84,9 @@ def _with_placeholders(item: Item, text: str) -> Item:
     No grader can find such a choice in the text, and equal choices are prepared once for all items.
     """
     words = set(_words(text)) | {"a", "an", "the"}
-    choices = [
-        choice if words.issuperset(_words(choice)) else f"placeholder{n}" for n, choice in enumerate(item.choices)
-    ]
+    choices = []
+    for n, choice in enumerate(item.choices):
+        choices.append(choice if words.issuperset(_words(choice)) else f"placeholder{n}")
     if item.grader == "choice" and len(item.answer) == 1:
         return replace(item, choices=tuple(choices))
     return item

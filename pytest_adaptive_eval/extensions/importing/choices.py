@@ -75,7 +75,9 @@ def read_choices(value: Any, missing: Sequence[str]) -> Choices:
 
 def choices_of(entries: Sequence[Entry], missing: Sequence[str] = ()) -> Choices:
     """Return the choices of entries, without missing ones after the last; one between others stays empty."""
-    texts = ["" if entry.text in missing else entry.text for entry in entries]
+    texts = []
+    for entry in entries:
+        texts.append("" if entry.text in missing else entry.text)
     while texts and not texts[-1]:
         texts.pop()
     entries = entries[: len(texts)]
@@ -125,7 +127,9 @@ def _of_texts(texts: Sequence[str]) -> list[Entry]:
     names = [lead[1] for lead in leads]
     if len(names) != len(texts) or len(names) < 2:
         return list(map(Entry, texts))
-    rest = [text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True)]
+    rest = []
+    for text, lead in zip(texts, leads, strict=True):
+        rest.append(text[lead.end() :].strip())
     if names[0] in "Aa10" and names == following(names[0], len(names)) and all(rest):
         return list(map(Entry, rest, names))
     letters = "".join(names).upper()
@@ -196,8 +200,12 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
             choices.
     """
     judged = rows[:: 1 + len(rows) // _JUDGED]
-    readings = {convention: [_some(*row, convention) for row in judged] for convention in _CONVENTIONS}
-    explained = {convention: sum(map(bool, reading)) for convention, reading in readings.items()}
+    readings = {}
+    for convention in _CONVENTIONS:
+        readings[convention] = [_some(*row, convention) for row in judged]
+    explained = {}
+    for convention, reading in readings.items():
+        explained[convention] = sum(map(bool, reading))
     best = max(_CONVENTIONS, key=explained.__getitem__)
     if explained[best] < _EXPLAINED * len(judged):
         answer, choices = judged[readings[best].index(frozenset())]
@@ -206,7 +214,10 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
             f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set "
             "choices=FIELDS"
         )
-    equal = [other for other in _CONVENTIONS if explained[other] == explained[best]]
+    equal = []
+    for other in _CONVENTIONS:
+        if explained[other] == explained[best]:
+            equal.append(other)
     rival = next((other for other in equal if readings[other] != readings[best]), best)
     if rival != best != "label":  # labels are the data set's own names
         pairs = zip(readings[best], readings[rival], strict=True)

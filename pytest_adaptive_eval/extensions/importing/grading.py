@@ -222,7 +222,9 @@ class GraderChoice:
     def __init__(self, keys: Sequence[Key], mapping: ItemMapping) -> None:
         self._mapping = mapping
         self._name = mapping.answer or ", ".join(mapping.accepted)
-        firsts = [as_text(key.value) if isinstance(key.value, bool) else key.answers[0] for key in keys]
+        firsts = []
+        for key in keys:
+            firsts.append(as_text(key.value) if isinstance(key.value, bool) else key.answers[0])
         self._lettered = len(list(filter(_LETTER.fullmatch, firsts))) >= _KIND * len(firsts)
         words = list(filter(_is_label, firsts))
         self._labels = _labels_of(words, len(firsts))

@@ -134,7 +134,9 @@ def _shuffled(draft: Draft, right: frozenset[int]) -> tuple[Draft, frozenset[int
     Choices such as "none of the above" come last.
     """
     texts = draft.choices.texts
-    digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
+    digests = []
+    for text in texts:
+        digests.append(hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest())
     order = sorted(range(len(texts)), key=lambda n: (bool(_ABOVE.search(texts[n][:_SENTENCE])), digests[n]))
     draft.choices = draft.choices._replace(texts=tuple(texts[n] for n in order))
     return draft, frozenset(map(order.index, right))
@@ -256,7 +258,9 @@ def _asked(draft: Draft, question: Graded, mapping: ItemMapping) -> dict[str, An
     """Return the prompt or the messages of a question, and its turns."""
     if draft.messages:
         return {"messages": draft.messages}
-    lines = [f"{letter}. {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False)]
+    lines = []
+    for letter, choice in zip(LETTERS, question.choices, strict=False):
+        lines.append(f"{letter}. {choice}")
     instruction = question.instruction if mapping.instruction is None else mapping.instruction
     if mapping.bare:
         ends = []

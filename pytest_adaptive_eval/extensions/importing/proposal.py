@@ -314,7 +314,9 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     for text in (*mapping.context, mapping.question, mapping.messages):
         if text:
             read.append(parse_expression(text))
-    asked = [" ".join(_begin(each(record.data, record.names)) for each in read) for record in records]
+    asked = []
+    for record in records:
+        asked.append(" ".join(_begin(each(record.data, record.names)) for each in read))
     names_of_all = dict.fromkeys(name for record in records for name in record.data)
     unused = []
     for name in names_of_all:

@@ -270,7 +270,9 @@ def paragraphs(*texts: str) -> str:
 
 def _joined(parts: Sequence[Any]) -> str:
     """Return the texts that have a value as paragraphs; a list is lines."""
-    texts = ["\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part) for part in parts]
+    texts = []
+    for part in parts:
+        texts.append("\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part))
     return paragraphs(*(text for text in texts if not may_be_missing(text)))
 
 

@@ -142,7 +142,9 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
             "'QUESTION {..}', or --set instruction=SENTENCE"
         )
     matches = [_LABEL.match(key) for key in {item.answer for item in items}]
-    labels = {match[0] if match else "" for match in matches}
+    labels = set()
+    for match in matches:
+        labels.add(match[0] if match else "")
     label = min(labels, default="")
     if label and len(labels) == 1 < len(matches):
         key = f"extract({mapping.answer or 'FIELD'}, '{re.escape(label)}(.*?)[.。]*$')"
@@ -211,7 +213,9 @@ def _examples(items: list[Item]) -> Iterator[str]:
             texts = [item.prompt]
         else:
             texts = [f"{part['role']}: {part['content']}" for part in item.messages]
-        lines = [f"  | {line}" for line in "\n".join([*texts, *item.turns])[-_SHOWN:].splitlines()]
+        lines = []
+        for line in "\n".join([*texts, *item.turns])[-_SHOWN:].splitlines():
+            lines.append(f"  | {line}")
         lines += [f"  image: {image}" for image in item.images]
         lines += [f"  answer: {item.to_json().get('answer', '')!r} (by the grader {item.grader})"]
         yield from ("", f"item {item.id}" + (f" [{' / '.join(item.category)}]" if item.category else ""))

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.items.presentation import Presentation, with_choices
 from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.images import question_hash
-from pytest_adaptive_eval.models.replay import ReplayModel
+from pytest_adaptive_eval.models.replay import ReplayModel, grades_text
 from pytest_adaptive_eval.records.parts import PresentationRecord
 from pytest_adaptive_eval.records.run_files import read_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
@@ -137,7 +137,10 @@ class LogReplay(ReplayModel):
             if not self._takes_edited:
                 return _EDITED
             matching = list(logged)
-        same = [each for each in matching if each.item_hash in ("", item.content_hash)]
+        same = []
+        for each in matching:
+            if each.item_hash in ("", item.content_hash):
+                same.append(each)
         if not same and not matching[0].question:
             self._found[_BY_ID].add(item.id)
         elif not same and matching[0].asked_otherwise(item):
@@ -147,7 +150,7 @@ class LogReplay(ReplayModel):
 
 def _today(item: Item, completions: Sequence[Completion], *, unchanged: bool) -> Completion:
     """Return the answer to an item by its grader; by recorded scores where texts do not serve and it is unchanged."""
-    readable = item.likelihood is None and not item.meta.get("textless")
+    readable = grades_text(item)
     if len(completions) > 1:
         if readable and not unchanged:
             responses = [replace(each, score=None).response(item) for each in completions]
@@ -239,7 +242,10 @@ def read_subject(
 
 def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
     """Return the answers of a run's interviews: of a subject, or in the evaluation of a name."""
-    interviews = [each for each in read_run(path).interviews if name in ("", each.subject.name, each.name)]
+    interviews = []
+    for each in read_run(path).interviews:
+        if name in ("", each.subject.name, each.name):
+            interviews.append(each)
     subjects = list(dict.fromkeys(interview.subject.name for interview in interviews))
     if len(subjects) != 1:
         if subjects:
@@ -247,10 +253,11 @@ def _replay_record(path: Path, name: str, table: ReplayTable) -> LogReplay:
         else:
             subjects_text = f"no subject or evaluation {name!r}"
         raise ConfigError(f"{path}: the record has {subjects_text}; give {path}#NAME with the name of one")
-    stated = [
-        Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
-        for each in interviews
-    ]
+    stated = []
+    for each in interviews:
+        stated.append(
+            Stated(subjects[0], f"{path}: evaluation {each.name!r}", len(each.by_item()), each.asked, each.error)
+        )
     warnings = [part.fault for part in stated if part.fault]
     if warnings and not table.partial:
         raise ResponsesError(f"{warnings[0]}: ask again, or replay what there is with partial = true in model_options")

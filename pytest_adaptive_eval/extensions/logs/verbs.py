@@ -97,7 +97,9 @@ def _run(options: argparse.Namespace) -> int:
         say(["", _like_questions(items, candidate, baseline, options.confidence)])
     if options.json is not None:
         subjects = {"candidate": candidate.subject, "baseline": baseline and baseline.subject}
-        gates = [{"items": gate.interview, **gate.verdict.to_json()} for gate in record.gates]
+        gates = []
+        for gate in record.gates:
+            gates.append({"items": gate.interview, **gate.verdict.to_json()})
         save(options.json, {**subjects, "gates": gates})
     if all(gate.holds for gate in record.gates):
         return PASSED
@@ -135,7 +137,11 @@ def _read_log(source: str, settings: Mapping[str, Any]) -> _Log:
 
 def _common(candidate: _Log, baseline: _Log) -> list[str]:
     """Return the candidate's items that the baseline has scores of; note the others."""
-    scored = {item for item, score in baseline.scores.items() if score == score}  # not NaN
+    # not NaN
+    scored = set()
+    for item, score in baseline.scores.items():
+        if score == score:
+            scored.add(item)
     common = [item for item in candidate.scores if item in scored]
     if not common:
         first = next(iter(candidate.scores))
@@ -157,7 +163,9 @@ def _note_other_prompts(common: Sequence[str], candidate: _Log, baseline: _Log) 
     for item in common:
         if item in candidate.questions and item in baseline.questions:
             asked.append(item)
-    prompts = [[log.questions[item].prompt.split() for item in asked] for log in (candidate, baseline)]
+    prompts = []
+    for log in (candidate, baseline):
+        prompts.append([log.questions[item].prompt.split() for item in asked])
     if other := [item for item, first, second in zip(asked, *prompts, strict=True) if first != second]:
         screen.note(
             f"{counted(len(other), 'item')} of {len(common)} had other prompts in the two runs, such as "
@@ -283,7 +291,9 @@ def _run_pytest(folder: Path, baseline: _Log | None) -> RunRecord:
     against = []
     if baseline is not None:
         # a detail of its own: the run refuses a baseline whose answers are the model's own
-        rows = [{"id": item, "score": score, "detail": _BASELINE} for item, score in baseline.scores.items()]
+        rows = []
+        for item, score in baseline.scores.items():
+            rows.append({"id": item, "score": score, "detail": _BASELINE})
         _write_lines(folder / f"{_BASELINE}.jsonl", [row for row in rows if row["score"] == row["score"]])
         against = [f"--adaptive-eval-baseline={_BASELINE}.jsonl#{baseline.subject}"]
     environment = {}

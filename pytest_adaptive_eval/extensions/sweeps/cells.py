@@ -167,7 +167,9 @@ def _files(text: str, base: Path, key: str) -> list[str]:
 def _unique(models: Sequence[str]) -> list[tuple[str, str]]:
     """Return each model with the shortest name that no other has: its last part, or all of it."""
     once = list(dict.fromkeys(models))
-    short = {model: shown_address(model).removeprefix(_REPLAY).rpartition("/")[2] for model in once}
+    short = {}
+    for model in once:
+        short[model] = shown_address(model).removeprefix(_REPLAY).rpartition("/")[2]
     counts = Counter(short.values())
     return [(short[model] if counts[short[model]] == 1 else shown_address(model), model) for model in once]
 

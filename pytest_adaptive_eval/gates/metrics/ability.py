@@ -37,7 +37,9 @@ class Ability(Metric[SessionResult]):
 
     def component(self, name: str) -> Metric[SessionResult]:
         """Return one component, such as ``cross``."""
-        return AbilityComponent(name) if name else super().component(name)
+        if name:
+            return AbilityComponent(name)
+        return super().component(name)
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank without a single ability scale, or a target beyond the scale."""

@@ -105,7 +105,8 @@ def _judge_like_questions(result: SessionResult, condition: Condition, verdict: 
         return with_note(verdict, asked, Outcome.INCONCLUSIVE)
     baseline, required = None, condition.value
     if condition.kind == "not_worse_than":
-        required, baseline = -condition.value, result.baselines[condition.name].scores[result.log.items]
+        required = -condition.value
+        baseline = result.baselines[condition.name].scores[result.log.items]
     notes = (*verdict.notes, *missing_score_notes(result), f"on questions like these {len(result.bank)}")
     return decide_by_bounds(
         replace(verdict, notes=notes),
@@ -125,7 +126,10 @@ def reference_threshold(condition: Condition, bank: ItemBank) -> ReferenceThresh
 
 def _rank_requirement(threshold: ReferenceThreshold, condition: Condition, bank: ItemBank) -> str:
     """Return a requirement such as ``>= .612 (m38, place 38 of 60)``."""
-    rank = "" if condition.kind == "above" else f", place {int(condition.value)} of {len(bank.accuracies)}"
+    if condition.kind == "above":
+        rank = ""
+    else:
+        rank = f", place {int(condition.value)} of {len(bank.accuracies)}"
     return f"{threshold.requirement} ({threshold.subject}{rank})"
 
 
@@ -140,9 +144,12 @@ def _rank_notes(result: SessionResult, condition: Condition) -> list[str]:
     accuracies = result.bank.accuracies
     ranks = rank_distribution(predictive, accuracies)
     best, worst = ranks.interval(condition.confidence)
-    requirement, others, k = condition.requirement, accuracies, int(condition.value)
+    requirement = condition.requirement
+    others = accuracies
+    k = int(condition.value)
     if condition.kind == "above":
-        others, k = (accuracies[result.bank.subjects.index(condition.name)],), 1
+        others = (accuracies[result.bank.subjects.index(condition.name)],)
+        k = 1
     probability = number(rank_probability(predictive, others, k))
     return [
         f"by the bank's model alone, which decides nothing: rank {ranks.mean:.1f} [{best}, {worst}] of "

@@ -56,7 +56,8 @@ def _baseline_ladder(result: SessionResult, policy: LadderPolicy, baseline: Base
             f"{result.name}: an area is compared with a baseline's question by question, on levels that were asked in "
             "full: remove stop"
         )
-    queries, asked = policy.queries, ~np.isnan(baseline.scores)
+    queries = policy.queries
+    asked = ~np.isnan(baseline.scores)
     if baseline.log is not None:
         asked[baseline.log.items] = True
     levels = int(asked.reshape(-1, queries).all(axis=1).cumprod().sum())

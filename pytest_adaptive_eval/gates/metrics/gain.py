@@ -48,7 +48,9 @@ class Gain(Metric[SessionResult]):
 
     def denials(self, condition: Condition, bank: ItemBank | None) -> int:
         """Return the number of smaller formats."""
-        return len(self.claims(condition, bank, {})) if bank else 0
+        if bank:
+            return len(self.claims(condition, bank, {}))
+        return 0
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by bets on the draws: PASS needs all smaller formats, FAIL one."""
@@ -83,7 +85,9 @@ class Gain(Metric[SessionResult]):
         """
         gap = PLANNING_MARGIN if margin is None else margin
         claims = gap_claims(bank, condition.value, condition.confidence)
-        n, items, signs = len(bank), claims[0].items, claims[0].signs
+        n = len(bank)
+        items = claims[0].items
+        signs = claims[0].signs
         q = np.full((1, n), 1.0 / n)
         if bank.calibrated:
             q = first_chances(bank, policy, bank.probability(np.zeros((1, bank.dimensions))))
@@ -96,7 +100,8 @@ class Gain(Metric[SessionResult]):
             if -1 < gain < 1:
                 spread = signs**2 / 4.0 * (1.0 - gain**2) / 4.0
                 variance = float((spread / q).sum()) / n**2
-                distance, assumed = gap * items / n / 2.0, claims[0].assumed
+                distance = gap * items / n / 2.0
+                assumed = claims[0].assumed
                 forecast.append(Outlook(n, distance, variance, confidence, together=together, assumed=assumed))
         return forecast
 

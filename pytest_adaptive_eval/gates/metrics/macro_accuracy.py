@@ -60,12 +60,16 @@ class MacroAccuracy(Metric[SessionResult]):
     ) -> list[Outlook]:
         """Return the outlooks of the weighted scores, with the same accuracy in every category."""
         gap = PLANNING_MARGIN if margin is None else margin
-        n, weights = len(bank), macro_weights(bank)
+        n = len(bank)
+        weights = macro_weights(bank)
         q = np.full((1, n), 1.0 / n)
         if bank.calibrated:
             q = first_chances(bank, policy, bank.probability(np.zeros((1, bank.dimensions))))
         spread = float((weights**2 / q).sum()) / n**2
-        sides = [accuracy for accuracy in (condition.value + gap, condition.value - gap) if 0 < accuracy < 1]
+        sides = []
+        for accuracy in (condition.value + gap, condition.value - gap):
+            if 0 < accuracy < 1:
+                sides.append(accuracy)
         share = float(weights.mean())
         return [Outlook(n, gap * share, spread * accuracy * (1 - accuracy), condition.confidence) for accuracy in sides]
 

@@ -149,7 +149,9 @@ class OpenClipEmbedder:
         batches = []
         for first in range(0, len(pictured), self._batch_size):
             batch = pictured[first : first + self._batch_size]
-            tensors = [[self._transform(picture) for picture in pictures_of(items[n])] for n in batch]
+            tensors = []
+            for n in batch:
+                tensors.append([self._transform(picture) for picture in pictures_of(items[n])])
             inputs = torch.stack([tensor for of_item in tensors for tensor in of_item]).to(self._device)
             rows = unit_rows(self._encoded(self._model.encode_image, inputs), self.name)
             starts = np.cumsum([0, *map(len, tensors[:-1])])

@@ -101,7 +101,9 @@ class SentenceFolderEmbedder:
         if self._lower:
             texts = [text.lower() for text in texts]
         order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
-        batches = [order[first : first + self._batch_size] for first in range(0, len(order), self._batch_size)]
+        batches = []
+        for first in range(0, len(order), self._batch_size):
+            batches.append(order[first : first + self._batch_size])
         rows = np.concatenate([self._pooled([texts[position] for position in batch]) for batch in batches])
         return unit_rows(rows[np.argsort(order)], self.name)
 
@@ -141,7 +143,9 @@ def _modules(root: Path) -> tuple[Path, Pooling]:
         return root, "mean"
     try:
         listed = json.loads(read_regular(path))
-        modules = [(str(module["type"]).rpartition(".")[2], str(module["path"])) for module in listed]
+        modules = []
+        for module in listed:
+            modules.append((str(module["type"]).rpartition(".")[2], str(module["path"])))
     except (ValueError, RecursionError, TypeError, KeyError) as error:
         raise CheckpointError(
             f"{path} is not a list of modules with type and path ({error!r}); save it again"

@@ -87,7 +87,9 @@ def _words(text: str) -> str:
 def _cased(text: str) -> str:
     """Return the words of a text; none for a single letter, which rather names a choice."""
     words = _words(text)
-    return "" if len(words) == 1 and words.isalpha() else words
+    if len(words) == 1 and words.isalpha():
+        return ""
+    return words
 
 
 def _normal(text: str) -> str:
@@ -99,12 +101,18 @@ def _without_article(text: str) -> str:
 
 
 def _expression(text: str) -> str | None:
-    return normal_expression(text.strip(" *\"'")) if _FORMULA.search(text) else None
+    if _FORMULA.search(text):
+        return normal_expression(text.strip(" *\"'"))
+    return None
 
 
 def _number(text: str) -> str | None:
-    number = expected_number(text) if is_lone_number(text) else None
-    return str(number.values[0]) if number else None
+    number = None
+    if is_lone_number(text):
+        number = expected_number(text)
+    if number:
+        return str(number.values[0])
+    return None
 
 
 _Form = Callable[[str], str | None]
@@ -114,8 +122,14 @@ _FORMS: tuple[_Form, ...] = (_cased, _normal, _expression, _number)
 
 def _in_words(form: str, pattern: str) -> str:
     """Return a pattern that begins and ends where words and numbers do; scripts without spaces have no words."""
-    start = rf"(?<![{_LETTERS}])" if form[0].isalnum() and form[0] < "\u2e80" else ""
-    end = rf"(?![{_LETTERS}])" if form[-1].isalnum() and form[-1] < "\u2e80" else ""
+    if form[0].isalnum() and form[0] < "\u2e80":
+        start = rf"(?<![{_LETTERS}])"
+    else:
+        start = ""
+    if form[-1].isalnum() and form[-1] < "\u2e80":
+        end = rf"(?![{_LETTERS}])"
+    else:
+        end = ""
     return f"{start}{'(?<![.,-])' * form[0].isdigit()}{pattern}{end}{'(?![.,][0-9])' * form[-1].isdigit()}"
 
 
@@ -123,7 +137,9 @@ def _distinct_truths(texts: Sequence[str]) -> list[str | None]:
     """Return the truth values of texts, if each is another one; else an empty list."""
     truths = [truth_of(text) for text in texts]
     distinct = len(set(truths)) == len(truths) > 1
-    return truths if distinct and None not in truths else []
+    if distinct and None not in truths:
+        return truths
+    return []
 
 
 def _single_letters(words: Sequence[str]) -> dict[str, int]:
@@ -145,7 +161,9 @@ class _Choices:
         #: Truth values of the choices, if each is another one.
         self.truths = _distinct_truths(self.raw)
         #: Forms of a text, with what it equals for each choice, if any choice has that form.
-        forms: list[tuple[_Form, Sequence[str | None]]] = [(form, [form(text) for text in self.raw]) for form in _FORMS]
+        forms: list[tuple[_Form, Sequence[str | None]]] = []
+        for form in _FORMS:
+            forms.append((form, [form(text) for text in self.raw]))
         forms += [(_without_article, self.texts), (truth_of, self.truths)]
         self._forms = [(form, values) for form, values in forms if any(values)]
         self.count = len(texts) or 26
@@ -154,16 +172,22 @@ class _Choices:
         #: Choices whose texts are searched in texts, the longest first.
         named = [index for index, form in enumerate(self.texts) if len(form) > 1 or form.isdigit()]
         self._indexes = sorted(named, key=lambda index: -len(self.texts[index]))
-        self._pattern = self._compiled()
 
-    def _compiled(self) -> re.Pattern[str]:
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
         """Return the pattern of the texts of choices in whole words, a group for each, and of letters."""
         groups = []
         for index in self._indexes:
             alike = self.texts.count(self.texts[index]) > 1
-            form = _cased(self.raw[index]) if alike else _ARTICLE.sub("", self.texts[index])
+            if alike:
+                form = _cased(self.raw[index])
+            else:
+                form = _ARTICLE.sub("", self.texts[index])
             words = r"\s+".join(map(re.escape, form.split()))
-            words = rf"((?-i:{words}))" if alike else rf"((?:\b(?:an?|the)\s+)?{words})"
+            if alike:
+                words = rf"((?-i:{words}))"
+            else:
+                words = rf"((?:\b(?:an?|the)\s+)?{words})"
             groups.append(_in_words(form, words))
         return re.compile("|".join((*groups, _LABEL)), re.IGNORECASE)
 
@@ -181,15 +205,21 @@ class _Choices:
     def verbatim(self, text: str) -> int | None:
         """Return the choice that a text is word for word, with or without its letter."""
         label = _LABELLED.match(text)
-        index = ord(label[1]) - ord("A") if label else self.count
+        if label:
+            index = ord(label[1]) - ord("A")
+        else:
+            index = self.count
         if index < len(self.raw) and text[label.end() if label else 0 :].strip() == self.raw[index].strip():
             return index
         equal = [index for index, choice in enumerate(self.raw) if choice.strip() == text]
-        return equal[0] if len(equal) == 1 and len(text) > 1 else None
+        if len(equal) == 1 and len(text) > 1:
+            return equal[0]
+        return None
 
     def symbols(self, text: str) -> str:
         """Return a bare text with a symbol in place of each choice, named by letter, by text, or by both."""
-        parts, end = [], 0
+        parts = []
+        end = 0
         for mark in self._marks(text):
             parts += [text[end : mark.start], symbol(mark.option, weak=mark.weak)]
             end = mark.end
@@ -205,7 +235,10 @@ class _Choices:
                 continue
             letter = match[group].translate(_LOOKALIKES)
             is_text = group <= texts
-            option = self._indexes[group - 1] if is_text else self._letters.get(letter, ord(letter.upper()) - ord("A"))
+            if is_text:
+                option = self._indexes[group - 1]
+            else:
+                option = self._letters.get(letter, ord(letter.upper()) - ord("A"))
             mark = Mark(match.start(), match.end(), option, weak=is_text or group > texts + 2)
             if marks and _is_one(text, marks[-1], mark):
                 marks[-1] = Mark(marks[-1].start, mark.end, option, weak=marks[-1].weak and mark.weak)
@@ -239,10 +272,15 @@ class _Choices:
         if equal is not None:
             return (equal,)
         match = re.fullmatch(r"[\W_]*(?:([A-Z]{2,10})|([a-z]))[\W_]*", text)
-        letters = (match[1] or match[2].upper()) if match else ""
+        if match:
+            letters = match[1] or match[2].upper()
+        else:
+            letters = ""
         indexes = [ord(letter) - ord("A") for letter in letters]
         ascending = bool(indexes) and indexes == sorted(set(indexes)) and indexes[-1] < self.count
-        return tuple(indexes) if ascending else None
+        if ascending:
+            return tuple(indexes)
+        return None
 
 
 @functools.lru_cache(maxsize=256)
@@ -261,7 +299,8 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
         return Reading(((index,),))
     for choice in choices:
         question = question.replace(choice, " ")
-    wrong, negative = bool(_ASKS_WRONG.search(question)), bool(_ASKS_NOT.search(question))
+    wrong = bool(_ASKS_WRONG.search(question))
+    negative = bool(_ASKS_NOT.search(question))
     read = functools.partial(listed.stated, wrong=wrong, negative=negative)
     return read_answer(text, Parser(read))
 
@@ -276,4 +315,6 @@ def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
     if len(letters) > len(set(letters)):
         return None  # a sequence
     stated = listed.stated(answer)
-    return stated[0] if len(stated) == 1 else None
+    if len(stated) == 1:
+        return stated[0]
+    return None

@@ -83,7 +83,9 @@ def plain_characters(text: str) -> str:
     as marks of direction and of byte order, are left out.
     """
     if text.isascii():
-        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        if "\r" in text:
+            return text.replace("\r\n", "\n").replace("\r", "\n")
+        return text
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").translate(_PLAIN))
     return "".join(_plain(letter) if letter > "\x7f" else letter for letter in text)
 
@@ -133,14 +135,17 @@ def without_reasoning(text: str) -> str:
         text = text[: begin.start()]
     text = _SILENT.sub(" ", text)
     stop = next((match for match in _STOP.finditer(text) if text[: match.start()].strip()), None)
-    text = text[: stop.start()] if stop else text
+    if stop:
+        text = text[: stop.start()]
     return _STOP.sub(" ", text)
 
 
 def _final_message(text: str) -> str:
     """Return the last message of the final channel, else the text."""
     channels = list(_FINAL.finditer(text[: max(0, text.rfind(_MESSAGE))]))
-    return text[text.index(_MESSAGE, channels[-1].end()) + len(_MESSAGE) :] if channels else text
+    if channels:
+        return text[text.index(_MESSAGE, channels[-1].end()) + len(_MESSAGE) :]
+    return text
 
 
 def answer_part(text: str) -> str:
@@ -209,7 +214,10 @@ def split_reasoning(text: str) -> tuple[str, str, bool]:
     depth = 1 if first[1] else 0
     for number, piece in enumerate(_TAG.split(text)):
         if number % 2:  # a tag, by its slash
-            depth = max(0, depth - 1) if piece else depth + 1
+            if piece:
+                depth = max(0, depth - 1)
+            else:
+                depth = depth + 1
         else:
             (reasoning if depth else answer).append(piece)
     paragraphs = "\n\n".join(part.strip() for part in reasoning if part.strip())

@@ -86,9 +86,15 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
         for match in pattern.finditer(text):
             if match.end() <= done:
                 continue  # its end is that of the one before
-            start = _subject(text, match.start()) if pattern is _AFTER else match.start()
+            if pattern is _AFTER:
+                start = _subject(text, match.start())
+            else:
+                start = match.start()
             end = ends.search(text, match.end())
-            stop = end.start() if end else len(text)
+            if end:
+                stop = end.start()
+            else:
+                stop = len(text)
             letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
             done = max(done, stop)
     return "".join(letters)
@@ -96,7 +102,9 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
 
 def _subject(text: str, end: int) -> int:
     """Return where the subject of a denial begins: the words before it, and a list of short parts."""
-    starts = [match.end() for match in _SENTENCE.finditer(text, max(0, end - _LONGEST), end)]
+    starts = []
+    for match in _SENTENCE.finditer(text, max(0, end - _LONGEST), end):
+        starts.append(match.end())
     *parts, last = text[starts[-1] if starts else max(0, end - _LONGEST) : end].split(", ")
     length = len(last)
     for part in reversed(parts):

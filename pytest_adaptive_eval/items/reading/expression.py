@@ -108,7 +108,9 @@ def normal_expression(text: str) -> str:
 def _operand(text: str) -> str:
     """Return a part of an expression in round brackets, unless it is one number or one name."""
     text = text.strip()
-    return text if re.fullmatch(r"\d+(?:\.\d+)?|[A-Za-z]", text) else f"({text})"
+    if re.fullmatch(r"\d+(?:\.\d+)?|[A-Za-z]", text):
+        return text
+    return f"({text})"
 
 
 def form_of(expression: str) -> tuple[Counter[str], Counter[str]]:
@@ -118,7 +120,8 @@ def form_of(expression: str) -> tuple[Counter[str], Counter[str]]:
     is a set; ``a < b`` and ``b > a`` are the same relation.
     """
     text = _UNLISTED.sub("", _OR.sub(",", expression))
-    text = text.replace("|", ",") if text.count("|") == 1 else text
+    if text.count("|") == 1:
+        text = text.replace("|", ",")
     brackets: Counter[str] = Counter()
     while inner := _INNERMOST.search(text):
         brackets[inner[1] + inner[3]] += "," in inner[2]

@@ -94,7 +94,9 @@ def language_of(text: str) -> str:
     language_of_word = _OWN_WORDS.get(script, {})
     words = re.findall(r"[^\W\d_]+(?:\w|[\u0900-\u097f\u0600-\u06ff])*", text.lower())
     counts = Counter(language_of_word[word] for word in words if word in language_of_word)
-    return counts.most_common(1)[0][0] if counts else ""
+    if counts:
+        return counts.most_common(1)[0][0]
+    return ""
 
 
 Arguments = Mapping[str, Any]
@@ -135,7 +137,8 @@ def _sentences(text: str) -> int:
             bare = word.strip("\"'”’)(]*_")
             ends = bare.endswith((".", "!", "?", "…", "。", "！", "？", "।"))
             if begun and ends and bare.rstrip(".").lower() not in _ABBREVIATIONS and not re.fullmatch(r"\d+\.", bare):
-                count, begun = count + 1, False
+                count = count + 1
+                begun = False
         count += begun
     return count
 
@@ -162,7 +165,10 @@ def _paragraphs(text: str, arguments: Arguments) -> bool:
 
 
 def _first_word(text: str, arguments: Arguments) -> bool:
-    paragraphs = [part.strip() for part in text.split("\n\n") if part.strip()]
+    paragraphs = []
+    for part in text.split("\n\n"):
+        if part.strip():
+            paragraphs.append(part.strip())
     number = arguments["nth_paragraph"]
     if len(paragraphs) != arguments["num_paragraphs"] or not 0 < number <= len(paragraphs):
         return False

@@ -249,7 +249,8 @@ def _in_digits(match: re.Match[str]) -> str:
         if word == "hundred":
             current *= 100
         elif word in ("thousand", "million", "billion"):
-            total, current = total + current * int(_multiplier(word)), 0
+            total = total + current * int(_multiplier(word))
+            current = 0
         else:
             current += _NAMED.get(word, 0)
     return str(total + current)
@@ -336,7 +337,9 @@ def expected_number(answer: str) -> Number | None:
     if not number.values:
         return None
     error = abs(number.values[0]) / 10**_FLOAT
-    return replace(number, rounding=max(number.rounding, error)) if number.rounding else number
+    if number.rounding:
+        return replace(number, rounding=max(number.rounding, error))
+    return number
 
 
 def expected_numbers(answer: str) -> tuple[Fraction, ...]:

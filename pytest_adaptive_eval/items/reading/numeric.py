@@ -82,23 +82,36 @@ def _first(text: str) -> list[Number]:
         return listed
     text = _stripped(text.replace("**", " ")).lstrip()
     if _BOUND.match(text):
-        return [_EXPRESSED] if find_numbers(text) else []
+        if find_numbers(text):
+            return [_EXPRESSED]
+        return []
     sentence = _with_number(_END.split(text, maxsplit=1)[:1], text)
     sentence = _with_number(_CORRECTED.split(sentence)[::-1], sentence)
     if _ASSIGNED.search(sentence):
         return find_numbers(sentence)
     sentence = _last_side(sentence)
     numbers = find_numbers(sentence)
-    rounded = [number for number in numbers if _ROUNDED.search(sentence[: number.start])]
+    rounded = []
+    for number in numbers:
+        if _ROUNDED.search(sentence[: number.start]):
+            rounded.append(number)
     if rounded:
         return [replace(rounded[-1], values=(*rounded[-1].values, *numbers[0].values))]
-    return _groups(numbers, sentence)[0] if numbers else []
+    if numbers:
+        return _groups(numbers, sentence)[0]
+    return []
 
 
 def _last_side(sentence: str) -> str:
     """Return the last side of an equation that begins with a number, else the last that holds one."""
-    sides = [side for side in _EQUAL.split(sentence) if find_numbers(side)]
-    clean = [side for side in sides if find_numbers(side)[0].values]
+    sides = []
+    for side in _EQUAL.split(sentence):
+        if find_numbers(side):
+            sides.append(side)
+    clean = []
+    for side in sides:
+        if find_numbers(side)[0].values:
+            clean.append(side)
     return (clean or sides or [sentence])[-1]
 
 
@@ -131,7 +144,10 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
     if abstains(text):
         return []
     bold = _in_bold(text)
-    listed = list(bold) if len(bold) == 1 else _alone(text)
+    if len(bold) == 1:
+        listed = list(bold)
+    else:
+        listed = _alone(text)
     if listed:
         return listed
     for line in reversed(text.split("\n")):
@@ -161,10 +177,15 @@ def _fresh(numbers: list[Number], asked: frozenset[Fraction]) -> list[Number]:
 
 def _after_verb(numbers: list[Number], text: str) -> list[Number]:
     """Return the number that a sentence states after "is", or the result of the expression there."""
-    announced = [group for group in _groups(numbers, text) if _TOLD.search(text[: group[0].start][-_BEFORE:])]
+    announced = []
+    for group in _groups(numbers, text):
+        if _TOLD.search(text[: group[0].start][-_BEFORE:]):
+            announced.append(group)
     if not announced or _CORRECTED.search(text[announced[-1][-1].end :]):
         return []
-    return announced[-1] if any(number.values for number in announced[-1]) else _first(text)
+    if any(number.values for number in announced[-1]):
+        return announced[-1]
+    return _first(text)
 
 
 @read_once

@@ -56,7 +56,10 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
     """Return a text with a symbol in place of the expected texts, the longest first."""
     for answer in sorted(answers, key=len, reverse=True):
         line = text.replace("\n", " ")
-        starts = [line.find(answer)] if within_words else list(whole_words(answer, line))
+        if within_words:
+            starts = [line.find(answer)]
+        else:
+            starts = list(whole_words(answer, line))
         for start in reversed([start for start in starts if start >= 0]):
             text = f"{text[:start]}{symbol(0)}{text[start + len(answer) :]}"
     return text
@@ -64,7 +67,10 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
 
 def _read(text: str) -> list[Chosen]:
     lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
-    outside_lists = [line for number, line in enumerate(lines) if not _in_list(lines, number)]
+    outside_lists = []
+    for number, line in enumerate(lines):
+        if not _in_list(lines, number):
+            outside_lists.append(line)
     return read_statements(_LISTED.sub(" ", "\n".join(outside_lists)), mentions=len(text))
 
 

@@ -80,7 +80,9 @@ class Reading(Generic[Value]):
     @property
     def value(self) -> Value | None:
         """The only answer, or None."""
-        return self.values[0] if len(self.values) == 1 else None
+        if len(self.values) == 1:
+            return self.values[0]
+        return None
 
 
 #: Keeps the latest readings: the grade, whether a text is readable, and the kind of a fault come from one reading.
@@ -140,10 +142,15 @@ def _read_loosely(text: str, read: Callable[[str], Sequence[Value]]) -> Reading[
 
 def _last_line(text: str) -> list[str]:
     """Return what the last line of a text says after its verb, if it is sure of it, and the line."""
-    lines = [line for line in text.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
+    lines = []
+    for line in text.rstrip("` \n").split("\n"):
+        if line.strip() not in _DISPLAY:
+            lines.append(line)
     last = lines[-1] if lines else ""
     statement = _SAID.fullmatch(last.strip())
-    return [statement["answer"], last] if statement and not _UNSURE.search(statement["before"]) else [last]
+    if statement and not _UNSURE.search(statement["before"]):
+        return [statement["answer"], last]
+    return [last]
 
 
 def stated_texts(text: str, *, loose: bool = True) -> list[str]:
@@ -154,7 +161,10 @@ def stated_texts(text: str, *, loose: bool = True) -> list[str]:
     """
     text = answer_part(text)
     head = before_next_question(text)
-    texts = [text] if len(text) <= _CHARACTERS else []
+    if len(text) <= _CHARACTERS:
+        texts = [text]
+    else:
+        texts = []
     for body in (*tag_parts(head)[:_PARTS], head):
         part = next(_stated_parts(body), body if body != text else "").strip()
         if part:

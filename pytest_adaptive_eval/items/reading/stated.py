@@ -144,7 +144,10 @@ def boxes(text: str) -> list[str]:
         elif word := _BOXED_WORD.match(text, start):
             start, end = word.span(1)
         joined = parts and _BETWEEN_BOXES.fullmatch(text, last, match.start())
-        before = f"{parts.pop()} or " if joined else ""
+        if joined:
+            before = f"{parts.pop()} or "
+        else:
+            before = ""
         parts.append(before + text[start:end])
         last = end + match[0].endswith("{")
     return parts[::-1]
@@ -174,13 +177,17 @@ def json_fields(text: str) -> list[str]:
 def fields_end(text: str) -> int:
     """Return where the object of the last such field ends; 0 without one."""
     last = max((match.end() for match in _FIELD.finditer(text)), default=0)
-    return text.find("}", last) + 1 if last else 0
+    if last:
+        return text.find("}", last) + 1
+    return 0
 
 
 def boxes_end(text: str) -> int:
     """Return where the last box ends; 0 without one."""
     last = max((match.end() for match in _BOX.finditer(text)), default=0)
-    return _closing(text, last) + 1 if last else 0
+    if last:
+        return _closing(text, last) + 1
+    return 0
 
 
 def _unescaped(value: str) -> str:

@@ -124,6 +124,11 @@ _CORRECTION = lazy_pattern(
     r"|let\s+me\s+(?:re|correct)|or\s+rather\b)|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
+#: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
+_UNDECIDED = lazy_pattern(
+    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1)\W*",
+    re.IGNORECASE,
+)
 _OR = lazy_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)
 _CONFIRMED = lazy_pattern(r"\b(?<!not\s)(?:right|correct|yes|fine|true)\b", re.IGNORECASE)
 _SHARE = lazy_pattern(
@@ -210,6 +215,8 @@ def read_statements(
         negative: Whether the text answers a question for what is not so: "A is not round" then does not deny A.
         mentions: Characters of a text up to which an option that is only mentioned is its answer.
     """
+    if _UNDECIDED.fullmatch(text):
+        return []
     affirmations = _Statements(text, equal, wrong, negative, mentions).affirmations()
     strength = max((each.strength for each in affirmations), default=Strength.MENTIONED)
     strongest = [each for each in affirmations if each.strength == strength]
@@ -228,19 +235,23 @@ class _Statements:
     def __init__(
         self, text: str, equal: Callable[[str], Chosen | None], wrong: bool, negative: bool, mentions: int
     ) -> None:
-        self.equal, self.short = equal, len(text) <= mentions
+        self.equal = equal
+        self.short = len(text) <= mentions
         self.first = len(text) - len(text.lstrip())
         self.text = text = _with_verdicts(text)
         remaining = _ALL_BUT.sub(_spaces, text)
         for pattern, counts in ((_DENIED_LIST, True), (_REJECTED, not wrong), (_IS_NOT, not wrong and not negative)):
-            remaining = pattern.sub(_spaces, remaining) if counts else remaining
+            if counts:
+                remaining = pattern.sub(_spaces, remaining)
         self.affirmed = without_denied(remaining, subjects=not wrong)
         self.announced = dict(self._announced())
         self.announced.update({match.end(): ((option_of(text[match.end()]),),) for match in _ALL_BUT.finditer(text)})
 
     def _group(self, start: int) -> tuple[tuple[Chosen, ...], int]:
         """Return the options at a place, and where they end."""
-        indexes, end, either = [option_of(self.affirmed[start])], start + 1, False
+        indexes = [option_of(self.affirmed[start])]
+        end = start + 1
+        either = False
         while match := _NEXT.match(self.affirmed, end):
             indexes.append(option_of(match["symbol"]))
             either = either or any(match[name] for name in ("or", "bar", "also"))
@@ -286,14 +297,17 @@ class _Statements:
         if shared:
             return shared
         affirmations: list[Affirmation] = []
-        taken, keeps, supposed = 0, True, False
+        taken = 0
+        keeps = True
+        supposed = False
         for start, end in self._spans():
             statement = self.text[start:end]
             supposed = bool(_SUPPOSED.search(statement)) or (supposed and not self._ends_sentence(start))
             corrects = bool(_CORRECTION.search(statement))
             if corrects:
                 affirmations = _without_taken(affirmations, taken, keeps)
-                taken, keeps = len(affirmations), self._names_or_confirms(start)
+                taken = len(affirmations)
+                keeps = self._names_or_confirms(start)
             if supposed or self._is_aside(start, end):
                 continue
             stated = self._stated(start, end)
@@ -337,7 +351,10 @@ class _Statements:
             shares[option_of(match["after"] or match[3])] = float((match["before"] or match[4]).rstrip("% "))
         if len(shares) < 2 or max(shares.values()) == 0 or self.announced:
             return []
-        best = [(index,) for index, share in shares.items() if share == max(shares.values())]
+        best = []
+        for index, share in shares.items():
+            if share == max(shares.values()):
+                best.append((index,))
         return [Affirmation(tuple(best), Strength.JUDGED, 0, 0)]
 
     def _stated(self, start: int, end: int) -> list[Affirmation]:
@@ -352,7 +369,10 @@ class _Statements:
         return []
 
     def _by_announcement(self, start: int, end: int) -> _Stated:
-        starts = [position for position in self.announced if start <= position < end]
+        starts = []
+        for position in self.announced:
+            if start <= position < end:
+                starts.append(position)
         return Strength.ANNOUNCED, [self.announced[position] for position in starts]
 
     def _by_comparison(self, start: int, end: int) -> _Stated:
@@ -381,7 +401,10 @@ class _Statements:
 
     def _by_names(self, start: int, end: int) -> _Stated:
         """Return the options that a statement names: one that it concludes with, or all that it mentions."""
-        symbols = [] if abstains(self.text[start:end]) else _SYMBOL.findall(self.affirmed[start:end])
+        if abstains(self.text[start:end]):
+            symbols = []
+        else:
+            symbols = _SYMBOL.findall(self.affirmed[start:end])
         if len(symbols) == 1 and _CONCLUDED.match(self.text, start):
             return Strength.JUDGED, [((option_of(symbols[0]),),)]
         named = dict.fromkeys(option_of(each) for each in symbols if self.short or _STRONG.match(each))
@@ -399,7 +422,9 @@ def _with_verdicts(text: str) -> str:
 
     def verdict(match: re.Match[str]) -> str:
         is_verdict = several or _SURELY.search(match[0])
-        return f"{match[1]}: {'yes' if match['good'] else 'no'}\n" if is_verdict else match[0]
+        if is_verdict:
+            return f"{match[1]}: {'yes' if match['good'] else 'no'}\n"
+        return match[0]
 
     return _MARKED.sub(verdict, text)
 
@@ -424,10 +449,14 @@ def _line_start(text: str, position: int) -> int:
 
 def _line_end(text: str, position: int) -> int:
     end = text.find("\n", position)
-    return len(text) if end < 0 else end
+    if end < 0:
+        return len(text)
+    return end
 
 
 def _without_taken(affirmations: list[Affirmation], taken: int, keeps: bool) -> list[Affirmation]:
     """Return affirmations without the first ones if a correction affirms others, or takes them back."""
     replaced = any(each.strength > Strength.MENTIONED for each in affirmations[taken:])
-    return affirmations[taken:] if replaced or not keeps else affirmations
+    if replaced or not keeps:
+        return affirmations[taken:]
+    return affirmations

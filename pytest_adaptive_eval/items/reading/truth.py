@@ -118,15 +118,21 @@ def _symbols(text: str, question: str) -> str:
     def existence(match: re.Match[str]) -> str:
         words = _words(match["what"])
         denied = _DENIED.search(match["says"])
-        return symbol(_VALUES.index("no" if denied else "yes")) if words and words <= asked else match[0]
+        if words and words <= asked:
+            return symbol(_VALUES.index("no" if denied else "yes"))
+        return match[0]
 
     def phrase(match: re.Match[str]) -> str:
-        return " ... " if match["none"] else symbol(_VALUES.index("no" if match["no"] else "yes"))
+        if match["none"]:
+            return " ... "
+        return symbol(_VALUES.index("no" if match["no"] else "yes"))
 
     def word(match: re.Match[str]) -> str:
         before = text[max(0, match.start() - 24) : match.start()]
         alone = _BEFORE_WORD.search(before) and _AFTER_WORD.match(text, match.end())
-        return symbol(_VALUES.index(_kind(match))) if alone or match["unknown"] else match[0]
+        if alone or match["unknown"]:
+            return symbol(_VALUES.index(_kind(match)))
+        return match[0]
 
     text = re.sub(r"\\(?:text|textbf|mathbf|mathrm)\b|[{}$\\]", " ", text)
     text = _PHRASE.sub(phrase, _EXISTS.sub(existence, text))
@@ -149,7 +155,9 @@ def _values(text: str, question: str = "") -> list[str]:
 def _whole(text: str) -> Chosen | None:
     """Return the index of the truth value that a text is as a whole, if any."""
     match = _TOKEN.fullmatch(re.sub(r"(?:です|입니다)?[\W_]*\Z", "", text.strip(" \"'*")))
-    return (_VALUES.index(_kind(match)),) if match else None
+    if match:
+        return (_VALUES.index(_kind(match)),)
+    return None
 
 
 @read_once

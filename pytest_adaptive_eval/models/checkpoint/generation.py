@@ -231,7 +231,9 @@ class Generator:
             return inputs
         tokens = inputs["input_ids"]
         mask = inputs["attention_mask"].bool()
-        rows = [[*row[kept].tolist(), *answer.written] for row, kept, answer in zip(tokens, mask, batch, strict=True)]
+        rows = []
+        for row, kept, answer in zip(tokens, mask, batch, strict=True):
+            rows.append([*row[kept].tolist(), *answer.written])
         longer, longer_mask = padded(rows, max(map(len, rows)), self._pad, on_left=True)
         return {**inputs, "input_ids": longer.to(tokens.device), "attention_mask": longer_mask.to(tokens.device)}
 
@@ -252,7 +254,9 @@ class Generator:
             encoded = loaded.tokenizer(texts, padding=True, add_special_tokens=special, return_tensors="pt")
             keep = frozenset({"input_ids", "attention_mask"})
         else:
-            images = [[open_image(name, root) for name, root in prompt.images] for prompt in batch]
+            images = []
+            for prompt in batch:
+                images.append([open_image(name, root) for name, root in prompt.images])
             encoded = loaded.processor(
                 images=images if images[0] else None,
                 text=texts,

@@ -76,7 +76,10 @@ def check_present(device: str) -> None:
 def pick_device(device: str) -> torch.device:
     """Return the device to compute on; ``auto`` is CUDA if available, otherwise the CPU."""
     if device == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if torch.cuda.is_available():
+            name = "cuda"
+        else:
+            name = "cpu"
     else:
         name = device
     try:
@@ -269,10 +272,9 @@ def check_finite(info: CheckpointInfo, model: Any) -> None:
 
 def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
     """Raise CheckpointError unless model and files have exactly the same tensors."""
-    mismatched = [
-        f"{name} ({list(in_file)} in the file, {list(in_model)} in the model)"
-        for name, in_file, in_model in sorted(report["mismatched_keys"], key=str)
-    ]
+    mismatched = []
+    for name, in_file, in_model in sorted(report["mismatched_keys"], key=str):
+        mismatched.append(f"{name} ({list(in_file)} in the file, {list(in_model)} in the model)")
     for fault, names in (
         ("missing from the file, and would be random", sorted(report["missing_keys"])),
         ("in the file and not in the model", sorted(report["unexpected_keys"])),

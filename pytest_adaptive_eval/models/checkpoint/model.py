@@ -240,7 +240,9 @@ class TransformersModel(Model):
         if not candidates:
             return Preference(())
         try:
-            prompts = [self._chat(generator, added(messages, candidate), 1) for candidate in candidates]
+            prompts = []
+            for candidate in candidates:
+                prompts.append(self._chat(generator, added(messages, candidate), 1))
             if generator.loaded.processor is not None:
                 scores, read = self._score_whole(generator, prompts, label)
             else:
@@ -432,7 +434,9 @@ def find_batch_size(model: Any, devices: Sequence[str], answer_tokens: int) -> i
         devices: Devices that hold the model's layers, about as many each.
         answer_tokens: Cap on the tokens of an answer.
     """
-    free = [free_bytes(device) if device.startswith("cuda") else None for device in devices]
+    free = []
+    for device in devices:
+        free.append(free_bytes(device) if device.startswith("cuda") else None)
     counts = [count for count in free if count is not None]
     if len(counts) < len(devices):
         return ON_PROCESSOR

@@ -128,7 +128,9 @@ class Prompter:
             return [{"role": "user", "content": pictures + text}]
         if self.image_token is None:
             return [dict(message) for message in item.messages]
-        messages = [{**message, "content": _parts(item, message.get("content"))} for message in item.messages]
+        messages = []
+        for message in item.messages:
+            messages.append({**message, "content": _parts(item, message.get("content"))})
         placed = sum(part["type"] == "image" for message in messages for part in message["content"])
         if not placed and pictures:
             _first_by_user(messages)["content"][:0] = pictures

@@ -136,7 +136,9 @@ def chat_of_item(item: Item, *, hashed: bool = False) -> Chat:
     # images are placed as for a local model with a chat template
     messages = Prompter(None, "chat", "image").conversation(item)
     for message in messages:
-        parts = [next(pictures) if part["type"] == "image" else part for part in message["content"]]
+        parts = []
+        for part in message["content"]:
+            parts.append(next(pictures) if part["type"] == "image" else part)
         message["content"] = _plain(parts)
     return messages
 
@@ -145,7 +147,9 @@ def chat_of_messages(messages: Sequence[Message]) -> Chat:
     """Return the messages of a chat, with images before the text; raise BankError if an image is missing or refused."""
     chat = []
     for message in messages:
-        parts = [picture_part(open_image(name, message.root)) for name in message.images]
+        parts = []
+        for name in message.images:
+            parts.append(picture_part(open_image(name, message.root)))
         content = _plain([*parts, {"type": "text", "text": message.text}])
         chat.append({"role": message.role, "content": content})
     return chat
@@ -191,7 +195,10 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
 def _is_plausible(generated: _TokenWithAlternatives) -> bool:
     """Return whether at least two listed figures are probabilities, and agree with that of the generated token."""
     listed = generated.top_logprobs
-    same = [entry.logprob for entry in listed if entry.token == generated.token]
+    same = []
+    for entry in listed:
+        if entry.token == generated.token:
+            same.append(entry.logprob)
     agrees = any(abs(math.exp(figure) - math.exp(generated.logprob)) <= TOLERANCE for figure in same)
     total = sum(math.exp(entry.logprob) for entry in listed)
     return len(listed) >= 2 and total <= 1.0 + TOLERANCE and (agrees or not same)

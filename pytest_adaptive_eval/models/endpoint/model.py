@@ -283,7 +283,9 @@ class EndpointModel(Model):
         if not self._top:
             return Preference(unknown, Status.ERROR, "the server returns no likelihoods")
         try:
-            chats = [chat_of_messages(added(messages, candidate)) for candidate in candidates]
+            chats = []
+            for candidate in candidates:
+                chats.append(chat_of_messages(added(messages, candidate)))
         except BankError as error:
             return Preference(unknown, Status.ERROR, f"{type(error).__name__}: {error}")
         fields = _likelihood_fields(self._top)
@@ -437,7 +439,9 @@ def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
     """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost."""
     usage = Usage()
     for top in _TOP:
-        bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]
+        bodies = []
+        for text in _PROBES:
+            bodies.append(endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)))
         deliveries = endpoint.post(bodies)
         usage = sum((read_reply(delivery).cost for delivery in deliveries), usage)
         tables = [first_token(delivery) for delivery in deliveries]

@@ -130,7 +130,10 @@ class Endpoint:
     def settings_hash(self) -> str:
         """Hash of the settings that the form of requests rests on, without addresses and keys."""
         settings = msgspec.to_builtins(self.settings, enc_hook=str)
-        stated = {name: value for name, value in settings.items() if name not in _CONNECTION}
+        stated = {}
+        for name, value in settings.items():
+            if name not in _CONNECTION:
+                stated[name] = value
         return hashlib.sha256(json.dumps([self.model, stated], sort_keys=True).encode()).hexdigest()
 
     @property
@@ -365,7 +368,10 @@ def _list_models(
             entries.setdefault(entry["id"], entry)
     stable = None
     if model in entries:
-        stable = {name: value for name, value in entries[model].items() if name not in _VOLATILE}
+        stable = {}
+        for name, value in entries[model].items():
+            if name not in _VOLATILE:
+                stable[name] = value
     return stable, [*entries]
 
 
@@ -417,7 +423,10 @@ def _body(
 ) -> bytes:
     """Return a request as JSON; fields that are None are left out."""
     values = {"model": model, **question, "stream": False, **decoding, **fields}
-    sent = {name: value for name, value in values.items() if value is not None}
+    sent = {}
+    for name, value in values.items():
+        if value is not None:
+            sent[name] = value
     return json.dumps(sent, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 

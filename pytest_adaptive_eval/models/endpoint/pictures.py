@@ -67,7 +67,9 @@ def _answers_differ(endpoint: Endpoint, chats: Sequence[Chat]) -> tuple[bool, Us
     other_pictures = [_pictures(chat) for chat in chats]
     if len(chats) == 1:
         other_pictures = [[picture_part(Image.new("RGB", (64, 64)))]]
-    swapped = [_with_pictures(chat, other_pictures[number - 1]) for number, chat in enumerate(chats)]
+    swapped = []
+    for number, chat in enumerate(chats):
+        swapped.append(_with_pictures(chat, other_pictures[number - 1]))
     replies = _ask(endpoint, [*chats, *swapped], ANSWER_TOKENS)
     differ = False
     for original, exchanged in zip(replies[: len(chats)], replies[len(chats) :], strict=True):
@@ -94,7 +96,9 @@ def _chats(items: Sequence[Item]) -> list[Chat]:
 
 def _ask(endpoint: Endpoint, chats: Sequence[Chat], max_tokens: int) -> list[Completion]:
     """Return greedy replies, which differ by content and not by chance."""
-    bodies = [endpoint.body(chat, max_tokens, temperature=0.0, seed=None) for chat in chats]
+    bodies = []
+    for chat in chats:
+        bodies.append(endpoint.body(chat, max_tokens, temperature=0.0, seed=None))
     return [read_reply(delivery) for delivery in endpoint.post(bodies)]
 
 

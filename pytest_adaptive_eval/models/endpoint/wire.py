@@ -274,7 +274,9 @@ class Wire:
             return delivery
 
         async with asyncio.TaskGroup() as group:  # a failure of `arrived` ends the others
-            tasks = [group.create_task(deliver(*numbered)) for numbered in enumerate(bodies)]
+            tasks = []
+            for numbered in enumerate(bodies):
+                tasks.append(group.create_task(deliver(*numbered)))
         return [task.result() for task in tasks]
 
     async def _deliver(self, method: str, path: str, body: Body | None) -> Delivery:

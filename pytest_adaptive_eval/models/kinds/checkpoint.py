@@ -64,7 +64,10 @@ class CheckpointKind(ModelKind):
             if importlib.util.find_spec(package) is None:
                 raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
         self.check_names(spec, options)
-        given = {name: value for name, value in options.items() if name != "cache"}
+        given = {}
+        for name, value in options.items():
+            if name != "cache":
+                given[name] = value
         settings = read_options(CheckpointSettings, given, "a checkpoint")
         from pytest_adaptive_eval.models.checkpoint.folder import preflight
 

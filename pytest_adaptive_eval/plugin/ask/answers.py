@@ -157,7 +157,9 @@ class Answers:
         samples = self.evaluation.samples
         ability = self.ability
         items = proposal.items[0]
-        columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAW_COLUMNS.items()}
+        columns = {}
+        for name, column in _DRAW_COLUMNS.items():
+            columns[name] = plain(getattr(proposal, column)[0].tolist())
         if bank.calibrated and bank.dimensions == 1:
             columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
         questions = []
@@ -273,7 +275,9 @@ class Answers:
             assert proposal is not None  # the session has not finished
             self.draw_ahead()
             self._look_at_draws()
-            questions = [self.questions.find(index, 0) for index in proposal.items[0].tolist()]
+            questions = []
+            for index in proposal.items[0].tolist():
+                questions.append(self.questions.find(index, 0))
             answered = [question for question in questions if question is not None and not np.isnan(question.score)]
             if len(answered) < len(questions):
                 return

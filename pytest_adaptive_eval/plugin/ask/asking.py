@@ -234,7 +234,9 @@ class AskingLoop:
             details = {"reason": reason, "theta_before": answers.ability}
             first = len(answers.administrations) + 1
             batch = enumerate(drawn[: evaluation.policy.batch], first)
-            again = [answers.drawn(index, evaluation.samples, position, **details) for position, index in batch]
+            again = []
+            for position, index in batch:
+                again.append(answers.drawn(index, evaluation.samples, position, **details))
             del drawn[: len(self._run_batch(list(map(self._test, again))))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")

@@ -88,5 +88,7 @@ class CommonAnswers:
 
 def _first(keys: Sequence[Keys], items: Sequence[Item]) -> list[Item]:
     """Return the first items with these keys, and further ones up to `FEWEST`."""
-    first = [next(item for item in items if item.answers == key) for key in keys]
+    first = []
+    for key in keys:
+        first.append(next(item for item in items if item.answers == key))
     return [*first, *(item for item in items if item not in first)][:FEWEST]

@@ -207,7 +207,9 @@ class Prospect:
 
 def known_scores(questions: Sequence[OpenQuestion | None]) -> list[float]:
     """Return the scores of questions up to the last known one; others are NaN."""
-    scores = [math.nan if question is None else question.score for question in questions]
+    scores = []
+    for question in questions:
+        scores.append(math.nan if question is None else question.score)
     while scores and math.isnan(scores[-1]):
         scores.pop()
     return scores

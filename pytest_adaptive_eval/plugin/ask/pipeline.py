@@ -181,7 +181,10 @@ class Pipeline:
             room = 1
         else:
             room = len(questions)
-        drawn = [question for question in questions[:room] if question.state is QuestionState.DRAWN]
+        drawn = []
+        for question in questions[:room]:
+            if question.state is QuestionState.DRAWN:
+                drawn.append(question)
         return [question for question in drawn if not answers.restore(question)]
 
     def is_busy(self, answers: Answers) -> bool:

@@ -115,7 +115,9 @@ class Probe(QuestionTest):
     def run_alone(self) -> None:
         """Run the body, without the hooks that belong to a phase of a test; another plugin may fail its report."""
         reporting = self.ihook.pytest_runtest_makereport
-        modules = [implementation.function.__module__ for implementation in reporting.get_hookimpls()]
+        modules = []
+        for implementation in reporting.get_hookimpls():
+            modules.append(implementation.function.__module__)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             call = pytest.CallInfo.from_call(self.runtest, "call", reraise=_OVER)

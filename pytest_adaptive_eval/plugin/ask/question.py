@@ -157,7 +157,9 @@ class QuestionTest(UnrepeatableTest):
             name = f"{item.id}#{asked.sample + 1}"
         else:
             name = item.id
-        ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in template.ids]
+        ids = []
+        for id_part in template.ids:
+            ids.append(name if id_part.startswith(PARAMETER) else id_part)
         if (spec := getattr(template, "callspec", None)) is None:
             arguments = {"callobj": template.obj}
         else:
@@ -199,7 +201,10 @@ class QuestionTest(UnrepeatableTest):
         if self.interview is None:
             self._set_up()
             return
-        fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
+        fixtures = []
+        for name, found in self._fixtureinfo.name2fixturedefs.items():
+            if name != "item":
+                fixtures.append(found[-1])
         # one of a module, without parameters, is called once
         runs_code = any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
         runs_code |= self.own_model is not None and not self.own_model.loaded
@@ -250,7 +255,10 @@ class QuestionTest(UnrepeatableTest):
     def _sampled(self) -> Iterator[None]:
         sample = self.asked.sample
         if sample:
-            subjects = [value for value in self.funcargs.values() if isinstance(value, Model)]
+            subjects = []
+            for value in self.funcargs.values():
+                if isinstance(value, Model):
+                    subjects.append(value)
         else:
             subjects = []
         try:

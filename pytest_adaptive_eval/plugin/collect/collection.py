@@ -213,7 +213,10 @@ class Collection:
                 f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
             )
         check_scope(interview, "model", spec.where)
-        several = [name for name, found in interview._fixtureinfo.name2fixturedefs.items() if found[-1].params]
+        several = []
+        for name, found in interview._fixtureinfo.name2fixturedefs.items():
+            if found[-1].params:
+                several.append(name)
         if several and interview.asks_items:
             raise ConfigError(
                 f"{spec.where}: the fixture {several[0]!r} has params, and an evaluation in TOML asks one model: write "
@@ -350,7 +353,10 @@ class Collection:
         state = self.state
         selected = set(items)
         nodeids = {item.nodeid for item in items}
-        left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in nodeids]
+        left_out = []
+        for nodeid, gate in self._gates.items():
+            if nodeid not in nodeids:
+                left_out.append(gate)
         state.family += sum(count_fail_claims(gate, state) for gate in left_out)
         items[:] = order(items, state.needs)
         reporter = self.config.pluginmanager.getplugin("terminalreporter")
@@ -388,10 +394,9 @@ class Collection:
 
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
         """Return what the run leaves out, and which gates the settings require."""
-        functions = {
-            nodeid: f"{nodeid.removesuffix(gate.name)}{getattr(gate, 'originalname', None) or gate.name}"
-            for nodeid, gate in self._gates.items()
-        }
+        functions = {}
+        for nodeid, gate in self._gates.items():
+            functions[nodeid] = f"{nodeid.removesuffix(gate.name)}{getattr(gate, 'originalname', None) or gate.name}"
         required = required_gates(self._required, functions)
         near = {name: near_names(name, functions) for name, nodeids in required.items() if not nodeids}
         nodeids = [gate.nodeid for gate in left_out]

@@ -43,7 +43,10 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
 
 def plugin_modules(config: pytest.Config) -> set[str]:
     """Return the top-level modules of the plugins that are loaded."""
-    plugins = [plugin for _, plugin in config.pluginmanager.list_name_plugin() if plugin is not None]
+    plugins = []
+    for _, plugin in config.pluginmanager.list_name_plugin():
+        if plugin is not None:
+            plugins.append(plugin)
     return {getattr(plugin, "__name__", type(plugin).__module__).partition(".")[0] for plugin in plugins}
 
 

@@ -128,7 +128,10 @@ class EvalFile(pytest.Module):
         nodeid = test.nodeid
         metrics = dict.fromkeys(gate.condition.metric for gate in evaluation.gates)
         for metric in metrics:
-            gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
+            gates = []
+            for gate in evaluation.gates:
+                if gate.condition.metric == metric:
+                    gates.append(gate)
             self._claim(f"{spec.name}-{metric}", gates[0].lines.line)
             yield from (self._gate(gate, f"{spec.name}-{metric}", nodeid) for gate in gates)
 

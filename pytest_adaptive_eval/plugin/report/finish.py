@@ -121,7 +121,10 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
 
 def _notes_of_marked(bank: ItemBank, record: EvaluationRecord) -> Iterator[str]:
     """Yield how many of the answered items are marked as low quality, if the bank has such items."""
-    marked = {item.id for item in items_naming(bank.items, LOW_QUALITY) if LOW_QUALITY in item.meta}
+    marked = set()
+    for item in items_naming(bank.items, LOW_QUALITY):
+        if LOW_QUALITY in item.meta:
+            marked.add(item.id)
     if marked and record.asked:
         asked = len({answer.item for answer in record.administrations} & marked)
         yield (

@@ -143,7 +143,9 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run, except for void interviews, which a later run continues."""
+        """Delete the journals of the run; a later run may go on from those of void interviews and undecided gates."""
+        if any(gate.outcome is Outcome.ERROR for gate in self._run.gates):
+            return
         for record in self._run.evaluations:
             # others than interviews name their journal once no later run needs it
             if record.journal and not (record.bank and record.error):
@@ -456,7 +458,9 @@ class RunRecorder:
         else:
             writer.write_sep("=", "adaptive evaluation")
             base = self.config.invocation_params.dir
-            written_paths = {name: relative(path, base) for name, path in self._files.paths.items()}
+            written_paths = {}
+            for name, path in self._files.paths.items():
+                written_paths[name] = relative(path, base)
             details = self.config.get_verbosity() > 0 or bool(self.config.getini("adaptive_eval_details"))
             evaluations = [node.evaluation for node in self.state.evaluations]
             if os.environ.get("CI") and not details:

@@ -89,10 +89,10 @@ class VerdictLog:
                 f'none: put @pytest.mark.{GATE_MARKER}("name", at_least=0.6) on it'
             )
         if gate.nodeid not in self._declared:
-            verdicts = []
+            judged = []
             for node, condition in self._state.declared[gate]:
-                verdict = self._state.lookup(node.nodeid)[1].judge(condition)
-                verdicts.append(self._add(gate, node.evaluation.name, verdict))
+                judged.append((node.evaluation.name, self._state.lookup(node.nodeid)[1].judge(condition)))
+            verdicts = [self._add(gate, name, verdict) for name, verdict in judged]
             self._declared[gate.nodeid] = Verdicts(verdicts)
         return self._declared[gate.nodeid]
 

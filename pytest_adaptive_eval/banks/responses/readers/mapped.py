@@ -102,8 +102,12 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
                 sums = _sums(table, file)
             else:
                 sums = {}
-            named_sums = [(subject, sums.get((subject, file.stem if table.log else ""), {})) for subject in answers]
-            logs = [_log(str(file), subject, answers[subject], stated) for subject, stated in named_sums]
+            named_sums = []
+            for subject in answers:
+                named_sums.append((subject, sums.get((subject, file.stem if table.log else ""), {})))
+            logs = []
+            for subject, stated in named_sums:
+                logs.append(_log(str(file), subject, answers[subject], stated))
             collected.add_task(logs, settings, str(file))
             read |= {(subject, file.stem) for subject in answers}
             unread |= sums

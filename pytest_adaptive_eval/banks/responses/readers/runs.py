@@ -79,7 +79,10 @@ def _interviews(path: Path, settings: ReadSettings) -> Iterator[tuple[str, Evalu
 def _independent_records(path: Path, settings: ReadSettings) -> list[tuple[RunRecord, Path]]:
     """Return one record per run with its file, by start of the run, without records merged from others of them."""
     if path.is_dir():
-        files = [file for file in files_of(path) if is_record(file)]
+        files = []
+        for file in files_of(path):
+            if is_record(file):
+                files.append(file)
     else:
         files = [path]
     records = sorted(((_read(file), file) for file in files), key=lambda pair: (str(pair[0].started), str(pair[1])))

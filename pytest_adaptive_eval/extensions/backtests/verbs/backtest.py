@@ -155,7 +155,9 @@ def _categories(options: argparse.Namespace, ids: Sequence[str]) -> list[str]:
 
     if options.items is None:
         return []
-    by_id = {item.id: item.category[0] if item.category else "" for item in read_bank(options.items).items}
+    by_id = {}
+    for item in read_bank(options.items).items:
+        by_id[item.id] = item.category[0] if item.category else ""
     if not any(name in by_id for name in ids):
         raise ConfigError(f"--items {options.items}: no text for any item, such as {ids[0]!r}")
     categories = [by_id.get(name, "") for name in ids]

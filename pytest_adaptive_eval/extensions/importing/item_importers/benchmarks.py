@@ -41,8 +41,12 @@ class PresetTable(Table, frozen=True):
 def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> Importer:
     """Return the preset of a table with the keys of `PresetTable`; `where` begins errors."""
     about = read_table(PresetTable, data, f"{where}: {name}")
-    tables = [_DECLARED["forms"][form] if isinstance(form, str) else form for form in about.forms]
-    mappings = [read_table(ItemMapping, table, f"{where}: {name}") for table in tables]
+    tables = []
+    for form in about.forms:
+        tables.append(_DECLARED["forms"][form] if isinstance(form, str) else form)
+    mappings = []
+    for table in tables:
+        mappings.append(read_table(ItemMapping, table, f"{where}: {name}"))
 
     def opened(source: str, settings: ImportSettings) -> list[Dataset]:
         if about.labels_beside and not (settings.labels or settings.split):

@@ -79,7 +79,9 @@ class _Log(NamedTuple):
         whole = not (self.items or self.about("config", "limit") or self.about("config", "sample_id"))
         if whole:
             selected = (self.about("dataset", "samples") or 0) * self.epochs
-        counts = [inner(self.header, "results", f"{name}_samples") for name in ("total", "completed")]
+        counts = []
+        for name in ("total", "completed"):
+            counts.append(inner(self.header, "results", f"{name}_samples"))
         counts += [inner(entry, "scored_samples") for entry in inner(self.header, "results", "scores") or ()]
         return max(selected, *filter(None, counts), 0) or None
 
@@ -350,7 +352,9 @@ def _question(sample: Mapping[str, Any], path: Path) -> LoggedQuestion | None:
     """Return the question of a sample."""
     texts, images = _parts(sample.get("input"), sample)
     target = sample.get("target")
-    answers = [str(each).strip() for each in (target if isinstance(target, list) else [target or ""])]
+    answers = []
+    for each in target if isinstance(target, list) else [target or ""]:
+        answers.append(str(each).strip())
     fields = {"question": texts, "choices": sample.get("choices"), "target": answers, "images": images}
     return as_question(fields, path)
 

@@ -116,7 +116,9 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     collected = Collected(str(path), texts=settings.texts)
     expected = "no samples_TASK_TIME.jsonl; expected what lm-evaluation-harness writes with --log_samples"
     samples = files_that(lambda file: _SAMPLES.fullmatch(file.name) is not None, path, expected)
-    results = {folder: _results(folder) for folder in sorted({file.parent for file in samples})}
+    results = {}
+    for folder in sorted({file.parent for file in samples}):
+        results[folder] = _results(folder)
     subjects = _subjects(results, path if path.is_dir() else path.parent)
     tasks: dict[str, list[_File]] = {}
     for file in samples:
@@ -203,8 +205,12 @@ def _logs(files: list[_File], settings: ReadSettings, where: str) -> list[TaskLo
     for file, entries in zip(files, logged, strict=True):
         chosen = [line for line in entries if line.filter == filter_name]
         check_faults(_file_faults(entries, chosen), str(file.path), ResponsesError)
-        ids = [line.hash if hashed else line.answer.item for line in chosen]
-        answers = [line.answer._replace(item=f"{file.task}:{id}") for id, line in zip(ids, chosen, strict=True)]
+        ids = []
+        for line in chosen:
+            ids.append(line.hash if hashed else line.answer.item)
+        answers = []
+        for id, line in zip(ids, chosen, strict=True):
+            answers.append(line.answer._replace(item=f"{file.task}:{id}"))
         logs.append(file.log(answers, filter_name))
     return logs
 

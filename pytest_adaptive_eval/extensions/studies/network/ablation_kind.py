@@ -106,7 +106,9 @@ class AblationEvaluation(Evaluation):
                 results.append(hold_network(network, pool, replies=replies, pictures=self.folder / "pictures"))
                 progress(len(results), len(self.networks), "networks")
         several = len(self.subjects)
-        values = {name: quantities(results[n::several]) for n, name in enumerate(self.subjects)}
+        values = {}
+        for n, name in enumerate(self.subjects):
+            values[name] = quantities(results[n::several])
         by_variant = zip(self.subjects, results, strict=False)  # those of the first seed
         error = next(filter(None, map(void_reason, results)), "")
         held = replace(

@@ -189,7 +189,10 @@ class NetworkEvaluation(Evaluation):
     @property
     def population(self) -> str:
         """Key of the nodes and of what is asked in them."""
-        written = {name: value for name, value in self.written.items() if name != "seed"}
+        written = {}
+        for name, value in self.written.items():
+            if name != "seed":
+                written[name] = value
         return population_key(written)
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -218,9 +221,15 @@ class NetworkEvaluation(Evaluation):
         for group in self.groups:
             complete = all(node.opened for node in groups[group])
             opinions.append(partial(network.opinion, group) if complete else None)
-        areas: list[Any] = [node.interval if node.opened else None for node in nodes]
-        last: list[Any] = [node.last if node.opened else None for node in nodes]
-        area_errors = [energy_error([replace(node, weight=node.levels)]) for node in nodes]
+        areas: list[Any] = []
+        for node in nodes:
+            areas.append(node.interval if node.opened else None)
+        last: list[Any] = []
+        for node in nodes:
+            last.append(node.last if node.opened else None)
+        area_errors = []
+        for node in nodes:
+            area_errors.append(energy_error([replace(node, weight=node.levels)]))
         guessed = [node.guess_area for node in nodes]
         quantities = {
             "energy": Bounded(

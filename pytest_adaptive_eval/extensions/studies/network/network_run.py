@@ -55,7 +55,9 @@ def hold_network(
     loads = dict(pool.loads)
     engine = Engine(pool, CompletionStore() if replies is None else replies, concurrency, replied)
     results = engine.run(_Scheduler(network, pictures).ready)
-    nodes = [result for result, _ in (results[node.name] for node in network.nodes)]
+    nodes = []
+    for result, _ in (results[node.name] for node in network.nodes):
+        nodes.append(result)
     if network.supervision is not None:
         # no other result depends on the reviews, so one load of the supervisor suffices
         nodes = _reviewed(engine, network.supervision, nodes, [results[node.name][1] for node in nodes])
@@ -73,7 +75,9 @@ def _check_pictures(network: Network, pictures: Path | None) -> None:
 
 def _result(network: Network, engine: Engine, nodes: Sequence[NodeResult], loads: Mapping[str, int]) -> NetworkResult:
     supervision = network.supervision
-    truncated = {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items())}
+    truncated = {}
+    for name, counts in sorted(engine.truncated.items()):
+        truncated[name] = (counts[True], counts.total())
     return NetworkResult(
         network.topology,
         network.interviewee,
@@ -125,7 +129,9 @@ class _Scheduler:
             earlier = self.network.ancestors(node.name)
         else:
             earlier = ()
-        dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
+        dialogues = []
+        for before in earlier:
+            dialogues.append(self._passed(results[before.name][0].dialogue))
         items = LevelItems(self.network, node, self.pictures)
         return NodeInterview(self.network, node, items, dialogues).run()
 

@@ -91,7 +91,9 @@ class LevelItems:
             parts = bank_levels(node.task, node.levels, f"{network.where}: node {node.name!r}")
             self._order = [rng.permutation(part).tolist() for part in parts]
             # the mean share of one choice, 0 for items without choices
-            choices = [[len(self._bank.items[n].choices) for n in part] for part in self._order]
+            choices = []
+            for part in self._order:
+                choices.append([len(self._bank.items[n].choices) for n in part])
             self.guess = tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
 
     def item(self, level: int, round_: int, number: int) -> Item:
@@ -191,7 +193,9 @@ class NodeInterview:
             level = start
             asked: list[Array] = []
             climb = replace(self.node.climb, guess=self.items.guess[start - 1 :])
-            records = [f"Round {n}: levels {low} to {high} were asked." for n, (low, high) in enumerate(self.rounds, 1)]
+            records = []
+            for n, (low, high) in enumerate(self.rounds, 1):
+                records.append(f"Round {n}: levels {low} to {high} were asked.")
             while True:
                 scores = yield from self._level(round_, level, records)
                 while len(self.scores) < level:
@@ -214,12 +218,18 @@ class NodeInterview:
         answers_by_cycle = [answers]
         for cycle in range(1, self.node.cycles + 1):
             before = answers_by_cycle[-1]
-            prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
+            prompts_ = []
+            for n in range(len(self.interviewees)):
+                prompts_.append(self._heard(n, items, before, cycle))
             after = yield self._calls(position, cycle, prompts_)
-            drafts_kept = [_last_readable(items, *pair) for pair in zip(before, after, strict=True)]
+            drafts_kept = []
+            for pair in zip(before, after, strict=True):
+                drafts_kept.append(_last_readable(items, *pair))
             answers_by_cycle.append(drafts_kept)
         final = answers_by_cycle[-1][0]
-        responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
+        responses = []
+        for item, completion in zip(items, final, strict=True):
+            responses.append(self._response(item, completion))
         scores = [response.score for response in responses]
         if self.node.panel:
             self._score_panel(items, answers_by_cycle)
@@ -229,7 +239,9 @@ class NodeInterview:
     def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[Sequence[Result]]) -> None:
         """Add the scores of each member, and those of the most frequent answers."""
         for k, item in enumerate(items):
-            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
+            by_cycle = []
+            for answers in answers_by_cycle:
+                by_cycle.append([result[k] for result in answers])
             for n in range(len(self.interviewees)):
                 self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
             self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
@@ -245,7 +257,9 @@ class NodeInterview:
     # Questions
 
     def _questions(self, round_: int, level: int, records: Sequence[str]) -> Section[list[_Question]]:
-        coded = [self.items.item(level, round_, k) for k in range(self.node.queries)]
+        coded = []
+        for k in range(self.node.queries):
+            coded.append(self.items.item(level, round_, k))
         if not self.node.interviewer:
             return [_Question(item, "code") for item in coded]
         drafts = [_Draft(item, k) for k, item in enumerate(coded)]
@@ -374,7 +388,9 @@ class NodeInterview:
         others = [n for n in range(len(names)) if n != listener]
         if self.node.edges:
             others = [n for n in others if (names[n], names[listener]) in self.node.edges]
-        texts = [[self._passed_on(answer) for answer in result] for result in answers]
+        texts = []
+        for result in answers:
+            texts.append([self._passed_on(answer) for answer in result])
         questions = []
         for k, item in enumerate(items):
             heard = [texts[n][k] for n in others]
@@ -439,10 +455,9 @@ def review(supervision: Supervision, node: NodeResult, exchanges: Exchanges) -> 
         for n, (item, answer) in enumerate(exchanges)
     ]
     counts = Counter(node.counts)
-    reviews = [
-        _read_review(supervision, "exchange", item.id, reply, counts)
-        for (item, _), (reply,) in zip(exchanges, replies, strict=True)
-    ]
+    reviews = []
+    for (item, _), (reply,) in zip(exchanges, replies, strict=True):
+        reviews.append(_read_review(supervision, "exchange", item.id, reply, counts))
     return replace(node, counts=dict(counts), reviews=(*node.reviews, *reviews))
 
 
@@ -469,7 +484,9 @@ def _last_readable(items: Sequence[Item], before: Result, after: Result) -> Resu
 
 def _plurality(answers: Sequence[Completion]) -> Completion:
     """Return the most frequent answer, of several the first; the first completion if nobody answered."""
-    texts = [" ".join(answer.text.split()).casefold() if not answer.unread else None for answer in answers]
+    texts = []
+    for answer in answers:
+        texts.append(" ".join(answer.text.split()).casefold() if not answer.unread else None)
     counts = Counter(text for text in texts if text is not None)
     if not counts:
         return answers[0]

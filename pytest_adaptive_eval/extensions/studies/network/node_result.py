@@ -160,7 +160,9 @@ class PanelMember:
     def of(cls, name: str, scores: Array) -> PanelMember:
         """Create from scores by question and cycle, shape (Q, C), NaN where missing."""
         scored = ~np.isnan(scores)
-        means = [float(c[k].mean()) if k.any() else None for c, k in zip(scores.T, scored.T, strict=True)]
+        means = []
+        for c, k in zip(scores.T, scored.T, strict=True):
+            means.append(float(c[k].mean()) if k.any() else None)
         first = scores[:, 0]
         last = scores[:, -1]
         return cls(name, tuple(means), int((first < last).sum()), int((first > last).sum()))

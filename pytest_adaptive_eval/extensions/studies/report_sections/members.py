@@ -15,7 +15,10 @@ def members_table(study: EvaluationRecord) -> Table:
     rows = []
     for name, usage in spent.items():
         cost = costs.prices.get(name)
-        price = "-" if cost is None else money(cost.money, cost.currency)
+        if cost is None:
+            price = "-"
+        else:
+            price = money(cost.money, cost.currency)
         tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
         rows.append((short(name), f"{usage.calls:,}", *tokens, number(usage.seconds / max(usage.calls, 1), 2), price))
     heads = ("model or role", "calls", "tokens read", "tokens written", "seconds per call", "price")

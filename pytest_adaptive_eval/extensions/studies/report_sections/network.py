@@ -92,28 +92,30 @@ class NetworkAccount(msgspec.Struct):
 
 def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
     nodes = account.nodes[:ROWS]
-    results = [
-        (
-            short(node.name),
-            short(node.task),
-            short(_author(node)),
-            _area(node.area) if node.opened else "closed",
-            number_or_dash(node.guess_area, 2),
-            f"{node.last} of {node.levels}",
-            number(node.weight, 2),
+    results = []
+    for node in nodes:
+        results.append(
+            (
+                short(node.name),
+                short(node.task),
+                short(_author(node)),
+                _area(node.area) if node.opened else "closed",
+                number_or_dash(node.guess_area, 2),
+                f"{node.last} of {node.levels}",
+                number(node.weight, 2),
+            )
         )
-        for node in nodes
-    ]
-    counts = [
-        (
-            short(node.name),
-            *(str(node.counts.get(name, 0)) for name in _COUNTS),
-            number_or_dash(node.error_rate, 2),
-            number_or_dash(node.paper_error_rate, 2),
-        )
-        for node in nodes
-        if node.interviewer or node.counts.get("faults")
-    ]
+    counts = []
+    for node in nodes:
+        if node.interviewer or node.counts.get("faults"):
+            counts.append(
+                (
+                    short(node.name),
+                    *(str(node.counts.get(name, 0)) for name in _COUNTS),
+                    number_or_dash(node.error_rate, 2),
+                    number_or_dash(node.paper_error_rate, 2),
+                )
+            )
     return [
         Table(
             "Nodes",
@@ -143,7 +145,9 @@ def _author(node: NodeRow) -> str:
     by_code = node.counts.get("fallbacks", 0)
     if not node.interviewer or (asked and by_code >= asked):
         return "code"
-    return f"{node.interviewer}, {by_code} of {asked} by code" if by_code else node.interviewer
+    if by_code:
+        return f"{node.interviewer}, {by_code} of {asked} by code"
+    return node.interviewer
 
 
 def _panels(nodes: Sequence[NodeRow]) -> Table:
@@ -159,7 +163,9 @@ def _panels(nodes: Sequence[NodeRow]) -> Table:
 
 
 def _opinions(account: NetworkAccount) -> Table:
-    rows = [(short(name), _area(opinion)) for name, opinion in account.opinions.items()]
+    rows = []
+    for name, opinion in account.opinions.items():
+        rows.append((short(name), _area(opinion)))
     heads = ("task", "mean area by all of its interviewers")
     return Table("Mean opinions", heads, rows, "A gate on auc may name the task.")
 
@@ -181,8 +187,13 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     rows = []
     for subject, counts in account.reviews.items():
         rated = sum(counts.ratings)
-        mean = sum(rating * n for rating, n in enumerate(counts.ratings, 1)) / rated if rated else None
-        spread = " ".join(map(str, counts.ratings)) if rated else "-"
+        mean = None
+        if rated:
+            mean = sum(rating * n for rating, n in enumerate(counts.ratings, 1)) / rated
+        if rated:
+            spread = " ".join(map(str, counts.ratings))
+        else:
+            spread = "-"
         numbers = map(str, (counts.reviews, counts.refused, counts.unread))
         rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
@@ -190,14 +201,18 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     tables = [Table(f"Supervisor: {short(account.supervisor or '-')}", heads, rows, note)]
     agreement = account.agreement
     if agreement:
-        cells = [number_or_dash(value, 0 if key in _COUNTED else 2) for key, value in agreement.items()]
+        cells = []
+        for key, value in agreement.items():
+            cells.append(number_or_dash(value, 0 if key in _COUNTED else 2))
         note = "Agreement of the supervisor's reviews with the labels of the file."
         tables.append(Table("Agreement with labels", ("supervisor", *agreement), [(account.supervisor, *cells)], note))
     return tables
 
 
 def _area(area: Interval | None) -> str:
-    return area.in_words(2) if area else "-"
+    if area:
+        return area.in_words(2)
+    return "-"
 
 
 def _figures(key: str, account: NetworkAccount) -> list[Figure]:
@@ -254,7 +269,10 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
         sources = [corners[name] for name in node.after] or [start]
         edges += [_edge(source, corners[node.name], node) for source in sources]
     result = f"energy {account.energy.in_words()}"
-    supervisor = f"supervised by {account.supervisor}" if account.supervisor else "no supervisor"
+    if account.supervisor:
+        supervisor = f"supervised by {account.supervisor}"
+    else:
+        supervisor = "no supervisor"
     boxes = [_box(start, [account.interviewee, result, supervisor], "interviewee", opened=True)]
     boxes += [_box(corners[node.name], _node_lines(node), "node", opened=node.opened) for node in nodes]
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
@@ -290,7 +308,10 @@ def _node_result(node: NodeRow) -> str:
 
 
 def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -> Markup:
-    x1, y1, x2, y2 = source[0] + _WIDTH, source[1] + _HEIGHT / 2, target[0], target[1] + _HEIGHT / 2
+    x1 = source[0] + _WIDTH
+    y1 = source[1] + _HEIGHT / 2
+    x2 = target[0]
+    y2 = target[1] + _HEIGHT / 2
     line = tag(
         "path",
         d=f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}",
@@ -320,7 +341,10 @@ def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened
     texts = []
     for n, line in enumerate(lines):
         clean = " ".join(clean_html(line).split())
-        cut_line = clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"
+        if len(clean) <= _LINE + 1:
+            cut_line = clean
+        else:
+            cut_line = f"{clean[:_LINE]}…"
         style = {"font_size": 11, "font_weight": None} if n else {"font_size": 13, "font_weight": "bold"}
         position = {"x": x + 8.0, "y": y + 18 + 17 * n}
         texts.append(tag("text", cut_line, tag("title", line), **position, **style, fill="currentColor"))

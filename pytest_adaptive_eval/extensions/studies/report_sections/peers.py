@@ -78,12 +78,12 @@ def _tables(study: EvaluationRecord, account: PanelAccount) -> list[Table]:
 
 
 def _judgments(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -> Table:
-    means, columns = account.judgments.mean, order[:_COLUMNS]
-    rows = [
-        (f"{rank} {short(names[i])}", *(number_or_dash(_at(means[i], j), 1) for j in columns))
-        for rank, i in enumerate(order[:ROWS], 1)
-        if i < len(means)
-    ]
+    means = account.judgments.mean
+    columns = order[:_COLUMNS]
+    rows = []
+    for rank, i in enumerate(order[:ROWS], 1):
+        if i < len(means):
+            rows.append((f"{rank} {short(names[i])}", *(number_or_dash(_at(means[i], j), 1) for j in columns)))
     heads = ("judge", *(f"{rank} {short(names[j], 20)}" for rank, j in enumerate(columns, 1)))
     note = "Mean judgments from 1 to 5 of the first contestants. What a model gave itself does not count in mode "
     return Table("Who judged whom", heads, rows, f"{note}reliability.")
@@ -95,7 +95,9 @@ def _figures(key: str, account: PanelAccount) -> list[Figure]:
     if not any(changes):
         return []
     frame = Frame((0.5, len(changes) + 0.5), (0.0, max(changes)))
-    points = [(frame.x(n), frame.y(change)) for n, change in enumerate(changes, 1)]
+    points = []
+    for n, change in enumerate(changes, 1):
+        points.append((frame.x(n), frame.y(change)))
     parts = [frame.above("L1 norm"), *frame.grid(ticks_in((0.0, max(changes))), signed_label), path(points, "line")]
     every = max(1, len(changes) // 10)
     parts += frame.below([(frame.x(n), str(n)) for n in range(1, len(changes) + 1, every)], "round")
@@ -125,7 +127,10 @@ def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], c
         cells = []
         for i in columns:
             error = _at(result.errors, i)
-            spread = "" if error is None else f" ± {number(error, 2)}"
+            if error is None:
+                spread = ""
+            else:
+                spread = f" ± {number(error, 2)}"
             cells.append(number_or_dash(_at(result.scores, i), 2) + spread)
         rows.append((short(topic, 60), str(result.tasks), *cells))
     omitted = len(names) - len(columns)
@@ -138,7 +143,10 @@ def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -
     judges = account.judges
     rows = []
     for i in order[:ROWS]:
-        judge = judges[i] if i < len(judges) else _Judge()
+        if i < len(judges):
+            judge = judges[i]
+        else:
+            judge = _Judge()
         traits = (judge.scale, judge.bias, judge.noise, judge.self_excess)
         numbers = [number_or_dash(_at(account.weights, i)), *(number_or_dash(value, 2) for value in traits)]
         rows.append((short(names[i]), *numbers, short(", ".join(judge.flags) or "-")))
@@ -155,7 +163,10 @@ def _truth(account: PanelAccount, names: Sequence[str]) -> list[Table]:
     for truth in account.truth:
         rows = [("the panel", *_agreement(truth.scores), "")]
         for i, name in enumerate(names):
-            judge = truth.judges[i] if i < len(truth.judges) else _Agreement()
+            if i < len(truth.judges):
+                judge = truth.judges[i]
+            else:
+                judge = _Agreement()
             rows.append((short(name), *_agreement(judge), number_or_dash(truth.accuracies.get(name))))
         title = f"Agreement with coded truth: {short(truth.evaluation, 60)}"
         note = (
@@ -171,4 +182,6 @@ def _agreement(agreement: _Agreement) -> tuple[str, str]:
 
 
 def _at(values: Sequence[float | None], index: int) -> float | None:
-    return values[index] if index < len(values) else None
+    if index < len(values):
+        return values[index]
+    return None

@@ -71,7 +71,9 @@ def _loaded(text: str) -> Any:
 
 def _calls(value: Any) -> list[Call] | None:
     """Return the calls in a JSON value, an object or a list of some; None for another value."""
-    calls = [_call(entry) for entry in (value if isinstance(value, list) else [value])]
+    calls = []
+    for entry in value if isinstance(value, list) else [value]:
+        calls.append(_call(entry))
     if None in calls:
         return None
     return [call for call in calls if call is not None]
@@ -229,7 +231,9 @@ def _faults(question: Asked, answer: str) -> Iterator[str]:
     calls = _calls(_loaded(answer))
     if calls is None or len(calls) > _MOST:
         yield f'is no call; write {{"name": ..., "arguments": {{...}}}}, a list of at most {_MOST}, or [] for none'
-    names = [str(tool.get("function", tool).get("name")) for tool in question.tools]
+    names = []
+    for tool in question.tools:
+        names.append(str(tool.get("function", tool).get("name")))
     for call in calls or ():
         if call.name not in names:
             yield f"calls {call.name!r:.80}, and the tools of the item are {', '.join(names)[:200] or 'none'}"
