@@ -35,7 +35,6 @@ from scipy.stats import beta
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES, Policy
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
-from pytest_adaptive_eval.claims.classification import INDIFFERENCE, Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import ability_at
 from pytest_adaptive_eval.gates.condition import Condition
@@ -163,7 +162,6 @@ def interview(
         seed=rng.integers(2**63, size=len(scores)).tolist(),
         subjects=len(scores),
         claims=condition.claims(bank, baselines) if condition.by_draws else (),
-        cuts=[Cut(bank, condition.value, condition.confidence)] if condition.method == "likelihood-ratio" else (),
         family=condition.denials(bank),
         **more,  # type: ignore[arg-type]
     )
@@ -258,15 +256,6 @@ def silent_loss_gate(bank: str, policy: Policy, side: Outcome, seeds: int, rng: 
     np.put_along_axis(candidates, lost, EMPTY_SCORE, axis=1)
     old = Baseline("old", base)
     return verdicts(interview(of, policy, candidates, rng, condition, baseline=old), condition, [old])
-
-
-def likelihood_gate(side: Outcome, seeds: int, rng: np.random.Generator) -> list[Outcome]:
-    """The likelihood ratio of a true bank, with the ability at the end of the indifference region."""
-    of = banks()["good"]
-    condition = Condition("ability", "at_least", 0.5, method="likelihood-ratio")
-    ability = condition.value + (-INDIFFERENCE if side is Outcome.PASS else INDIFFERENCE)
-    scores = (rng.random((seeds, SIZE)) < of.probability(np.array([[ability]]))).astype(float)
-    return verdicts(interview(of, DECIDE, scores, rng, condition), condition)
 
 
 def macro_gate(bank: str, policy: Policy, side: Outcome, seeds: int, rng: np.random.Generator) -> list[Outcome]:
@@ -432,7 +421,6 @@ def cells() -> list[Cell]:
         uniform = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
         add(f"accuracy at_least 0.60, uniform draws, {stop}", partial(accuracy_gate, "good", uniform, 60, "accuracy"))
     add("ability at_least, good, decision", partial(accuracy_gate, "good", DECIDE, 60, "ability"))
-    add("ability likelihood-ratio, good, decision", likelihood_gate)
     add("not_worse_than, whole baseline, good, budget", partial(paired_gate, "good", STOPS["budget"], True))
     add("not_worse_than, partial baseline, good, decision", partial(paired_gate, "good", DECIDE, False))
     for bank in ("good", "shuffled"):

@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from pytest_adaptive_eval.errors import ConfigError
 
-#: Sentence by model prefix, verb, or verb and option.
+_SOME = (
+    "write a gate for each requirement that must hold; where one of several suffices, write "
+    "`assert adaptive_eval.any_of(*adaptive_eval.verdicts)` into a test with the marks adaptive_gate"
+)
+#: Sentence by model prefix, verb, verb and option, setting, or setting and value.
 GONE: Mapping[str, str] = {
     "lm-eval:": "judge its finished logs by adaptive-eval gate, or name the checkpoint or the server",
     "report --export every-eval-ever": "export responses",
@@ -37,6 +41,9 @@ GONE: Mapping[str, str] = {
     "import --examples": "import the split for examples into a bank of its own, as by --set split=train",
     "init --dry-run": "run init in an empty folder",
     "report --badge": "use the badge of your CI system",
+    "adaptive_suite": _SOME,
+    "suite": _SOME,
+    "method likelihood-ratio": "leave method out: the draws decide, and their error rate holds for any bank",
 }
 
 
@@ -66,3 +73,13 @@ def refuse_gone_model(spec: str) -> None:
     for gone, instead in GONE.items():
         if gone.endswith(":") and spec.startswith(gone):
             raise ConfigError(f"models {gone}... are gone: {instead}")
+
+
+def refuse_gone_setting(written: str, where: str = "") -> None:
+    """Refuse a table or a mark that was cut, or a value, written as ``method likelihood-ratio``.
+
+    Raises:
+        ConfigError: Names the place, and says what to do instead.
+    """
+    if instead := GONE.get(written):
+        raise ConfigError(f"{where}: {written} is gone: {instead}".removeprefix(": "))

@@ -16,7 +16,6 @@ from pytest_adaptive_eval.evaluation.tables import (
     JudgeTable,
     PriceTable,
     RunTable,
-    SuiteTable,
 )
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
 from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
@@ -29,7 +28,6 @@ FOLDER = Path(__file__).parents[1]
 TABLES: tuple[type[Table], ...] = (
     EvalTable,
     GateTable,
-    SuiteTable,
     InterviewTable,
     JudgeTable,
     PriceTable,

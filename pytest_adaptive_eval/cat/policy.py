@@ -11,7 +11,6 @@ from pytest_adaptive_eval.cat.selection import LevelSelector, Selector, Stateful
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, StandardError, StoppingRule, resolve_budget
 from pytest_adaptive_eval.checks import check_count, check_faults
-from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator, PseudoItems
@@ -176,15 +175,13 @@ class Policy:
             return {}
         return {"predictor": bank.predictor.hash}
 
-    def rule(
-        self, count: int, claims: tuple[Claim, ...] = (), family: int = 0, cuts: tuple[Cut, ...] = ()
-    ) -> StoppingRule:
+    def rule(self, count: int, claims: tuple[Claim, ...] = (), family: int = 0) -> StoppingRule:
         """Return the stopping rule for `count` administrations, see `budget_on`, and the gates of a `Session`."""
         rules: list[StoppingRule] = [Budget(count)]
         if self.standard_error is not None:
             rules.insert(0, StandardError(self.standard_error))
-        if self.stop == "decision" and (claims or cuts):
-            rules.insert(0, Decision(claims, family, cuts))
+        if self.stop == "decision" and claims:
+            rules.insert(0, Decision(claims, family))
         if (selector := self.levelled) is not None:
             rules.insert(0, selector.stopping_rule(count))
         if len(rules) == 1:

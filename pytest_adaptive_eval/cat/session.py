@@ -20,7 +20,6 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, SessionProgress, StopReason
-from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
@@ -49,7 +48,6 @@ class Session:
             no effect.
         claims: Claims of the gates; under a policy that stops at a decision the interview ends when all are decided.
         family: Number of claims for which denials are corrected, see `betting.decide`.
-        cuts: Abilities to classify by, which end the interview likewise.
         baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
             its draws are repeated while they last.
         decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
@@ -78,7 +76,6 @@ class Session:
         subjects: int = 1,
         claims: Sequence[Claim] = (),
         family: int = 0,
-        cuts: Sequence[Cut] = (),
         baseline: Baseline | None = None,
         decodings: int = 0,
         designed: bool = True,
@@ -111,7 +108,7 @@ class Session:
             self.assistance.take_all = len(self.take_all)
         #: Place from which the design of the bank's predictor draws uniformly; the budget without such draws.
         self.uniform_from = self.budget if self.assistance is None else self.assistance.chosen
-        self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
+        self.rule = policy.rule(self.budget, tuple(claims), family)
         self._rules = self.rule.rules if isinstance(self.rule, AnyOf) else (self.rule,)
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
@@ -218,7 +215,7 @@ class Session:
             ahead: As of `remaining`.
         """
         decision = self._decision
-        if decision is None or decision.cuts or not decision.claims or not len(ahead) or self.decodings:
+        if decision is None or not len(ahead) or self.decodings:
             return False
         log = self._looked_ahead(ahead)
         least, most = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim, decide, further_draws
 from pytest_adaptive_eval.inference.design import DesignLog
@@ -87,7 +85,7 @@ class StandardError:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Stop when every gate is decided: claims by bets, see `betting.decide`, and cuts, see `classification.Cut`.
+    """Stop when every gate is decided: see `betting.decide`.
 
     Args:
         family: Number of claims for which denials are corrected, including claims of other interviews.
@@ -95,14 +93,11 @@ class Decision:
 
     claims: tuple[Claim, ...]
     family: int = 0
-    cuts: tuple[Cut, ...] = ()
 
     def check(self, progress: SessionProgress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, see `StoppingRule`."""
         log = progress.logs()
         decided = (decide(log, self.claims, self.family).outcome != 0).all(axis=-1)
-        for cut in self.cuts:
-            decided &= cut.classify(log).side != 0
         return [StopReason.DECISION if d else None for d in decided]
 
     def remaining(self, log: DesignLog, expected: float) -> int:
@@ -111,8 +106,6 @@ class Decision:
         Args:
             expected: Draws that a decision is expected to need before any.
         """
-        if not self.claims:
-            return max(1, math.ceil(expected - len(log)))
         return max(further_draws(log, claim, expected) for claim in self.claims)
 
 

@@ -14,10 +14,8 @@ from pytest_adaptive_eval.evaluation.spec import (
 from pytest_adaptive_eval.evaluation.toml import (
     GateSpec,
     TomlEval,
-    TomlSuite,
     gate_keys,
     read_gate,
-    read_suite,
     read_toml,
 )
 
@@ -33,7 +31,6 @@ __all__ = [
     "Settings",
     "TaskGraders",
     "TomlEval",
-    "TomlSuite",
     "bank_notes",
     "check_model",
     "evaluation_kinds",
@@ -41,7 +38,6 @@ __all__ = [
     "load_model",
     "merge_kinds",
     "read_gate",
-    "read_suite",
     "read_toml",
     "recorded_banks",
 ]

@@ -347,14 +347,9 @@ class Interview(Evaluation):
                 for claim in c.claims(self.bank, baselines):
                     claims.append(claim)
         claims += self._above_guessing(gates, baselines)
-        cuts = []
-        for c in gates.conditions:
-            for cut in c.measure.cuts(c, self.bank):
-                cuts.append(cut)
         may_stop = gates.may_stop and not gates.undeclared
         return {
             "claims": claims if may_stop else (),
-            "cuts": cuts if may_stop else (),
             "family": family,
             "baseline": self._followed_baseline(list(baselines.values())),
             "take_all": self.must_pass,

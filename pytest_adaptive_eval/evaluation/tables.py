@@ -141,7 +141,7 @@ class GateTable(Table, frozen=True, kw_only=True):
         confidence: Confidence of each one-sided bound, .95 by default.
         probability: Probability of a rank in a panel or network, .95 by default.
         on_inconclusive: End of an undecided gate, fail by default.
-        method: Test of an ability or an accuracy, draws by default.
+        method: Test of an accuracy, draws by default.
         subject: One of several subjects or nodes; the candidate by default.
     """
 
@@ -156,34 +156,6 @@ class GateTable(Table, frozen=True, kw_only=True):
     on_inconclusive: Annotated[str | None, named(ON_INCONCLUSIVE)] = None
     method: Annotated[str | None, named(METHODS)] = None
     subject: str | None = None
-
-
-class SuiteGateTable(GateTable, frozen=True, kw_only=True):
-    """``[[suite.gate]]``: the keys of ``[[eval.gate]]``, but for those that belong to the suite.
-
-    Args:
-        eval: Name of the evaluation.
-    """
-
-    eval: str = ""
-
-
-class SuiteTable(Table, frozen=True, kw_only=True):
-    """``[[suite]]``, and keywords of the marker ``adaptive_suite`` of a test with several gates.
-
-    Args:
-        name: Name of the suite's test; TOML files only.
-        at_least: Number of gates that must pass.
-        confidence: Confidence of each verdict on the suite.
-        on_inconclusive: End of an undecided suite.
-        gate: Gates, with the keys of [[eval.gate]] and eval = NAME; TOML files only.
-    """
-
-    name: str = ""
-    at_least: Count | None = None
-    confidence: Number = 0.95
-    on_inconclusive: Annotated[str, named(ON_INCONCLUSIVE)] = "fail"
-    gate: list[SuiteGateTable] = []
 
 
 class EvalTable(Table, frozen=True, kw_only=True):

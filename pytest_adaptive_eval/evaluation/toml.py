@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.lines import Lines, at_key, read_lines
 from pytest_adaptive_eval.evaluation.spec import EvalSpec, Loaders, evaluation_kinds
-from pytest_adaptive_eval.evaluation.tables import GateTable, RunTable, SuiteTable
+from pytest_adaptive_eval.evaluation.tables import GateTable, RunTable
 from pytest_adaptive_eval.gates.condition import KINDS, RANKS, Condition, registered_metric
-from pytest_adaptive_eval.gates.suite import Suite
+from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inputs import read_regular, reading
 from pytest_adaptive_eval.registry import lacking
 from pytest_adaptive_eval.typed_tables import json_schema, located, read_table, refuse_keys, suggestion
@@ -124,26 +124,11 @@ class TomlEval:
     gates: tuple[GateSpec, ...] = ()
 
 
-class TomlSuite(NamedTuple):
-    """One ``[[suite]]``.
-
-    Args:
-        settings: Keys of the suite, see `read_suite`.
-        gates: Name of the evaluation, and the keys of the condition, of each gate; see `read_gate`.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    gates: list[tuple[str, dict[str, Any]]]
-    where: str  #: File and line.
-
-
 class TomlFile(NamedTuple):
     """Content of a TOML file."""
 
     evaluations: list[TomlEval]
     required: list[str]
-    suites: list[TomlSuite]
 
 
 def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
@@ -154,7 +139,8 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
             none.
     """
     text, data = parse_toml(path)
-    if unknown := sorted(set(data) - {"eval", "run", "suite"}):
+    if unknown := sorted(set(data) - {"eval", "run"}):
+        refuse_gone_setting(unknown[0], f"{path}:{read_lines(text).at(unknown[0], '1').line}")
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
     if "run" in data:
         required = _required(data["run"], path)
@@ -162,7 +148,7 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
         required = []
     tables = data.get("eval")
     if tables is None and required:
-        return TomlFile([], required, [])
+        return TomlFile([], required)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ConfigError(f"{path}: no evaluation; write [[eval]] (in double brackets) with a bank")
     lines = read_lines(text)
@@ -173,7 +159,7 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
         if any(other.spec.name == name for other in evaluations):
             raise ConfigError(f"{evaluation.spec.where}: two evaluations have the name {name!r}; rename one")
         evaluations.append(evaluation)
-    return TomlFile(evaluations, required, _suites(data.get("suite", []), path, lines))
+    return TomlFile(evaluations, required)
 
 
 def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
@@ -191,43 +177,6 @@ def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
         return text, tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ConfigError(f"{path}: not readable as TOML: {error}; correct the file") from None
-
-
-def read_suite(data: Mapping[str, Any], where: str, size: int) -> Suite:
-    """Return the requirement of a suite of `size` gates, from a TOML file or a mark.
-
-    Raises:
-        ConfigError: Names the place, the value and what is expected.
-    """
-    with located(where):
-        refuse_keys(data, ("name", "gate"), "is for [[suite]] in TOML: the marks adaptive_gate are the suite's gates")
-        table = read_table(SuiteTable, data, where)
-        if table.at_least is None:
-            raise ConfigError("the suite does not say how many of its gates must pass: write at_least = 2")
-        return Suite(table.at_least, size, float(table.confidence), table.on_inconclusive)
-
-
-def _suites(tables: Any, path: Path, lines: Lines) -> list[TomlSuite]:
-    """Return the suites of a file; their gates are read once all evaluations are known."""
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{path}: suite is {tables!r:.80}, expected tables [[suite]] (in double brackets)")
-    suites = []
-    for number, data in enumerate(tables, 1):
-        where = f"{path}:{lines.at('suite', str(number)).line}"
-        table = read_table(SuiteTable, data, where)
-        with located(where):
-            _check_name(table.name)
-        gates = []
-        for gate in data.get("gate", []):
-            keys = {key: value for key, value in gate.items() if key != "eval"}
-            gates.append((gate.get("eval"), keys))
-        if not all(isinstance(name, str) and name for name, _ in gates):
-            raise ConfigError(f'{where}: a gate of the suite names no evaluation: write eval = "name"')
-        settings = {key: data[key] for key in data if key not in ("name", "gate")}
-        with located(where):
-            read_suite(settings, where, len(gates))
-        suites.append(TomlSuite(table.name, settings, gates, where))
-    return suites
 
 
 def _check_name(name: str) -> None:
@@ -271,8 +220,8 @@ def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) 
 
 def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations."""
-    (run, suite, *evaluations), definitions = json_schema(
-        [RunTable, SuiteTable, *dict.fromkeys(load().table for load in evaluation_kinds().values())]
+    (run, *evaluations), definitions = json_schema(
+        [RunTable, *dict.fromkeys(load().table for load in evaluation_kinds().values())]
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -280,7 +229,6 @@ def file_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "eval": {"type": "array", "items": {"anyOf": evaluations}},
-            "suite": {"type": "array", "items": suite},
             "run": run,
         },
         "additionalProperties": False,

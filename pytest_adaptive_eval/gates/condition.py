@@ -14,12 +14,12 @@ from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
 from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
+from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.policy import Policy
-    from pytest_adaptive_eval.claims.classification import Cut
     from pytest_adaptive_eval.claims.paired import Baseline
     from pytest_adaptive_eval.gates.outlook import Outlook
     from pytest_adaptive_eval.inference.betting import Claim
@@ -41,7 +41,7 @@ RANKS = ("rank_within", "above")  #: Kinds that compare with other subjects.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 LIKE_QUESTIONS = "like-questions"  #: Test of an accuracy that takes the bank for a sample of questions like these.
-METHODS = ("draws", "likelihood-ratio", LIKE_QUESTIONS)  #: Tests that may decide a condition.
+METHODS = ("draws", LIKE_QUESTIONS)  #: Tests that may decide a condition.
 
 
 class Metric(Generic[Result_contra]):
@@ -135,10 +135,6 @@ class Metric(Generic[Result_contra]):
         """Return the number of claims whose denial is corrected for all claims of the run; not all have a bank."""
         return int(not condition.by_rank)
 
-    def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
-        """Return the ability classifications that may end the interview."""
-        return ()
-
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and own notes.
 
@@ -202,9 +198,7 @@ class Condition:
         name: The baseline or the subject to compare with.
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
-        method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
-            see `claims.classification`. Test of an accuracy: bets on the draws, or ``like-questions``, which takes the
-            bank for a sample.
+        method: Bets on the draws; of an accuracy also ``like-questions``, which takes the bank for a sample.
 
     Raises:
         ConfigError: A value is out of range, or the metric has no such condition.
@@ -273,6 +267,7 @@ class Condition:
             yield f"on_inconclusive is {self.on_inconclusive!r}, expected {others} or {last}"
         methods = self.measure.methods(self.kind)
         if self.method not in methods:
+            refuse_gone_setting(f"method {self.method}")
             expected = " or ".join(map(repr, methods))
             yield f"method is {self.method!r}, expected {expected} for {self.metric}.{self.kind}"
 

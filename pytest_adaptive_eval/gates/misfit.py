@@ -33,7 +33,6 @@ def misfit_reason(
     projected: float,
     *,
     drawn: bool,
-    level: float = LEVEL,
 ) -> str:
     """Return why the bank's model does not describe a subject; empty if nothing contradicts it.
 
@@ -42,7 +41,6 @@ def misfit_reason(
         theta, standard_error: Ability and its standard error, length D each.
         projected: Accuracy by the bank's model.
         drawn: Whether the items were drawn with known chances.
-        level: Level of the person fit.
     """
     if drawn and excludes(log, projected, CONFIDENCE):
         interval = interval_of_draws(log, CONFIDENCE)
@@ -51,7 +49,7 @@ def misfit_reason(
         return f"the bank projects an accuracy of {number(projected)}, and the draws show [{low}, {high}]"
     unlike = "the answers are unlike the bank's population"
     fit = person_fit(bank, log, theta)
-    if bool(fit.flag(level)[0]):
+    if bool(fit.flag(LEVEL)[0]):
         rarity = 1 / max(float(fit.p_value[0]), 1e-6)
         return f"{unlike} (person fit lz* {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
     for ability, error in zip(theta, standard_error, strict=True):

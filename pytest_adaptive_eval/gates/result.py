@@ -69,14 +69,14 @@ class BoundMetric(NoVerdict):
         subject: str = "",
         confidence: float = 0.95,
         on_inconclusive: OnInconclusive = "fail",
-        method: Literal["draws", "likelihood-ratio"] = "draws",
+        method: Literal["draws", "like-questions"] = "draws",
     ) -> Verdict:
         """Judge whether the metric reaches `target`: PASS if it surely does, FAIL if it surely does not.
 
         Args:
             target: In the metric's unit, such as an accuracy in [0, 1] or an ability in logits on the bank's scale. A
                 share may be a text such as ``"60%"``.
-            method: The second trusts the bank, and is for abilities alone.
+            method: The second takes the bank for a sample of questions like these, and is for accuracies alone.
         """
         return self._verdict(
             "at_least",

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.text import number
 
 #: Part of the method of an interval whose upper bound is corrected for several claims; their number follows.
 CORRECTED = ", upper bound corrected for "
-LIKELIHOOD_RATIO = "likelihood ratio"  #: Method of intervals that trust the bank's model.
+LIKELIHOOD_RATIO = "likelihood ratio"  #: Method of intervals of abilities in records of earlier versions.
 
 
 class Outcome(enum.StrEnum):

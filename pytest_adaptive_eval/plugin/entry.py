@@ -169,8 +169,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        f"{SUITE_MARKER}(*, at_least, confidence=0.95, on_inconclusive='fail'): so many of the test's {GATE_MARKER} "
-        "conditions must hold, with one error rate",
+        f"{SUITE_MARKER}: gone; the run says what to write instead",
     )
     config.pluginmanager.register(ForeignFolders(config), "adaptive-eval-foreign-folders")
     if config.getoption("adaptive_eval"):

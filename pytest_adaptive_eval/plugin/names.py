@@ -9,7 +9,7 @@ import pytest
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"  #: Names of the files that need no Python.
 MARKER = "adaptive_eval"  #: Marker of interviews, and fixture of gates.
 GATE_MARKER = "adaptive_gate"  #: Marker of the conditions of gates.
-SUITE_MARKER = "adaptive_suite"  #: Marker of a gate that needs some of its conditions.
+SUITE_MARKER = "adaptive_suite"  #: Marker that is gone, see `gone`.
 MISSING_BASELINE = ("warn", "record", "fail")  #: Actions for a missing baseline.
 REFUSAL = "adaptive_eval_refusal"  #: Where a worker of xdist leaves a usage error for its controller.
 MOST_BYTES = 1_000_000_000  #: Size from which on that file of one's own machine begins anew.

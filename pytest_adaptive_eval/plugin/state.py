@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
-    from pytest_adaptive_eval.gates.suite import Suite
     from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
@@ -84,7 +83,6 @@ class RunState:
         evaluations: Every evaluation that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         declared: Conditions of gates with marks, and of TOML files.
-        suites: Requirements of gates that need some of their conditions.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             other kinds.
     """
@@ -96,7 +94,6 @@ class RunState:
     evaluations: list[EvaluationTest] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationTest]] = field(default_factory=dict)
     declared: dict[pytest.Item, list[Declared]] = field(default_factory=dict)
-    suites: dict[pytest.Item, Suite] = field(default_factory=dict)
     family: int = 0
 
     @property

@@ -503,7 +503,7 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
     """Yield the gates on interviews of an identified checkpoint, with what two runs of one gate have in common."""
     interviews = {name: interview for interview in run.interviews for name in (interview.nodeid, interview.name)}
     for gate in run.gates:
-        interview = interviews.get(gate.interviews[0])
+        interview = interviews.get(gate.interview)
         verdict = gate.verdict
         if interview is not None and interview.subject.checkpoint:
             repeated_gate = (

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
@@ -361,14 +360,12 @@ class EvaluationRecord(Record, kw_only=True):
 
 
 class GateRecord(Record):
-    """One gate's verdict on an evaluation, whose name is empty for a suite and for a gate that had none.
+    """One gate's verdict on an evaluation, whose name is empty for a gate that had none.
 
     Args:
         seconds: Time of the gate's test.
-        gates: Gates of a suite, see `gates.suite`, named after their conditions.
     """
 
-    nested = ("gates",)
     name: str
     nodeid: str
     interview: str
@@ -376,7 +373,6 @@ class GateRecord(Record):
     file: str = ""
     line: int = 0
     seconds: float = 0.0
-    gates: list[GateRecord] = []
 
     @property
     def outcome(self) -> Outcome:
@@ -394,16 +390,6 @@ class GateRecord(Record):
     def holds(self) -> bool:
         """Whether the gate passed or was let through."""
         return self.outcome is Outcome.PASS or self.verdict.allowed
-
-    @property
-    def interviews(self) -> list[str]:
-        """Names of the evaluations that it judges; a suite's gates may judge several."""
-        return list(dict.fromkeys(gate.interview for gate in self.gates)) or [self.interview]
-
-
-def suite_gates(nodeid: str, gates: Iterable[tuple[str, Verdict]]) -> list[GateRecord]:
-    """Return the records of a suite's gates, from the evaluation and the verdict of each."""
-    return [GateRecord(Condition(**verdict.condition).label, nodeid, name, verdict) for name, verdict in gates]
 
 
 class RunRecord(Record):
@@ -543,10 +529,7 @@ class RunRecord(Record):
         judged = _names_of(entry for entry in self.interviews if entry.judge)
         opinions = _names_of(entry for entry in self.evaluations if entry.opinion)
         passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
-        interviews = []
-        for gate in passed:
-            for name in gate.interviews:
-                interviews.append(name)
+        interviews = [gate.interview for gate in passed]
         if not judged | opinions >= set(interviews):
             return ""
         if judged.isdisjoint(interviews):
@@ -688,8 +671,7 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
 
 def _renamed(gate: GateRecord, names: Mapping[str, str]) -> GateRecord:
     """Return a gate with other names of its evaluations."""
-    gates = [_renamed(part, names) for part in gate.gates]
-    return replace(gate, interview=names.get(gate.interview, gate.interview), gates=gates)
+    return replace(gate, interview=names.get(gate.interview, gate.interview))
 
 
 def _exit_status(record: RunRecord) -> int:

@@ -45,8 +45,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
 
 def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     view = next(view for view in views(record) if view.record is evaluation)
-    suites = (gate for gate in record.judged()[1] if evaluation.name in gate.interviews)
-    outcomes = [gate.outcome for gate in (*view.gates, *suites)]
+    outcomes = [gate.outcome for gate in view.gates]
     counts = []
     for outcome in Outcome:
         if outcome in outcomes:

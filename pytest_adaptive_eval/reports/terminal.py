@@ -132,8 +132,7 @@ def _wrong_of_gates(record: RunRecord, width: int, banks: Mapping[str, ItemBank]
     judged = set()
     for gate in record.gates:
         if not gate.holds:
-            for name in gate.interviews:
-                judged.add(name)
+            judged.add(gate.interview)
     interviews = []
     for interview in record.interviews:
         if interview.name in judged & banks.keys():

@@ -250,14 +250,10 @@ def sentence_without(gate: GateRecord, notes: Sequence[str]) -> str:
 
 def decided(gate: GateRecord) -> str:
     """Return after how many questions a gate was decided, where the interview asked more; empty otherwise."""
-    parts = []
-    for part in gate.gates or [gate]:
-        parts.append((f"{part.interview} " if gate.gates else "", part.verdict))
-    return ", ".join(
-        f"{name}decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
-        for name, verdict in parts
-        if verdict.decided_after is not None
-    )
+    verdict = gate.verdict
+    if verdict.decided_after is None:
+        return ""
+    return f"decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
 
 
 def beside_interval(verdict: Verdict) -> str:

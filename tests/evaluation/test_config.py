@@ -199,6 +199,11 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("", "no evaluation"),
         ("[eval]\nbank = 'a'", "no evaluation"),
         ("[other]\n", "unknown table 'other'"),
+        (
+            "[[eval]]\nbank = 'a'\n[[suite]]\nname = 'both'\nat_least = 1",
+            ":3: suite is gone: write a gate for each requirement that must hold",
+        ),
+        ("[suite]\nat_least = 1", ":1: suite is gone: write a gate for each"),
         ("[[eval]]\nname = 'x'", ":1: bank is missing"),
         ("[[eval]]\nbank = 'a'\nspeed = 3", ":3: unknown setting 'speed'"),
         ("[[eval]]\nbank = 'a'\nkind = 'crowd'", ":3: kind 'crowd' is not known"),

@@ -58,10 +58,6 @@ def make_bank(*, calibrated=True, **more):
         ({"on_inconclusive": "skip"}, "on_inconclusive is 'skip', expected fail, warn or pass"),
         ({"on_inconclusive": True}, "on_inconclusive is True"),
         ({"method": "guess"}, "method is 'guess', expected 'draws' or 'like-questions' for accuracy.at_least"),
-        (
-            {"method": "likelihood-ratio"},
-            "method is 'likelihood-ratio', expected 'draws' or 'like-questions' for accuracy",
-        ),
     ],
 )
 def test_thresholds_out_of_range(change, message):
@@ -81,8 +77,9 @@ def test_thresholds_out_of_range(change, message):
         (RANK, {"value": 1.5}, r"rank_within\(1\.5\): expected a whole number"),
         (RANK, {"metric": "ability"}, "ability has no such condition"),
         (ABOVE, {"name": ""}, "above: expected the name of a subject to compare with"),
-        (ABOVE, {"method": "likelihood-ratio"}, "method is"),
-        (ABILITY, {"method": "likelihood-ratio", "confidence": 0.5}, r"expected above 0\.5 for method"),
+        (ABOVE, {"method": "like-questions"}, "method is"),
+        (ABILITY, {"method": "like-questions"}, "method is"),
+        (ABILITY, {"method": "likelihood-ratio"}, "method likelihood-ratio is gone: leave method out"),
         (GAIN, {"value": 1.0}, r"gain\.at_least\(1\.0\): a gain is a difference of accuracies, in \(-1, 1\)"),
         (GAIN, {"value": -1.0}, "a gain is a difference of accuracies"),
         (GAIN, {"kind": "above", "name": "u"}, r"gain\.above: gain has no such condition"),
@@ -103,8 +100,6 @@ def test_what_lies_in_range_is_taken():
         assert replace(AT_LEAST, value=value).value == value
     assert replace(ABILITY, value=-30.0).value == -30.0
     assert replace(AT_LEAST, confidence=0.5).confidence == 0.5
-    assert replace(ABILITY, method="likelihood-ratio").method == "likelihood-ratio"
-    assert replace(ABILITY, method="likelihood-ratio", confidence=0.51).confidence == 0.51
     for value in (-0.99, 0, 0.99):
         assert replace(GAIN, value=value).value == value
     for value in (0.25, 1, 7.5):  # levels, and no share
@@ -139,7 +134,7 @@ def test_the_label_of_a_bank_keeps_the_baselines_name_and_that_of_a_study_fits_a
 
 def test_which_are_decided_by_bets():
     assert all(c.by_draws for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE))
-    assert not replace(ABILITY, method="likelihood-ratio").by_draws
+    assert not replace(AT_LEAST, method="like-questions").by_draws
     assert not any(c.by_rank for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE))
     assert Condition("rank", "above", name="u").by_rank
 

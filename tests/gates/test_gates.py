@@ -220,8 +220,8 @@ def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
 def test_gates_ask_what_they_are_told():
     noted: Any = Noted()
     accuracy, ability = BoundMetric("accuracy", noted), BoundMetric("ability", noted)
-    assert ability.at_least(1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio") == Condition(
-        "ability", "at_least", 1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio"
+    assert accuracy.at_least(1, confidence=0.9, on_inconclusive="warn", method="like-questions") == Condition(
+        "accuracy", "at_least", 1, confidence=0.9, on_inconclusive="warn", method="like-questions"
     )
     assert accuracy.not_worse_than("old", margin=0.1, confidence=0.8, on_inconclusive="pass") == Condition(
         "accuracy", "not_worse_than", 0.1, "old", confidence=0.8, on_inconclusive="pass"

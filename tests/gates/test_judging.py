@@ -12,10 +12,10 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
-from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates import misfit
 from pytest_adaptive_eval.gates.bets import claim_family
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import misfit_note, misfit_reason, refitted_projection
@@ -49,8 +49,7 @@ def answers(of, theta, seed=0):
 
 def interview(of, scores, *, seed=1, policy=POLICIES["decide"], planned=(), family=0, **more):
     claims = [claim for c in planned if c.by_draws for claim in c.claims(of, {})]
-    cuts = [Cut(of, c.value, c.confidence) for c in planned if c.method != "draws"]
-    session = Session(of, policy, seed=seed, claims=claims, cuts=cuts, family=family)
+    session = Session(of, policy, seed=seed, claims=claims, family=family)
     while (proposal := session.ask()) is not None:
         session.tell(scores[proposal.items])
     return SessionResult.of("eval", session, statuses={}, planned=tuple(planned), family=family, **more)
@@ -230,7 +229,6 @@ def test_no_gate_passes_on_what_guessing_reaches():
         Condition("accuracy", "not_worse_than", 0.3, name="strong"),
         Condition("accuracy", "above", name="m12"),
         Condition("ability", "at_least", 0.5),
-        Condition("ability", "at_least", 0.5, method="likelihood-ratio"),
     ],
     ids=lambda condition: f"{condition.metric}-{condition.kind}-{condition.method}",
 )
@@ -251,48 +249,7 @@ def test_no_gate_passes_on_what_answers_to_other_questions_get(condition, floor,
         assert "is what other questions' answers get" in verdict.notes[0]
 
 
-# -- the likelihood ratio -------------------------------------------------------------------------
-
-
-def test_the_likelihood_decides_sooner_and_says_what_it_rests_on():
-    good = bank()
-    one_by_one = replace(POLICIES["decide"], batch=1)
-    by_likelihood = Condition("ability", "at_least", 0.0, method="likelihood-ratio")
-    by_draws = Condition("ability", "at_least", 0.0)
-    asked = {by_likelihood: 0, by_draws: 0}
-    for theta, outcome in ((1.2, Outcome.PASS), (-1.2, Outcome.FAIL)):
-        for seed in range(5):
-            scores = answers(good, theta, seed)
-            for condition in asked:
-                found = interview(good, scores, seed=seed, policy=one_by_one, planned=[condition])
-                asked[condition] += found.asked
-                assert (found.stop, found.judge(condition).outcome) == (StopReason.DECISION, outcome)
-        assert "if the bank's model holds for this checkpoint" in found.judge(by_likelihood).sentence
-    assert asked[by_likelihood] < 0.9 * asked[by_draws]
-
-
-def test_the_likelihood_shows_the_ability_with_a_normal_interval_of_its_standard_error():
-    good = bank()
-    condition = Condition("ability", "at_least", 0.0, confidence=0.9, method="likelihood-ratio")
-    result = interview(good, answers(good, 1.2, 1), planned=[condition])
-    shown = result.judge(condition).interval
-    half = 1.2815515655446004 * result.standard_error[0]
-    assert shown.estimate == result.theta[0]
-    assert (shown.low, shown.high) == pytest.approx((result.theta[0] - half, result.theta[0] + half))
-    assert (shown.confidence, shown.method) == (0.9, "likelihood ratio")
-
-
-def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
-    good = bank()
-    rng = np.random.default_rng(2)
-    shuffled = rng.permutation(answers(good, 1.0, 3))  # as many right answers, on the wrong items
-    condition = Condition("ability", "at_least", 0.0, method="likelihood-ratio")
-    result = interview(good, shuffled, policy=replace(POLICIES["decide"], budget="60%"))
-    assert "are unlike the bank's population" in result.misfit
-    verdict = result.judge(condition)
-    assert "so the draws decide" in verdict.sentence
-    assert verdict.interval.method == "anytime-valid"
-    assert interview(good, answers(good, 1.0, 3)).misfit == ""
+# -- subjects unlike the bank ---------------------------------------------------------------------
 
 
 def reversed_scores(plain, share):
@@ -348,10 +305,11 @@ def test_a_projection_far_from_the_draws_is_told():
         (2.9, 1.5, ""),
     ],
 )
-def test_an_ability_is_unlike_the_bank_where_it_is_surely_far_or_has_no_end(ability, error, distance):
+def test_an_ability_is_unlike_the_bank_where_it_is_surely_far_or_has_no_end(ability, error, distance, monkeypatch):
+    monkeypatch.setattr(misfit, "LEVEL", 1e-12)
     good = bank()
     log = interview(good, answers(good, 3.0, 3), policy=replace(POLICIES["estimate"], budget="10%")).log
-    told = misfit_reason(good, log, [ability], [error], 0.9, drawn=False, level=1e-12)
+    told = misfit_reason(good, log, [ability], [error], 0.9, drawn=False)
     assert (f"the ability is {distance} its mean" in told) if distance else told == ""
 
 

@@ -200,8 +200,7 @@ def policies(folder: Path) -> dict[str, Any]:
     )
     parts.append(compared + '[[eval.gate]]\nnot_worse_than = "decide"\nmargin = 0.1\n')
     ranked = '[[eval.gate]]\nrank_within = 30\n[[eval.gate]]\nmetric = "ability"\nat_least = 0.5\n'
-    parts.append(f'[[eval]]\nname = "ranked"\nbank = "{TEXT}"\nmodel = "{replay}"\nbudget = 24\n{ranked}'
-                 'method = "likelihood-ratio"\n')  # fmt: skip
+    parts.append(f'[[eval]]\nname = "ranked"\nbank = "{TEXT}"\nmodel = "{replay}"\nbudget = 24\n{ranked}')
     cross = ON_CROSS.format(cross=CROSS, replay=f"replay:{RESPONSES / 'released-cross.csv.gz'}#cross-late")
     parts.append(cross)
     for name, settings in LED.items():

@@ -35,11 +35,9 @@ MADE: dict[str, Callable[[Path], dict[str, Any]]] = {
     "banks": lambda _: golden_records.make_bank(),
     "records": golden_records.make_records,
     "seeds": golden_streams.twenty_seeds,
-    "policies": golden_streams.policies,
     "ladders": golden_streams.ladders,
     "item-texts": golden_streams.item_texts,
     "studies": golden_streams.studies,
-    "calibrations": golden_streams.calibrations,
     "torch-calibrations": golden_streams.torch_calibrations,
 }
 

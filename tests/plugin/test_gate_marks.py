@@ -337,6 +337,14 @@ def test_what_the_interview_could_not_know_is_refused_with_the_mark_to_write(toy
     assert [outcome for _, outcome in toy.outcomes()] == ["ERROR"]
 
 
+def test_a_mark_that_is_gone_is_refused_with_what_to_write(toy: Any) -> None:
+    toy.tests(f"{INTERVIEW}@pytest.mark.adaptive_suite(at_least=1){MARKED['literal']}")
+    result = toy.run("--strict-markers")
+    told = " ".join((result.stdout.str() + result.stderr.str()).split())
+    assert result.ret == 4
+    assert "test_gate: adaptive_suite is gone: write a gate for each requirement that must hold" in told
+
+
 # -- which evaluations a gate waits for ---------------------------------------------------------------
 
 
@@ -410,7 +418,8 @@ def test_a_run_without_the_flag_skips_marked_tests(toy: Any) -> None:
     "condition",
     [
         Condition("accuracy", "at_least", 0.6),
-        Condition("ability", "at_least", -1.5, confidence=0.9, method="likelihood-ratio"),
+        Condition("ability", "at_least", -1.5, confidence=0.9),
+        Condition("accuracy", "at_least", 0.7, method="like-questions"),
         Condition("accuracy", "not_worse_than", 0.02, "baseline", on_inconclusive="warn"),
         Condition("accuracy", "rank_within", 3, confidence=0.9),
         Condition("accuracy", "above", name="old"),

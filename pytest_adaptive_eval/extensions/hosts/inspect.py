@@ -223,14 +223,9 @@ def _session(evaluation: Interview, conditions: Sequence[Condition], family: int
         if c.by_draws:
             for claim in c.claims(bank, {}):
                 claims.append(claim)
-    cuts = []
-    for c in conditions:
-        for cut in c.measure.cuts(c, bank):
-            cuts.append(cut)
     if any(c.whole for c in conditions):
         claims = []
-        cuts = []
-    return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, cuts=cuts, family=family)
+    return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, family=family)
 
 
 def _positions_by_row(bank: ItemBank, samples: Sequence[Any]) -> dict[str, int]:

@@ -125,7 +125,7 @@ def _named(record: RunRecord, cell: Cell) -> RunRecord:
     names = {entry.name for entry in record.evaluations}
     for entry in record.evaluations:
         entry.name += f" ({cell.name})"
-    for gate in (*record.gates, *(part for suite in record.gates for part in suite.gates)):
+    for gate in record.gates:
         if gate.interview in names:
             gate.interview += f" ({cell.name})"
     return record

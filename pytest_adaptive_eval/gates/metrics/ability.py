@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from statistics import NormalDist
 
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import ability_at, accuracy_at
 from pytest_adaptive_eval.claims.score_equations import ScoreEquations
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
-from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.verdict import LIKELIHOOD_RATIO, Outcome, Verdict
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.irt.multimodal import parts_at_bound
@@ -28,8 +25,6 @@ from pytest_adaptive_eval.text import counted
 
 FEWEST_ANSWERS = 10  #: Fewest answers per dimension that decide a component.
 UNKNOWN_ABOVE = 0.9  #: Warn above this standard error of a component, in standard deviations of the bank's subjects.
-DOUBT = 0.01  #: Level of the person fit below which draws decide in place of a likelihood ratio.
-_MODEL_METHOD = "likelihood-ratio"  #: The setting `method` that trusts the bank's model.
 
 
 class Ability(Metric[SessionResult]):
@@ -45,17 +40,6 @@ class Ability(Metric[SessionResult]):
         if name:
             return AbilityComponent(name)
         return super().component(name)
-
-    def methods(self, kind: str) -> tuple[str, ...]:
-        """Return the draws and the likelihood ratio."""
-        return ("draws", _MODEL_METHOD)
-
-    def check_value(self, condition: Condition) -> None:
-        """Refuse a likelihood ratio without a bound."""
-        if condition.method == _MODEL_METHOD and condition.confidence <= 0.5:
-            raise ConfigError(
-                f"confidence is {condition.confidence!r}, expected above 0.5 for method {_MODEL_METHOD!r}"
-            )
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank without a single ability scale, or a target beyond the scale."""
@@ -74,56 +58,17 @@ class Ability(Metric[SessionResult]):
         """Return the claim on the accuracy at the ability."""
         return (Claim(accuracy_at(bank, condition.value) * len(bank), condition.confidence),)
 
-    def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
-        """Return the classification of a likelihood ratio."""
-        is_cut = condition.method == _MODEL_METHOD
-        if is_cut:
-            return (Cut(bank, condition.value, condition.confidence),)
-        return ()
-
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict by the draws, or by a likelihood ratio if the bank's model describes the subject."""
-        if condition.method == _MODEL_METHOD:
-            if not (reason := _doubt(result)):
-                return self._judge_likelihood(result, condition, verdict)
-            verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so the draws decide"))
+        """Return the verdict by the draws."""
         return judge_claim(
             result, condition, verdict, lambda accuracy: ability_at(result.bank, accuracy), guessing=result.chance
         )
-
-    def _judge_likelihood(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        (cut,) = self.cuts(condition, result.bank)
-        side = int(cut.classify(result.log[None]).side[0])
-        outcome = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[side]
-        assert result.theta is not None
-        assert result.standard_error is not None
-        theta = result.theta[0]
-        half = NormalDist().inv_cdf(condition.confidence) * result.standard_error[0]
-        interval = Interval(theta, theta - half, theta + half, condition.confidence, LIKELIHOOD_RATIO)
-        verdict = with_note(verdict, "its error rate holds if the bank's model holds for this checkpoint", outcome)
-        return replace(verdict, interval=interval)
 
     def forecast(
         self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
     ) -> list[Outlook]:
         """Return the outlooks of the accuracy at the ability."""
         return threshold_outlooks(condition, bank, policy, accuracy_at(bank, condition.value), baseline, margin)
-
-
-def _doubt(result: SessionResult) -> str:
-    """Return why the bank's model does not decide here, for which less is enough than to call a subject unlike it."""
-    if result.misfit or result.theta is None or result.projected is None or not result.asked:
-        return result.misfit
-    assert result.standard_error is not None
-    return misfit_reason(
-        result.bank,
-        result.log,
-        result.theta,
-        result.standard_error,
-        result.projected[0],
-        drawn=not result.invalid,
-        level=DOUBT,
-    )
 
 
 class AbilityComponent(Metric[SessionResult]):

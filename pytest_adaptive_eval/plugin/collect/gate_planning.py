@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import read_gate, read_suite
+from pytest_adaptive_eval.evaluation import read_gate
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.suite import Suite
+from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.plugin.collect.tomlfile import TomlGate
 from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
 from pytest_adaptive_eval.plugin.state import Declared, EvaluationTest, RunState, resolve
 from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline
-from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
 #: What to do where the baseline that the options name is not there.
 _ADVICE = (
@@ -32,7 +31,7 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
     Raises:
         UsageError: The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
     """
-    declared, suite = _declared(gate, state.evaluations)
+    declared = _declared(gate, state.evaluations)
     state.needs[gate] = _needs(gate, declared, state.evaluations)
     if not declared:
         state.family += len(state.needs[gate])  # it probably asks each for one verdict
@@ -40,8 +39,6 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
             node.gate_plan.undeclared.append(gate.name)
         return
     state.declared[gate] = declared
-    if suite is not None:
-        state.suites[gate] = suite
     try:
         for node, condition in declared:
             node.evaluation.check(condition)
@@ -62,7 +59,7 @@ def _place(gate: pytest.Item, message: str) -> str:
 def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
     """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
     try:
-        declared, _ = _declared(gate, state.evaluations)
+        declared = _declared(gate, state.evaluations)
         needs = _needs(gate, declared, state.evaluations)
     except UsageError:  # only a run of this gate needs to report the mistake
         return 1
@@ -86,14 +83,16 @@ def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[Eval
     return [*named] or [node for node in nodes if node.path == gate.path] or list(nodes)
 
 
-def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> tuple[list[Declared], Suite | None]:
-    """Return the conditions of a gate's marks, and how many of them must hold where not all must.
+def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> list[Declared]:
+    """Return the conditions of a gate's marks.
 
     Raises:
         ConfigError: The test asks questions itself, does not take the fixture, or a mark is wrong.
     """
     if gate in nodes:
         raise judges_itself(gate)
+    if gate.get_closest_marker(SUITE_MARKER) is not None:
+        refuse_gone_setting(SUITE_MARKER, gate.nodeid)
     marks = gate_marks(gate)
     if marks and MARKER not in getattr(gate, "fixturenames", ()):
         raise ConfigError(
@@ -103,15 +102,7 @@ def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> tuple[list[
     declared = [_declared_by(mark, gate, nodes) for mark in marks]
     if len(set(declared)) < len(declared):
         raise ConfigError(f"{gate.nodeid}: two marks {GATE_MARKER} are the same: remove one")
-    if (mark := gate.get_closest_marker(SUITE_MARKER)) is None:
-        return declared, None
-    with located(gate.nodeid):
-        if mark.args:
-            raise ConfigError(f"the mark {SUITE_MARKER} has the arguments {mark.args!r:.80}: write at_least=2")
-        for gate_mark in marks:
-            refuse_keys(gate_mark.kwargs, ("confidence", "on_inconclusive"), "is of the suite: write it there")
-        suite = read_suite(mark.kwargs, gate.nodeid, len(declared))
-        return [Declared(node, suite.gate(condition)) for node, condition in declared], suite
+    return declared
 
 
 def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> Declared:

@@ -17,7 +17,6 @@ from pytest_adaptive_eval.evaluation import (
     GateSpec,
     Settings,
     TomlEval,
-    TomlSuite,
     merge_kinds,
 )
 from pytest_adaptive_eval.evaluation.lines import Lines
@@ -25,7 +24,7 @@ from pytest_adaptive_eval.evaluation.side_by_side import variants
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.plugin.ask.question import ask, ask_own
-from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
+from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.state import EvaluationTest, OwnModel, name_toml_test
 
@@ -71,7 +70,7 @@ class TomlEvaluation(_TomlItem, EvaluationTest):
 
 
 class TomlGate(_TomlItem):
-    """One ``[[eval.gate]]``, or one ``[[suite]]``."""
+    """One ``[[eval.gate]]``."""
 
     lines = Lines()  #: Of its keys.
 
@@ -94,20 +93,16 @@ class EvalFile(pytest.Module):
         """Collect evaluations, each with its gates."""
         items: list[pytest.Item] = []
         try:
-            written, required, suites = read_toml(self.path, merge_kinds(self.kinds))
+            written, required = read_toml(self.path, merge_kinds(self.kinds))
             models = self.settings.side_by_side
             evaluations = [variant for evaluation in written for variant in variants(evaluation, models)]
             self.require(required)
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
             #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.
             self._compared = {gate.name for gate in gates if gate.kind == "not_worse_than"}
-            self._compared |= {
-                keys["not_worse_than"] for suite in suites for _, keys in suite.gates if "margin" in keys
-            }
             self._functions: set[str] = set()
             for evaluation in evaluations:
                 items += self._evaluation(evaluation)
-            items += map(self._suite, suites)
         except ConfigError as error:
             self.mistake(error)
         self.notice(items)
@@ -161,16 +156,6 @@ class EvalFile(pytest.Module):
         test: TomlGate = TomlGate.make(self, function, parameter, _read_verdict, gate.lines.line)
         test.lines = gate.lines
         test.add_marker(getattr(pytest.mark, GATE_MARKER)(evaluation, gate.condition))
-        return test
-
-    def _suite(self, suite: TomlSuite) -> TomlGate:
-        """Return the test of a suite, with the marks that a test in Python would have."""
-        line = int(suite.where.rpartition(":")[2])
-        self._claim(suite.name, line)
-        test: TomlGate = TomlGate.make(self, suite.name, "", _read_verdict, line)
-        for name, keys in suite.gates[::-1]:  # pytest keeps the last mark first
-            test.add_marker(getattr(pytest.mark, GATE_MARKER)(name, **keys))
-        test.add_marker(getattr(pytest.mark, SUITE_MARKER)(**suite.settings))
         return test
 
     def _own_model(self, spec: EvalSpec) -> OwnModel | None:

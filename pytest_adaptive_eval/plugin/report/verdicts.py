@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin.ask.question import crash_line
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.state import EvaluationTest, RunState, UnrepeatableTest, resolve
-from pytest_adaptive_eval.records.run_record import GateRecord, suite_gates
+from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.text import relative
 
 _NO_VERDICT = (
@@ -30,11 +30,10 @@ _ADVICE = "; where one of them suffices, write `assert adaptive_eval.any_of(firs
 
 
 class _Entry(NamedTuple):
-    """A verdict of an evaluation, or of a suite without the name of one."""
+    """A verdict of an evaluation."""
 
     evaluation: str
     verdict: Verdict
-    gates: Sequence[tuple[str, Verdict]] = ()  #: Evaluation and verdict of each gate of a suite.
 
 
 class VerdictLog:
@@ -93,10 +92,7 @@ class VerdictLog:
             judged = []
             for node, condition in self._state.declared[gate]:
                 judged.append((node.evaluation.name, self._state.lookup(node.nodeid)[1].judge(condition)))
-            if suite := self._state.suites.get(gate):
-                verdicts = [self._add(gate, "", suite.judge(judged), judged)]
-            else:
-                verdicts = [self._add(gate, name, verdict) for name, verdict in judged]
+            verdicts = [self._add(gate, name, verdict) for name, verdict in judged]
             self._declared[gate.nodeid] = Verdicts(verdicts)
         return self._declared[gate.nodeid]
 
@@ -117,10 +113,8 @@ class VerdictLog:
             verdict = replace(verdict, notes=(*verdict.notes, note))
         return self._add(gate, node.evaluation.name, verdict)
 
-    def _add(
-        self, gate: pytest.Item, evaluation: str, verdict: Verdict, gates: Sequence[tuple[str, Verdict]] = ()
-    ) -> Verdict:
-        """Keep a verdict for the record, as other plugins leave it; `gates` are those of a suite."""
+    def _add(self, gate: pytest.Item, evaluation: str, verdict: Verdict) -> Verdict:
+        """Keep a verdict for the record, as other plugins leave it."""
         if gate.nodeid in self.over:
             raise ConfigError(f"{gate.nodeid}: a verdict was asked for after the test was over; ask for it in the test")
         config = self._state.config
@@ -130,7 +124,7 @@ class VerdictLog:
         final = verdict if changed is None else changed
         if final.allowed and not final.notice and final.on_inconclusive == "warn":
             gate.warn(AdaptiveEvalWarning(final.sentence))
-        self._entries.setdefault(gate.nodeid, []).append(_Entry(evaluation, final, gates))
+        self._entries.setdefault(gate.nodeid, []).append(_Entry(evaluation, final))
         return final
 
     def _choose(self, gate: pytest.Item, verdicts: Sequence[Verdict]) -> None:
@@ -210,9 +204,7 @@ class VerdictLog:
     def _new_records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Return one record per verdict, and one more if the gate failed for another reason."""
         entries = self._entries.pop(item.nodeid, [])
-        verdicts = []
-        for entry in entries:
-            verdicts.append((entry.evaluation, entry.verdict, entry.gates))
+        verdicts = [(entry.evaluation, entry.verdict) for entry in entries]
         ending = self._endings.get(item.nodeid)
         broken = ending is not None and not isinstance(ending, (pytest.skip.Exception, pytest.xfail.Exception))
         # a hook may have made another report of it
@@ -222,14 +214,12 @@ class VerdictLog:
                 name = nodes[0].evaluation.name
             else:
                 name = ""
-            verdicts.append((name, Verdict(Outcome.ERROR, stated=crash_line(report)), ()))
+            verdicts.append((name, Verdict(Outcome.ERROR, stated=crash_line(report))))
         where = relative(item.reportinfo()[0], self._state.config.rootpath)
         line = (item.location[1] or 0) + 1
         return [
-            GateRecord(
-                item.name, item.nodeid, name, verdict, where, line, report.duration, suite_gates(item.nodeid, gates)
-            )
-            for name, verdict, gates in verdicts
+            GateRecord(item.name, item.nodeid, name, verdict, where, line, report.duration)
+            for name, verdict in verdicts
         ]
 
 
