@@ -145,7 +145,7 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run; a later run goes on from those of void interviews and of gates in an ERROR."""
+        """Delete the journals of the run, but for void interviews and where a gate ended in an ERROR."""
         if any(gate.outcome is Outcome.ERROR for gate in self._run.gates):
             return
         for record in self._run.evaluations:
