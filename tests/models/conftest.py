@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from laboratory import comparable, lab, project  # noqa: F401 - fixtures
 from real_servers import gguf_file, llama_server, served_checkpoint, transformers_server  # noqa: F401 - fixtures
 
 SENTENCES = [

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from laboratory import plugins
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
@@ -20,7 +21,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.supervisor import LINGER
 from pytest_adaptive_eval.models import load_model
 from pytest_adaptive_eval.models.base import Message
-from tests.plugin.conftest import plugins
 
 SCRIPT = Path(__file__).parent / "model_process.py"
 #: Seconds after which a process counts as hanging.

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.records.parts import AgentRecord, InterviewerRecord
 
-CLIP = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "clip"
+CLIP = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints" / "clip"
 TEST = """
 import pytest
 

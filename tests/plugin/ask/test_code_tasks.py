@@ -10,7 +10,7 @@ import pytest
 from pytest_adaptive_eval.errors import SandboxUnavailable
 from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
-SOLVERS = Path(__file__).resolve().parents[1] / "tasks"
+SOLVERS = Path(__file__).resolve().parents[2] / "tasks"
 CONFTEST = """
 import sys
 import pytest

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
-CHECKPOINTS = Path(__file__).parents[2] / "fixtures" / "checkpoints"
+CHECKPOINTS = Path(__file__).parents[3] / "fixtures" / "checkpoints"
 STUDY = """
 [[eval]]
 kind = "peers"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "kill_functions.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "kill_functions.py"
 
 
 @pytest.mark.slow

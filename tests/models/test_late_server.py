@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 from fake_server import JsonServer, completion
-
-from tests.plugin.conftest import plugins
+from laboratory import plugins
 
 #: Seconds after which a run that says nothing, or does not end, counts as hanging.
 DEADLINE = 60

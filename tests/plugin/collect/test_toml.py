@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-LATE = Path(__file__).parents[2] / "fixtures" / "checkpoints" / "text-late"
+LATE = Path(__file__).parents[3] / "fixtures" / "checkpoints" / "text-late"
 
 FILE = """
 [[eval]]
