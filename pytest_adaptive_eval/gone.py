@@ -57,7 +57,9 @@ def refuse_gone(arguments: Sequence[str]) -> None:
     words = []
     for word in arguments[1:]:
         words += word.split("=", 1) if word.startswith("--") else [word]
-    pairs = [f"{option} {value}" for option, value in itertools.pairwise(words)]
+    pairs = []
+    for option, value in itertools.pairwise(words):
+        pairs.append(f"{option} {value}")
     written = [verb, *(f"{verb} {part}" for part in (*words, *pairs))]
     for gone, instead in GONE.items():
         if any(name == gone or name.startswith(f"{gone}=") for name in written):

@@ -92,7 +92,9 @@ def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: b
         ConfigError: Names the place, the key, its value and the values that it takes.
     """
     # None stands for keys that were not written; a written None becomes a value that no type takes
-    builtins = {key: ... if value is None else _builtin(value, f"{where}: {key}") for key, value in data.items()}
+    builtins = {}
+    for key, value in data.items():
+        builtins[key] = ... if value is None else _builtin(value, f"{where}: {key}")
     try:
         return msgspec.convert(builtins, table, strict=strict)
     except msgspec.ValidationError as error:
@@ -101,7 +103,10 @@ def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: b
 
 def read_options(table: type[T], options: Mapping[str, Any], of: str) -> T:
     """Return the options of a model, of which None is the default; errors as of `read_table`."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {}
+    for name, value in options.items():
+        if value is not None:
+            given[name] = value
     return read_table(table, given, f"options of {of}")
 
 

@@ -38,7 +38,10 @@ def licence_of(source: Path) -> str:
         text = read_regular(path)[:20_000].decode("utf-8", "replace")
         flat = " ".join(text.split())
         if is_licence:
-            return next((name for words, name in _LICENCES if words.lower() in flat.lower()), flat[:60])
+            for words, name in _LICENCES:
+                if words.lower() in flat.lower():
+                    return name
+            return flat[:60]
         if match := re.search(r'(?mi)(?:^license|"license"): *"?([^\s"]+)', text):
             return match[1]
     return ""

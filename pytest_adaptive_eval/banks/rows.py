@@ -54,13 +54,19 @@ class TableRecord(NamedTuple):
 def stem_of(path: Path) -> str:
     """Return a data file's name without its endings."""
     name = re.sub(r"(?i)\.gz\Z", "", path.name)
-    return next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
+    for suffix in SUFFIXES:
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return name
 
 
 def suffix_of(path: Path) -> str:
     """Return the ending that says a data file's form; empty for other files."""
     name = path.name.lower().removesuffix(".gz")
-    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return suffix
+    return ""
 
 
 SPLITS = "test|testmini|validation|valid|val|dev|train|eval|all"
@@ -399,7 +405,10 @@ def _separator(path: Path) -> str:
     first = next(read_lines(path), "")
     if "," in first:
         return ","
-    return next((mark for mark in "\t;" if mark in first), ",")
+    for mark in "\t;":
+        if mark in first:
+            return mark
+    return ","
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:

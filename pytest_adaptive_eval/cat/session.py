@@ -230,7 +230,10 @@ class Session:
 
     @property
     def _decision(self) -> Decision | None:
-        return next((rule for rule in self._rules if isinstance(rule, Decision)), None)
+        for rule in self._rules:
+            if isinstance(rule, Decision):
+                return rule
+        return None
 
     def _looked_ahead(self, ahead: Sequence[float]) -> DesignLog:
         """Return the first subject's log with some open items."""

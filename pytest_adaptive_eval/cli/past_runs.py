@@ -74,7 +74,9 @@ def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunR
 def named_paths(record: RunRecord) -> list[str]:
     """Return the files and folders that a record names: banks and baselines."""
     paths = [interview.bank.path for interview in record.interviews]
-    paths += [source.path for interview in record.interviews for source in interview.baselines.values()]
+    for interview in record.interviews:
+        for source in interview.baselines.values():
+            paths.append(source.path)
     return [path for path in paths if path]
 
 

@@ -722,7 +722,10 @@ def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, 
 
 
 def _item_with_sample(bank: ItemBank) -> str | None:
-    return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
+    for item in items_naming(bank.items, "sample"):
+        if "sample" in item.meta:
+            return item.id
+    return None
 
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:

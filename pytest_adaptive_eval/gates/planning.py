@@ -163,7 +163,8 @@ def default_budget(
     needed = [policy.budget_on(bank)]
     for condition in filter(lambda condition: condition.by_draws, conditions):
         forecast = condition.measure.forecast(condition, bank, policy, baselines.get(condition.name), None)
-        needed += [outlook.quantile(DEFAULT_CHANCE) for outlook in forecast]
+        for outlook in forecast:
+            needed.append(outlook.quantile(DEFAULT_CHANCE))
     return min(max(needed), len(bank))
 
 

@@ -60,10 +60,9 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
     squared_distance = ((x - centres[label]) ** 2).sum(axis=1)
     filled, label = np.unique(label, return_inverse=True)
     scale = norms.max()  # both members of a pair are as near to their centre, and copies are at it
-    chosen = [
-        int(members[first_smallest(squared_distance[members], scale)])
-        for members in map(np.flatnonzero, label == np.c_[: len(filled)])
-    ]
+    chosen = []
+    for members in map(np.flatnonzero, label == np.c_[: len(filled)]):
+        chosen.append(int(members[first_smallest(squared_distance[members], scale)]))
     return Clusters(np.array(chosen, dtype=np.int64), label.astype(np.int64), float(squared_distance.sum()))
 
 

@@ -240,8 +240,7 @@ def joint_ranks(
     root = vectors * np.sqrt(np.maximum(squares, 0.0))
     drawn = means[present] + np.random.default_rng(seed).standard_normal((draws, len(present))) @ root.T
     ranks = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
-    shares = {
-        j: np.bincount(drawn_ranks, minlength=len(present)) / draws
-        for j, drawn_ranks in zip(present.tolist(), ranks.T, strict=True)
-    }
+    shares = {}
+    for j, drawn_ranks in zip(present.tolist(), ranks.T, strict=True):
+        shares[j] = np.bincount(drawn_ranks, minlength=len(present)) / draws
     return tuple(RankDistribution(shares.get(j, np.zeros(0))) for j in range(len(means)))

@@ -330,11 +330,9 @@ class AutoJudgerInterview:
         self._asked = np.hstack([self._asked, items])
         self._abilities = np.hstack([self._abilities, np.repeat(self._ability[:, None], items.shape[1], axis=1)])
         if self._remembers:
-            self._unsorted += [
-                (subject, item, score)
-                for subject, (row, row_scores) in enumerate(zip(items.tolist(), scores.tolist(), strict=True))
-                for item, score in zip(row, row_scores, strict=True)
-            ]
+            for subject, (row, row_scores) in enumerate(zip(items.tolist(), scores.tolist(), strict=True)):
+                for item, score in zip(row, row_scores, strict=True):
+                    self._unsorted.append((subject, item, score))
 
     def _sort(self, ask: bool = True) -> None:
         """Sort administered items into categories, all new ones in one call, and add them to the memories."""

@@ -50,7 +50,10 @@ class MemoryTable:
 
     def count(self, name: str) -> int:
         """Return the number of administered questions of a category."""
-        return next((row.count for row in self.rows if row.name == name), 0)
+        for row in self.rows:
+            if row.name == name:
+                return row.count
+        return 0
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the rows, for the record."""

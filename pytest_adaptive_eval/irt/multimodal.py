@@ -288,10 +288,9 @@ def parts_at_bound(parts: Sequence[str], at_bound: Mapping[str, Sequence[float]]
     Returns:
         By kind, the share of each such part; kinds without any are left out.
     """
-    shares_by_part = {
-        kind: {part: float(share) for part, share in zip(parts, shares, strict=False) if share >= 0.5}
-        for kind, shares in at_bound.items()
-    }
+    shares_by_part = {}
+    for kind, shares in at_bound.items():
+        shares_by_part[kind] = {part: float(share) for part, share in zip(parts, shares, strict=False) if share >= 0.5}
     return {kind: shares for kind, shares in shares_by_part.items() if shares}
 
 

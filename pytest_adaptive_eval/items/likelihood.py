@@ -146,7 +146,8 @@ class ChoiceLikelihood(LikelihoodScoring):
             delimiter = self.delimiter
         continuations = [Continuation(text, delimiter) for text in texts]
         if NORMALIZATIONS[self.normalization].unconditional:
-            continuations += [Continuation(text, self.delimiter, after_prompt=False) for text in texts]
+            for text in texts:
+                continuations.append(Continuation(text, self.delimiter, after_prompt=False))
         return continuations
 
     def result(self, prompt: str, choices: Texts, logs: Logs) -> LikelihoodResult:  # noqa: ARG002

@@ -18,7 +18,10 @@ def _is_foreign(folder: Path) -> bool:
         if (folder / "bank.json").is_file():
             return (folder / "items.jsonl").is_file()
         if (folder / "config.json").is_file() or (folder / "open_clip_config.json").is_file():
-            return any(path.suffix == ".safetensors" or path.name.startswith("tokenizer") for path in folder.iterdir())
+            for path in folder.iterdir():
+                if path.suffix == ".safetensors" or path.name.startswith("tokenizer"):
+                    return True
+            return False
     return False
 
 

@@ -51,7 +51,8 @@ def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, repo
     else:
         refused = []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
-    sentences += [f"{gate.name}: {gate.verdict.sentence}" for gate in refused[:_LISTED]]
+    for gate in refused[:_LISTED]:
+        sentences.append(f"{gate.name}: {gate.verdict.sentence}")
     unlisted = len(alarms) + len(refused) - len(sentences)
     if unlisted:
         sentences.append(f"and {unlisted} more")

@@ -520,7 +520,8 @@ class RunRecord(Record):
             self.warnings.append(opinion)
         for evaluation in self.evaluations:
             name = evaluation.name or evaluation.nodeid
-            self.warnings += [f"{name}: {sentence}" for sentence in _warnings_of(evaluation)]
+            for sentence in _warnings_of(evaluation):
+                self.warnings.append(f"{name}: {sentence}")
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
@@ -664,7 +665,8 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
         own_name = evaluation.evaluation_name if name != evaluation.name else evaluation.own_name
         whole.evaluations.append(replace(evaluation, name=name, own_name=own_name))
     judged = (gate for gate in record.gates if gate.nodeid not in record.deselected)  # see `fail_without_shards`
-    whole.gates += [_renamed(gate, renamed) for gate in judged]
+    for gate in judged:
+        whole.gates.append(_renamed(gate, renamed))
     whole.seconds += record.seconds
     whole.versions |= record.versions
 

@@ -44,8 +44,10 @@ def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -
     )
     if tables:
         lines.append(f"conformal intervals: {counted(tables, 'table')}, one a policy and budget")
-    lines += [f"warning: {text}" for text in report["warnings"]]
-    lines += [f"REFUSED: {text}" for text in report["problems"]]
+    for text in report["warnings"]:
+        lines.append(f"warning: {text}")
+    for text in report["problems"]:
+        lines.append(f"REFUSED: {text}")
     if report["trusted"]:
         lines.append("the bank passed its checks")
     return _wrapped(lines, width)
@@ -67,7 +69,8 @@ def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 8
             f"warning: these responses hardly tell subjects apart by {' and '.join(weak)}: gates on that part will "
             "be INCONCLUSIVE, or refused at a bound; add items that need it"
         )
-    lines += [f"warning: only the sum of {a} and {b} is known" for a, b in report["confused"]]
+    for a, b in report["confused"]:
+        lines.append(f"warning: only the sum of {a} and {b} is known")
     return _wrapped([*lines, *at_bound_lines(parts, report["at_bound"])], width)
 
 

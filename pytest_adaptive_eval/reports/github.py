@@ -50,7 +50,8 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
         lines += [_annotation(kind, gate, folder, workspace) for gate in listed]
         if more := len(gates) - len(listed):
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
-    lines += [_command("warning", clean_terminal(text, _MESSAGE), title="promotion") for text in record.warnings]
+    for text in record.warnings:
+        lines.append(_command("warning", clean_terminal(text, _MESSAGE), title="promotion"))
     return lines
 
 

@@ -114,7 +114,8 @@ def drift_lines(
         if level:
             lines.append(f"accepted level: {entry.quantity} from {level.started[:10]} on (run {level.run})")
     standing = lasting(alarms, series)
-    lines += [f"{'ALARM' if alarm in standing else _over(alarm)}: {alarm.sentence}" for alarm in alarms]
+    for alarm in alarms:
+        lines.append(f"{'ALARM' if alarm in standing else _over(alarm)}: {alarm.sentence}")
     lines += _learning(series)
     wrapped = []
     for line in lines:

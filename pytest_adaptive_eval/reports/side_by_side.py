@@ -55,9 +55,11 @@ def side_by_side_lines(record: RunRecord) -> list[str]:
         for row in table.variants:
             rows.append([clean_terminal(cell, _NAME) for cell in row])
         lines += [f"side by side: {clean_terminal(table.name, _NAME)}"]
-        lines += [f"  {line}" for line in aligned([list(VARIANTS), *rows], [], "  ")]
+        for line in aligned([list(VARIANTS), *rows], [], "  "):
+            lines.append(f"  {line}")
         if table.pairs:
-            lines += [f"  {line}" for line in aligned([list(PAIRS), *table.pairs], [2], "  ")]
+            for line in aligned([list(PAIRS), *table.pairs], [2], "  "):
+                lines.append(f"  {line}")
     return lines
 
 
@@ -67,7 +69,9 @@ def pair_lines(pairs: Sequence[Pair]) -> list[str]:
     lines = [f"{counted(compared, 'pair')}; all intervals together hold with {100 * CONFIDENCE:g} %, * excludes 0"]
     for name in dict.fromkeys(pair.evaluation for pair in pairs):
         rows = [["better", "than", "accuracy", "", "", ""]]
-        rows += [pair_cells(pair) for pair in pairs if pair.evaluation == name]
+        for pair in pairs:
+            if pair.evaluation == name:
+                rows.append(pair_cells(pair))
         lines += ["", clean_terminal(name, _NAME), *aligned(rows, [2], "  ")]
     return lines
 

@@ -351,7 +351,10 @@ def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standi
 
 def _first_within(texts: Sequence[str], most_columns: int) -> str:
     """Return the first text that fits into so many columns, else an empty one."""
-    return next((text for text in texts if columns(text) <= most_columns), "")
+    for text in texts:
+        if columns(text) <= most_columns:
+            return text
+    return ""
 
 
 def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
@@ -413,7 +416,6 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
                 text = f"void: {interview.void}"
             subject = clean_terminal(view.subject or "-", NAME, keep_end=True)
             title = f"{subject} on {clean_terminal(view.place or '-', NAME)}"
-            lines += [
-                (line, bool(interview.void)) for line in _cut([f"{title}: {clean_terminal(text, CLAIM)}"], width, "")
-            ]
+            for line in _cut([f"{title}: {clean_terminal(text, CLAIM)}"], width, ""):
+                lines.append((line, bool(interview.void)))
     return lines

@@ -27,7 +27,10 @@ _LETTER_RUN = re.compile(rf"\b[A-Z](?:{_BETWEEN}[A-Z]\b)+")
 
 def last_line(text: str) -> str:
     """Return the last line that is not blank."""
-    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+    for line in reversed(text.splitlines()):
+        if line.strip():
+            return line
+    return ""
 
 
 def shortened(text: str, length: int = 60) -> str:

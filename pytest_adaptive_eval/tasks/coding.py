@@ -138,7 +138,8 @@ def _missing_tokens(
     others = [token for token in shown_tokens if token[0] != needed[0]]
     count = max(1, len(shown_tokens) * level // 10) - 1
     missing = [needed, *rng.sample(others, min(count, len(others)))]
-    missing += [rng.choice(_among(_tokens(lines, numbers), RECOVERABLE)) for numbers in lines_of_untold]
+    for numbers in lines_of_untold:
+        missing.append(rng.choice(_among(_tokens(lines, numbers), RECOVERABLE)))
     return missing
 
 

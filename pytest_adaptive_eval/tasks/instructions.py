@@ -58,9 +58,8 @@ def _versions(text: str) -> list[str]:
         paragraphs = re.split(r"\n\s*\n", part.strip())
         while len(paragraphs) > 1 and not without_notes(paragraphs[-1]).strip():
             paragraphs.pop()
-        versions += [
-            "\n\n".join(paragraphs[start:]) for start in range(max(0, len(paragraphs) - _PARTS), len(paragraphs))
-        ]
+        for start in range(max(0, len(paragraphs) - _PARTS), len(paragraphs)):
+            versions.append("\n\n".join(paragraphs[start:]))
     return list(dict.fromkeys(version for version in versions if version.strip()))
 
 

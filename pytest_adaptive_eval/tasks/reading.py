@@ -26,7 +26,8 @@ def _places_question(
     chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]
     sentences = []
     for chain, being, location in zip(chains, beings, locations, strict=True):
-        sentences += [f"The {a} is kept with the {b}." for a, b in pairwise(chain)]
+        for a, b in pairwise(chain):
+            sentences.append(f"The {a} is kept with the {b}.")
         sentences += [f"The {being} has the {chain[-1]}.", f"The {being} is in the {location}."]
     rng.shuffle(sentences)
     if rng.randrange(2):

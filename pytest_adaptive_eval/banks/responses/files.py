@@ -50,7 +50,9 @@ def files_of(folder: Path) -> list[Path]:
         visited.add(real)
         folders.sort()
         # Excel and macOS create files with the same suffix and other content next to open ones.
-        paths += [Path(base) / name for name in names if not name.startswith(("~$", "._"))]
+        for name in names:
+            if not name.startswith(("~$", "._")):
+                paths.append(Path(base) / name)
     return sorted(path for path in paths if path.is_file())
 
 

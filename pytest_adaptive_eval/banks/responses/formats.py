@@ -69,7 +69,10 @@ def _is_tidy(names: Sequence[str]) -> bool:
 
 
 def _is_wide(names: Sequence[str]) -> bool:
-    return any(name.startswith("<no_") or name.rpartition("@")[2] in _SUFFIXES for name in names)
+    for name in names:
+        if name.startswith("<no_") or name.rpartition("@")[2] in _SUFFIXES:
+            return True
+    return False
 
 
 def read_format_responses(

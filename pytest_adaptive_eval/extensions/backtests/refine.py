@@ -231,7 +231,10 @@ def refine(
 
 def _first_true(names: Mapping[str, Any], default: str) -> str:
     """Return the first name that holds, else the default."""
-    return next((name for name, holds in names.items() if holds), default)
+    for name, holds in names.items():
+        if holds:
+            return name
+    return default
 
 
 def _most_informative(fit: MultimodalFit, candidates: Bools, size: int) -> Bools:

@@ -36,9 +36,8 @@ def refine_lines(result: Mapping[str, Any], width: int) -> list[str]:
         ]
     lines += ["", *aligned(rows, [1]), *_low_quality_lines(result, width), "", *_ranking_lines(result, width)]
     moved = [row for row in result["moved"] if row["rank_by_all"] != row["rank_by_kept"]][:3]
-    lines += [
-        f"  {clean_terminal(row['subject'], 40)}: rank {row['rank_by_all']} -> {row['rank_by_kept']}" for row in moved
-    ]
+    for row in moved:
+        lines.append(f"  {clean_terminal(row['subject'], 40)}: rank {row['rank_by_all']} -> {row['rank_by_kept']}")
     for line in at_bound_lines(result["parts"], result["at_bound"]):
         lines += wrap(line, width, "  ", first="")
     for text in result["warnings"]:
@@ -52,18 +51,18 @@ def _low_quality_lines(result: Mapping[str, Any], width: int) -> list[str]:
         return []
     genuine = sum(item["looks"] == "genuine" for item in low_quality)
     rows = [["", "originals", "low-quality", "Mann-Whitney U", "p", "Wasserstein", "AUC"]]
-    rows += [
-        [
-            name,
-            number_or_dash(s["original"]),
-            number_or_dash(s["low_quality"]),
-            f"{s['mann_whitney_u']:.0f}",
-            f"{s['p']:.2g}",
-            number_or_dash(s["wasserstein"]),
-            number_or_dash(s["auc"]),
-        ]
-        for name, s in result["separations"].items()
-    ]
+    for name, s in result["separations"].items():
+        rows.append(
+            [
+                name,
+                number_or_dash(s["original"]),
+                number_or_dash(s["low_quality"]),
+                f"{s['mann_whitney_u']:.0f}",
+                f"{s['p']:.2g}",
+                number_or_dash(s["wasserstein"]),
+                number_or_dash(s["auc"]),
+            ]
+        )
     sentence = f"of {len(low_quality)} items known to be of low quality {genuine} look genuine"
     return ["", *wrap(sentence, width), *aligned(rows, range(1, 7))]
 

@@ -30,7 +30,8 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
         name = evaluation.name or evaluation.kind
         values += [((name, *path), value) for path, value in _quantity_values(evaluation)]
     outcomes = [gate.outcome for gate in record.gates]
-    values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
+    for outcome in Outcome:
+        values.append((("gates", outcome.value.lower()), outcomes.count(outcome)))
     values.append((("promote",), int(words.promoted(record))))
     metrics = {}
     for path, value in values:

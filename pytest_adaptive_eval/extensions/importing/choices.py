@@ -118,7 +118,10 @@ def _of_objects(value: Sequence[Mapping[str, Any]]) -> list[Entry]:
 
 def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Iterable[str], kind: type | UnionType) -> str:
     """Return the first of the keys under which all objects have a value of a kind, empty if there is none."""
-    return next((key for key in keys if all(isinstance(entry.get(key), kind) for entry in value)), "")
+    for key in keys:
+        if all(isinstance(entry.get(key), kind) for entry in value):
+            return key
+    return ""
 
 
 def _of_texts(texts: Sequence[str]) -> list[Entry]:

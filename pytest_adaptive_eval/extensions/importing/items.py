@@ -122,7 +122,8 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
         if not mapping.distractors:
             imported.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
         others = [draft.where for draft, _ in rights if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
-        imported.refused += [(where, "a choice names others by letter, and they are shuffled") for where in others]
+        for where in others:
+            imported.refused.append((where, "a choice names others by letter, and they are shuffled"))
         rights = [_shuffled(*entry) for entry in rights if entry[0].where not in others]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in rights)
     return [(draft, _of_choices(draft, right, mapping, several=several)) for draft, right in rights]

@@ -216,7 +216,8 @@ def _examples(items: list[Item]) -> Iterator[str]:
         lines = []
         for line in "\n".join([*texts, *item.turns])[-_SHOWN:].splitlines():
             lines.append(f"  | {line}")
-        lines += [f"  image: {image}" for image in item.images]
+        for image in item.images:
+            lines.append(f"  image: {image}")
         lines += [f"  answer: {item.to_json().get('answer', '')!r} (by the grader {item.grader})"]
         yield from ("", f"item {item.id}" + (f" [{' / '.join(item.category)}]" if item.category else ""))
         yield from map(clean_terminal, lines)

@@ -225,8 +225,11 @@ def _write(
             "must_pass": [item for item in items if item in must_pass],
         }
         headed = [("[[eval]]", keys), ("[eval.model_options]", settings)]
-        headed += [("[[eval.gate]]", gate) for gate in _gates(options, len(items))]
-        tables += [_table_text(header, values) for header, values in headed if values]
+        for gate in _gates(options, len(items)):
+            headed.append(("[[eval.gate]]", gate))
+        for header, values in headed:
+            if values:
+                tables.append(_table_text(header, values))
     (folder / "adaptive-eval.toml").write_text("\n".join(tables), "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")
 

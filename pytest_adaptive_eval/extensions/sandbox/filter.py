@@ -71,17 +71,17 @@ def _conditions(checks: tuple[_Check, ...]) -> list[bytes]:
         low = _ARGUMENTS + 8 * argument
         steps.append((_LOAD, low, 0, 0))
         if isinstance(operand, tuple):
-            steps += [(_EQUAL, value, len(operand) - 1 - i, 0) for i, value in enumerate(operand[:-1])]
+            for i, value in enumerate(operand[:-1]):
+                steps.append((_EQUAL, value, len(operand) - 1 - i, 0))
             steps.append((_EQUAL, operand[-1], 0, None))
         elif word == "null":
             steps += [(_EQUAL, 0, 0, None), (_LOAD, low + 4, 0, 0), (_EQUAL, 0, 0, None)]
         else:
             steps.append((_SET, operand, None, 0) if word == "none of" else (_SET, operand, 0, None))
     refuse = len(steps) + 1
-    out = [
-        _instruction(code, k, *(refuse - i - 1 if jump is None else jump for jump in (then, otherwise)))
-        for i, (code, k, then, otherwise) in enumerate(steps)
-    ]
+    out = []
+    for i, (code, k, then, otherwise) in enumerate(steps):
+        out.append(_instruction(code, k, *(refuse - i - 1 if jump is None else jump for jump in (then, otherwise))))
     return [*out, _instruction(_RETURN, _ALLOW), _instruction(_RETURN, _ERRNO | errno.EPERM)]
 
 

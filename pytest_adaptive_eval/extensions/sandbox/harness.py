@@ -89,7 +89,9 @@ def encode(value: Any, limit: int = LIMIT) -> str:
             if kind in scalars:
                 return spend(f'["{kind.__name__}","{scalars[kind](value)}"]')
             if kind is dict:
-                pairs = [(write(k, depth + 1), write(v, depth + 1)) for k, v in dict.items(value)]
+                pairs = []
+                for k, v in dict.items(value):
+                    pairs.append((write(k, depth + 1), write(v, depth + 1)))
                 return spend('["dict",[') + ",".join([f"[{k},{v}]" for k, v in sorted(pairs)]) + "]]"
             if kind in collections:
                 members = [write(v, depth + 1) for v in kind.__iter__(value)]
@@ -250,15 +252,21 @@ def _lock(setup: Setup) -> tuple[int, str]:
 
     def call(number: int, *arguments: Any) -> int:
         """Make a system call with whole machine words, which truncates no argument."""
-        words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+        words = []
+        for a in arguments:
+            words.append(ctypes.c_long(a) if isinstance(a, int) else a)
         return int(libc.syscall(ctypes.c_long(number), *words))
 
     def prctl(option: int, *arguments: Any) -> int:
-        words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
+        words = []
+        for a in arguments:
+            words.append(ctypes.c_ulong(a) if isinstance(a, int) else a)
         return int(libc.prctl(option, *words, *[ctypes.c_ulong(0)] * (4 - len(words))))
 
     status = os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
-    spaces = {name: os.readlink(f"/proc/self/ns/{name}") for name in ("ipc", "mnt", "net", "pid", "user", "uts")}
+    spaces = {}
+    for name in ("ipc", "mnt", "net", "pid", "user", "uts"):
+        spaces[name] = os.readlink(f"/proc/self/ns/{name}")
     if "landlock" in layers:
         ruleset = _landlock(setup["rules"], call)
     else:

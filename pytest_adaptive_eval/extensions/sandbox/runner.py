@@ -238,7 +238,9 @@ class Sandbox:
             return [f"its report cannot be read ({error})"]
         spaces = None
         if self.tier == "full":
-            spaces = {name: str(Path(f"/proc/self/ns/{name}").readlink()) for name in SPACES}
+            spaces = {}
+            for name in SPACES:
+                spaces[name] = str(Path(f"/proc/self/ns/{name}").readlink())
         return faults(account, limits=self._limits(), user=machine.nobody(), spaces=spaces)
 
 

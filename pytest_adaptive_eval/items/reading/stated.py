@@ -123,7 +123,8 @@ def without_notes(text: str) -> str:
 def tag_parts(text: str) -> list[str]:
     """Return the content of tags and tool calls that give an answer, the last first."""
     parts = [(match.start(), match[2]) for match in _TAG.finditer(text)]
-    parts += [(match.start(), match[1] or match[2]) for match in _CALL.finditer(text)]
+    for match in _CALL.finditer(text):
+        parts.append((match.start(), match[1] or match[2]))
     return [part.strip(" \n\"'") for _, part in sorted(parts, reverse=True)]
 
 

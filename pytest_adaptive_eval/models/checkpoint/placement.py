@@ -120,7 +120,10 @@ def free_bytes(device: str) -> int | None:
     if device == "cpu":
         with contextlib.suppress(OSError, ValueError):  # memory that a process could get, with the file cache
             lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-            return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return 1024 * int(line.split()[1])
+            return None
     return None
 
 

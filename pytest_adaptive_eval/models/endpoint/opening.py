@@ -447,8 +447,13 @@ def context_length(entry: Mapping[str, Any] | None) -> int:
     fields = entry or {}
     meta = fields.get("meta")
     candidates = [fields.get(name) for name in _LENGTHS]
-    candidates += [meta.get(name) for name in _LLAMA_LENGTHS if isinstance(meta, Mapping)]
-    return next((int(length) for length in candidates if isinstance(length, int) and length > 0), 0)
+    for name in _LLAMA_LENGTHS:
+        if isinstance(meta, Mapping):
+            candidates.append(meta.get(name))
+    for length in candidates:
+        if isinstance(length, int) and length > 0:
+            return int(length)
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

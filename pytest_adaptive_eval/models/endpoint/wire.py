@@ -535,7 +535,10 @@ def error_code_of(words: str) -> int:
     """Return the HTTP status code that an error's code, status and type name or mean; 200 if they say nothing."""
     if number := re.search(r"\b[45]\d\d\b", words):
         return int(number[0])
-    return next((code for pattern, code in _ERROR_WORDS if re.search(pattern, words, re.IGNORECASE)), 200)
+    for pattern, code in _ERROR_WORDS:
+        if re.search(pattern, words, re.IGNORECASE):
+            return code
+    return 200
 
 
 def _fault_of(code: int) -> CallFault:

@@ -99,5 +99,8 @@ def _latest(history: History | None, evaluation: Interview, whose: str) -> Evalu
             whole = history.whole(run.run)
         except JournalError:  # removed or damaged meanwhile
             return None
-        return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
+        for other in whole.interviews:
+            if other.nodeid == record.nodeid:
+                return other
+        return None
     return None

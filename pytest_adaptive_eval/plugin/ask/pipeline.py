@@ -82,7 +82,8 @@ class Lead:
                 break
             follower.go_on()
             ahead = follower.next_ahead(capacity - len(requests), share=share)
-            requests += [Asked(follower, question) for question in ahead]
+            for question in ahead:
+                requests.append(Asked(follower, question))
         return requests
 
     def _look_on(self) -> Iterator[Answers]:
@@ -217,7 +218,8 @@ class Pipeline:
             return
         capacity = lead.room - len(requests)
         ahead = self._apart_from(awaited, answers.next_ahead(capacity + len(requests), share=SHARE))
-        requests += [Asked(answers, question) for question in ahead[: max(0, capacity)]]
+        for question in ahead[: max(0, capacity)]:
+            requests.append(Asked(answers, question))
         if any(question.item.likelihood is not None for _, question in requests):  # their prompts begin alike
             self._begin(lead, requests)
             return
@@ -243,7 +245,8 @@ class Pipeline:
         own = [question for _, question in awaited]
         # all that the verdict is likely to need, since the subject takes no further question before it has answered
         ahead = self._apart_from(own, answers.next_ahead(size, share=1.0))
-        requests += [Asked(answers, question) for question in ahead[: max(0, size - len(awaited))]]
+        for question in ahead[: max(0, size - len(awaited))]:
+            requests.append(Asked(answers, question))
         if all(question.item.likelihood is None for _, question in requests):  # else prompts begin alike
             requests += lead.further(size - len(requests), 1.0)
         begun = clock.elapsed()

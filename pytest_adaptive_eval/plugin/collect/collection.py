@@ -418,7 +418,8 @@ class Collection:
             if not quiet or "WARNING" in line:
                 shown_lines.append(guard(f"adaptive-eval: {line}"))
         if not items and (keyword := self.config.option.keyword):
-            shown_lines += [guard(f"adaptive-eval: {_unselected(keyword, node)}") for node in self.state.evaluations]
+            for node in self.state.evaluations:
+                shown_lines.append(guard(f"adaptive-eval: {_unselected(keyword, node)}"))
         return [part for line in shown_lines for part in told_lines(self.config, line)]
 
     def _check(self, item: pytest.Item) -> None:

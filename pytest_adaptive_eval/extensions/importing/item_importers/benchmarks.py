@@ -92,7 +92,10 @@ def _fits(dataset: Dataset) -> bool:
     for text in texts:
         if text and "$label" not in text:
             parsed.append(parse_expression(text))
-    return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
+    for value in parsed:
+        if not any(value(record.data, record.names) is not None for record in records):
+            return False
+    return True
 
 
 REGISTERED = tuple(preset(name, about) for name, about in _DECLARED["presets"].items())

@@ -115,7 +115,10 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def _split(instance: Mapping[str, Any]) -> str:
     """Return the split that an instance's statistics name, such as ``test``; HELM sums each on its own."""
     splits = (inner(stat, "name", "split") for stat in _objects(instance.get("stats")))
-    return next((str(split) for split in splits if split), "none")
+    for split in splits:
+        if split:
+            return str(split)
+    return "none"
 
 
 def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:

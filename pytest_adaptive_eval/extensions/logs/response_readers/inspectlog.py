@@ -82,7 +82,8 @@ class _Log(NamedTuple):
         counts = []
         for name in ("total", "completed"):
             counts.append(inner(self.header, "results", f"{name}_samples"))
-        counts += [inner(entry, "scored_samples") for entry in inner(self.header, "results", "scores") or ()]
+        for entry in inner(self.header, "results", "scores") or ():
+            counts.append(inner(entry, "scored_samples"))
         return max(selected, *filter(None, counts), 0) or None
 
     @property

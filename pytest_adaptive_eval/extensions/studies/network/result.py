@@ -256,7 +256,8 @@ class NetworkResult:
         for node in self.nodes:
             others = " and ".join(member.name for member in node.panel[1:-1])
             names = {"interviewer": node.interviewer, "supervisor": self.supervisor, "panel": others}
-            rows += [(role, names.get(role, self.interviewee), usage) for role, usage in node.usage.items()]
+            for role, usage in node.usage.items():
+                rows.append((role, names.get(role, self.interviewee), usage))
         return rows
 
     @property

@@ -217,7 +217,8 @@ class Network:
         order: list[Node] = []
         while sorter.is_active():
             ready = sorter.get_ready()
-            order += [self.nodes[n] for n in sorted(positions[name] for name in ready)]
+            for n in sorted(positions[name] for name in ready):
+                order.append(self.nodes[n])
             sorter.done(*ready)
         return tuple(order)
 

@@ -267,7 +267,8 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
     edges = []
     for node in nodes:
         sources = [corners[name] for name in node.after] or [start]
-        edges += [_edge(source, corners[node.name], node) for source in sources]
+        for source in sources:
+            edges.append(_edge(source, corners[node.name], node))
     result = f"energy {account.energy.in_words()}"
     if account.supervisor:
         supervisor = f"supervised by {account.supervisor}"

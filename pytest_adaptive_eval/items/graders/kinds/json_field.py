@@ -86,7 +86,10 @@ def _same(value: Any, answer: str) -> bool:
     if isinstance(value, str):
         return folded(value) == folded(answer)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return any(float(number) == float(value) for number in expected_numbers(answer)[:1])
+        for number in expected_numbers(answer)[:1]:
+            if float(number) == float(value):
+                return True
+        return False
     return _equal(value, _parsed(answer.lower() if isinstance(value, bool) else answer))
 
 

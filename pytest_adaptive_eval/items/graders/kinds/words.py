@@ -80,9 +80,11 @@ def _contains(question: Asked, text: str) -> float:
 def shows_answer(question: Asked) -> bool:
     """Return whether a prompt holds an accepted answer in whole words, so that a reply may repeat it."""
     prompt = folded(question.prompt)
-    return any(
-        next(whole_words(_normal(answer), prompt), None) is not None for answer in question.answers if _normal(answer)
-    )
+    for answer in question.answers:
+        if _normal(answer):
+            if next(whole_words(_normal(answer), prompt), None) is not None:
+                return True
+    return False
 
 
 def _only_punctuation(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001 - has the form of a check
