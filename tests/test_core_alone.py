@@ -30,6 +30,7 @@ def run(core: Path, cwd: Path, *command: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_an_interview_and_its_gate_need_no_extension(core: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(
         "".join(

@@ -561,6 +561,7 @@ def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None
     assert len(away.read) == 20
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("capacity", [1, 2, 3, None])
 def test_loads_are_few(capacity: int | None) -> None:
     """With room for one, each level of all nodes together needs each model once."""
