@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -51,6 +52,9 @@ from pytest_adaptive_eval.irt.multimodal import Form
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.modalities import asked_in_formats
 from pytest_adaptive_eval.items.responses import FormatResponses
+
+#: Sides of a threshold that a gate may refuse.
+SIDES: list[Literal[1, -1]] = [1, -1]
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -128,7 +132,7 @@ def parts(options: argparse.Namespace) -> None:
             for subject in range(options.runs):
                 equations = ScoreEquations(pairs, session.log(subject))
                 for k, own in enumerate(truth):
-                    for row, side in enumerate((1, -1)):
+                    for row, side in enumerate(SIDES):
                         threshold = own - side * away
                         if low[k] <= threshold <= high[k]:
                             counts[row, k] += equations.refuses(threshold, k, side, CONFIDENCE)

@@ -51,7 +51,7 @@ class Constant(Model):
 def model():
     return Constant(SubjectIdentity("constant", "{"0" * 64}"))
 
-@pytest.mark.adaptive_eval(bank="b.bank", budget=COUNT)
+@pytest.mark.adaptive_eval(bank="b.bank", budget=COUNT, wrong_answer="no")
 def test_question(item, model):
     assert model.generate(item.prompt) == "yes"
 """

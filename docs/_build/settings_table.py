@@ -21,7 +21,7 @@ from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable
 from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
 from pytest_adaptive_eval.extensions.studies.several import MemberTable
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelTable, PeersTable
-from pytest_adaptive_eval.plugin import entry
+from pytest_adaptive_eval.plugin.run_settings import add_options
 from pytest_adaptive_eval.typed_tables import Table, describe
 
 FOLDER = Path(__file__).parents[1]
@@ -100,7 +100,7 @@ def sections() -> Iterator[str]:
             )
             yield cell(f"| `{name}` | {values} | {written} | {meaning} |".replace("|", "\0")).replace("\0", "|")
         yield ""
-    entry.add_options(recorder := Recorder(), list_kinds=True)  # type: ignore[arg-type]
+    add_options(recorder := Recorder(), list_kinds=True)  # type: ignore[arg-type]
     for title, kind, entries in (
         ("Ini settings of pytest", "setting", recorder.settings),
         ("Flags of pytest", "flag", recorder.flags),

@@ -45,9 +45,28 @@ class Template(NamedTuple):
     candidates: str
 
 
+def _with_prompt(template: str) -> str:
+    """Return a template with ``{prompt}`` in place of ``{question}``, as other tools call it."""
+    parts = list(string.Formatter().parse(template))
+    if not any(name == "question" for _, name, _, _ in parts):
+        return template
+    written = ""
+    for text, name, form, conversion in parts:
+        written += text.replace("{", "{{").replace("}", "}}")
+        if name is None:
+            continue
+        written += "{prompt" if name == "question" else "{" + name
+        if conversion:
+            written += f"!{conversion}"
+        if form:
+            written += f":{form}"
+        written += "}"
+    return written
+
+
 def is_template(text: str) -> bool:
     """Return whether a text can be a template, and is no file's name."""
-    return "{prompt}" in text
+    return "{prompt}" in text or "{question}" in text
 
 
 def parse_template(template: str) -> Template:
@@ -59,6 +78,7 @@ def parse_template(template: str) -> Template:
     """
     expected = ", ".join(f"{{{name}}}" for name in (*FIELDS, *ENDS))
     try:
+        template = _with_prompt(template)
         parts = list(string.Formatter().parse(template))
     except ValueError as error:
         raise ConfigError(f"template {template!r:.80} is malformed ({error}): write {{{{ and }}}} for braces") from None

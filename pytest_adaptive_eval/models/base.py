@@ -278,8 +278,10 @@ class RequestLog:
         """Return a hash of the requests, whatever the draw; None if none is known, empty if it is the item as it is."""
         if not self._requested:
             return None
-        asked = list(dict.fromkeys(key[:-1] for key in self._requested))
-        if asked == [_key(item)[:-1]]:
+        asked: dict[tuple[Any, ...], None] = {}
+        for requested in self._requested:
+            asked[requested[:-1]] = None
+        if len(asked) == 1 and _key(item)[:-1] in asked:
             return ""
         named = []
         for key in asked:

@@ -5,7 +5,6 @@ This module and what it imports stay free of numpy and of every heavy package, s
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 from collections.abc import Iterator
@@ -15,122 +14,23 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import clock  # noqa: F401 - before a project can freeze time
-from pytest_adaptive_eval.inputs import ANSWERS_FILE
 from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.foreign_folders import ForeignFolders, check_arguments
 from pytest_adaptive_eval.plugin.names import (
     GATE_MARKER,
     MARKER,
-    MISSING_BASELINE,
     REFUSAL,
     SUITE_MARKER,
     is_eval_file,
     refuse,
 )
-
-REPORTS = ("record", "html", "junit")  #: Reports whose path a flag sets.
-
-
-class _Models(argparse.Action):
-    """Keep all models that flags name, and the last as what fixtures of users read."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        namespace.adaptive_eval_models = [*(getattr(namespace, "adaptive_eval_models", None) or ()), values]
-        setattr(namespace, self.dest, values)
-
-
-#: Flags by the end of their name, with further arguments of ``addoption``.
-_FLAGS: dict[str, dict[str, Any]] = {
-    "model": {"metavar": "[NAME=]MODEL", "action": _Models, "help": "the subject"},
-    "models": {
-        "metavar": "A,B",
-        "dest": "adaptive_eval_side_by_side",
-        "help": "models that the evaluations of TOML files ask side by side, with the same draws",
-    },
-    "budget": {"metavar": "N|N%", "help": 'questions an interview: a count, or a share of the bank such as "15%%"'},
-    "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
-    "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
-    "fresh": {"action": "store_true", "help": "ask everything again instead of resuming a killed run"},
-    "failed": {
-        "metavar": "RUN",
-        "help": "ask the questions that a run got wrong, as single tests; no gate is judged by them (RUN: a record, "
-        "an id, or latest)",
-    },
-    "reuse": {
-        "metavar": "FILE",
-        "nargs": "?",
-        "const": ANSWERS_FILE,
-        "help": "take answers that the same checkpoint gave to the same questions from a store that runs share, and "
-        f"add to it; greedy decoding only (default: DIR/{ANSWERS_FILE}, and that file without the flag where CI is "
-        "not set)",
-    },
-    "baseline": {
-        "metavar": "FILE[#NAME]",
-        "help": 'what gates call "baseline": a run\'s JSON record, a folder or zip of records, or recorded answers',
-    },
-    "missing-baseline": {
-        "metavar": "WHAT",
-        "choices": MISSING_BASELINE,
-        "help": "without a baseline: warn and promote nothing (default), record this run as the baseline, "
-        "or fail; a named file that is not there is a mistake unless this run records it",
-    },
-    "record": {"metavar": "PATH", "help": "write the run's JSON record to PATH as well"},
-    "html": {"metavar": "PATH", "help": "write the report for people to PATH"},
-    "junit": {"metavar": "PATH", "help": "write a JUnit report of the gates to PATH"},
-    "unsafe-code": {
-        "metavar": "I-accept",
-        "choices": ("I-accept",),
-        "help": "run code that a model wrote without a sandbox, where no sandbox works",
-    },
-}
-#: Help of ini settings by the end of their name, with their type and default.
-_INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
-    "model": ("the subject, as --adaptive-eval-model", None, None),
-    "model_options": (
-        'how the subject is loaded or reached, such as key_env = "API_KEY", one a line', "linelist", [],
-    ),
-    "budget": ("questions an interview, as --adaptive-eval-budget", None, None),
-    "seed": ("seed of every draw", None, None),
-    "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
-    "missing_baseline": ("warn, record or fail without a baseline", None, None),
-    "dir": ("folder of journal and records", None, None),
-    "graders": ("modules whose functions may grade answers", "args", []),
-    "required_gates": (
-        "gates that fail the run where they give no result: node ids or ends of them, one a line", "linelist", [],
-    ),
-    "details": ("print the table of interviews, whole verdicts and notes without -v, as for logs", "bool", False),
-    "required": ("fail a run that collects adaptive tests without --adaptive-eval", "bool", False),
-}  # fmt: skip
+from pytest_adaptive_eval.plugin.run_settings import REPORTS, add_options
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Register flags and ini settings."""
     config = pluginmanager.getplugin("pytestconfig")
     add_options(parser, list_kinds=config is not None and bool({"-h", "--help"} & {*config.invocation_params.args}))
-
-
-def add_options(parser: pytest.Parser, *, list_kinds: bool) -> None:
-    """Add flags and ini settings; listing the kinds of subjects imports their modules, so a plain run does not."""
-    group = parser.getgroup("adaptive-eval", "adaptive evaluation of model checkpoints")
-    flag_help = "run the adaptive interviews and their gates"
-    group.addoption("--adaptive-eval", action="store_true", default=None, help=flag_help)
-    flags = _FLAGS
-    if list_kinds:
-        from pytest_adaptive_eval.models import built_in_kinds
-
-        kinds = ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
-        text = f"the subject, NAME=MODEL for the evaluation NAME of a TOML file alone: {kinds}"
-        flags = _FLAGS | {"model": _FLAGS["model"] | {"help": text}}
-    for name, arguments in flags.items():
-        group.addoption(f"--adaptive-eval-{name}", default=None, **arguments)
-    for name, (text, kind, default) in _INI_SETTINGS.items():
-        parser.addini(f"adaptive_eval_{name}", text, type=kind, default=default)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
+from pytest_adaptive_eval.file_hashes import stamp_of
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.outputs import make_private
@@ -81,7 +82,7 @@ def accept_levels(folder: Path, levels: Sequence[AcceptedLevel]) -> Path:
 
 
 LATEST = "latest"  #: Name of the newest run with answers of its own.
-_INDEX = 4  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
+_INDEX = 5  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
 _LARGEST = 512 * 2**20  #: Largest size of a record in bytes, also of an unpacked one.
 _NO_RECORD = ""  #: Summary of a file that is no record, so that it is not read again.
 #: Error codes of an index that another process uses, or in a folder that cannot be written.
@@ -91,12 +92,12 @@ _OTHER = {"journal", "index", "node_modules", "__pycache__"}  #: Folders that ne
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """File, or member of an archive, that may hold a record."""
+    """File, or member of an archive, that may hold a record; `stamp` differs after its content changed."""
 
     path: Path
     member: str
     size: int
-    changed: int
+    stamp: str
 
     @property
     def key(self) -> str:
@@ -121,9 +122,9 @@ class _File:
 
 
 def _indexed(index: sqlite3.Connection) -> dict[Any, tuple[Any, ...]]:
-    """Return size, time of change and summary by file; an empty mapping for a damaged index."""
+    """Return stamp and summary by file; an empty mapping for a damaged index."""
     try:
-        return {row[0]: row[1:] for row in index.execute("SELECT file, size, changed, summary FROM run")}
+        return {row[0]: row[1:] for row in index.execute("SELECT file, stamp, summary FROM run")}
     except (sqlite3.Error, UnicodeDecodeError):
         return {}
 
@@ -166,8 +167,8 @@ class History:
         with closing(self._index()) as index:
             indexed = _indexed(index)
             for file in files:
-                size, changed, summary = indexed.get(file.key, (None, None, None))
-                if (size, changed) != (file.size, file.changed):
+                stamp, summary = indexed.get(file.key, (None, None))
+                if stamp != file.stamp:
                     summary = None
                 record = _recalled(summary)
                 if record is None and summary != _NO_RECORD:
@@ -175,8 +176,8 @@ class History:
                     if summary is None:
                         continue
                     with suppress(sqlite3.Error):  # an index that cannot be written costs time alone
-                        row = (file.key, file.size, file.changed, summary)
-                        index.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", row)
+                        row = (file.key, file.stamp, summary)
+                        index.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", row)
                     record = _recalled(summary)
                 if record is not None and record.run not in self._files:  # a copy of a record is the same run
                     self._files[record.run] = file
@@ -193,10 +194,10 @@ class History:
         if source.is_file():
             members = self._members()
         if members is not None:
-            changed = source.stat().st_mtime_ns
+            stamp = str(stamp_of(source))
             for member in members:
                 if member.filename.endswith(".json"):
-                    yield _File(source, member.filename, member.file_size, changed)
+                    yield _File(source, member.filename, member.file_size, stamp)
             return
         if not source.is_dir() and not (source.exists() and source.suffix == ".json"):
             raise JournalError(
@@ -216,12 +217,12 @@ class History:
                 paths = folder.glob("[!.]*.json")
         for path in sorted(paths):
             try:
-                status = path.stat()
+                stamp = stamp_of(path)
             except OSError as error:
                 if os.path.lexists(path):  # otherwise it was removed since
                     self.unread.append(_unreadable(str(path), error))
                 continue
-            yield _File(path, "", status.st_size, status.st_mtime_ns)
+            yield _File(path, "", stamp[0], str(stamp))
 
     def _members(self) -> list[zipfile.ZipInfo] | None:
         """Return the members of a zip archive, None for another file."""
@@ -440,10 +441,8 @@ def _opened(path: str) -> sqlite3.Connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, _INDEX):
             raise sqlite3.DatabaseError("another version")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS run (file TEXT PRIMARY KEY, size INTEGER, changed INTEGER, summary TEXT)"
-        )
-        connection.execute("SELECT file, size, changed, summary FROM run LIMIT 1")
+        connection.execute("CREATE TABLE IF NOT EXISTS run (file TEXT PRIMARY KEY, stamp TEXT, summary TEXT)")
+        connection.execute("SELECT file, stamp, summary FROM run LIMIT 1")
         connection.execute(f"PRAGMA user_version = {_INDEX}")
         connection.commit()
         undo.pop_all()  # it stays open

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -86,6 +87,12 @@ def converted(kind: type[Any], data: object) -> Any:
         raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None
 
 
+@functools.cache
+def _json_names(kind: type[Part]) -> dict[str, str]:
+    """Return the JSON keys of a record by field."""
+    return dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+
+
 class Record(Part, kw_only=True):
     """Base of records: keys of a later version, which this one does not know, stay in `extra`."""
 
@@ -102,9 +109,8 @@ class Record(Part, kw_only=True):
 
     def keep_unknown(self, data: Mapping[str, Any]) -> None:
         """Move keys of the record's data that it does not know into `extra`, those of nested records too."""
-        names = dict(zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True))
-        known = set(names.values())
-        self.extra = {key: value for key, value in data.items() if key not in known}
+        names = _json_names(type(self))
+        self.extra = {key: data[key] for key in data.keys() - names.values()}
         for field in self.nested:
             for entry, entry_data in zip(getattr(self, field), data.get(names[field], ()), strict=True):
                 entry.keep_unknown(entry_data)

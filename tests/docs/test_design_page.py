@@ -10,7 +10,7 @@ from pathlib import Path
 from rooms import FLOORS
 
 from pytest_adaptive_eval.evaluation.tables import EvalTable, GateTable
-from pytest_adaptive_eval.plugin import entry
+from pytest_adaptive_eval.plugin.run_settings import RUN_SETTINGS, flag_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pytest_adaptive_eval"
@@ -60,8 +60,8 @@ def bound_in(body: list[ast.stmt]) -> set[str]:
 def settings() -> set[str]:
     """Return keys of TOML files, flags, ini settings, and keys and groups of the project file."""
     names = {*EvalTable.__struct_fields__, *GateTable.__struct_fields__}
-    names |= {f"--adaptive-eval-{name}" for name in entry._FLAGS} | {"--adaptive-eval"}
-    names |= {f"adaptive_eval_{name}" for name in entry._INI_SETTINGS}
+    names |= {flag_name(name) for name in RUN_SETTINGS} | {"--adaptive-eval"}
+    names |= {f"adaptive_eval_{name}" for name in RUN_SETTINGS}
     return names | set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"])
 
 

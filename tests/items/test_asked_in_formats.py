@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selection import View
-from pytest_adaptive_eval.cat.selectors import FormatInformation
+from pytest_adaptive_eval.cat.selectors import SELECTORS, FormatInformation
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
@@ -179,7 +179,8 @@ class TestScale:
 def interviewed(standing, budget="60%", seed=0, conditions=(), odd=False, answers=None, batch=8):
     """The result of an interview with somebody of known standings; an odd one answers half of all at random."""
     pairs = asked_in_formats(bank(60, content_hash="x"))
-    session = Session(pairs, dataclasses.replace(POLICIES["decide"], budget=budget, batch=batch), seed=seed)
+    drawn = dataclasses.replace(POLICIES["decide"], selector=SELECTORS["leverage"], assisted=False)
+    session = Session(pairs, dataclasses.replace(drawn, budget=budget, batch=batch), seed=seed)
     rng = np.random.default_rng((seed if answers is None else answers) + 100)
     chance = 1 / (1 + np.exp(-(pairs.discrimination @ standing + pairs.intercept)))
     if odd:
@@ -192,12 +193,10 @@ def interviewed(standing, budget="60%", seed=0, conditions=(), odd=False, answer
 
 class TestGates:
     def test_far_above_passes_and_far_below_fails(self):
-        outcomes = {
-            level: [
-                interviewed(np.array([0, level, 0, 0]), seed=s).ability["image"].at_least(0).outcome for s in range(6)
-            ]
-            for level in (2.5, -2.5)
-        }
+        outcomes: dict[float, list[Outcome]] = {}
+        for level in (2.5, -2.5):
+            results = [interviewed(np.array([0, level, 0, 0]), seed=seed, budget="80%") for seed in range(6)]
+            outcomes[level] = [result.ability["image"].at_least(0).outcome for result in results]
         assert set(outcomes[2.5]) == {Outcome.PASS}
         assert set(outcomes[-2.5]) <= {Outcome.FAIL, Outcome.INCONCLUSIVE}
         assert outcomes[-2.5].count(Outcome.FAIL) >= 5

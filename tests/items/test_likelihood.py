@@ -13,7 +13,14 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood, Continuation
-from pytest_adaptive_eval.items.presentation import Example, Presentation, example_of, parse_template, presented
+from pytest_adaptive_eval.items.presentation import (
+    Example,
+    Presentation,
+    example_of,
+    is_template,
+    parse_template,
+    presented,
+)
 
 ITEM = Item("a", "The sky is", "blue", "choice", choices=("blue", "dark at night", "gr\u00fcn"))
 
@@ -138,6 +145,15 @@ def test_the_end_of_a_template_says_what_follows_a_prompt(template: str, parts: 
     found = parse_template(template)
     assert (found.text, found.delimiter, found.candidates) == parts
     assert found.fields <= {"prompt", "choices"}
+
+
+def test_a_question_is_the_prompt_in_a_template() -> None:
+    assert parse_template("Q: {question} {{question}}\n{answer}") == parse_template(
+        "Q: {prompt} {{question}}\n{answer}"
+    )
+    assert is_template("{question}?")
+    with pytest.raises(ConfigError, match=r"the field \{prompt!r\}"):
+        parse_template("{question!r}")
 
 
 def test_a_template_lists_choices_and_keeps_braces() -> None:

@@ -32,7 +32,7 @@ def test_the_plugin_loads_nothing_heavy(pytester: pytest.Pytester, monkeypatch: 
             assert ours == ["pytest_adaptive_eval", "pytest_adaptive_eval.clock", "pytest_adaptive_eval.inputs",
                             "pytest_adaptive_eval.plugin", "pytest_adaptive_eval.plugin.entry",
                             "pytest_adaptive_eval.plugin.foreign_folders", "pytest_adaptive_eval.plugin.hooks",
-                            "pytest_adaptive_eval.plugin.names"]
+                            "pytest_adaptive_eval.plugin.names", "pytest_adaptive_eval.plugin.run_settings"]
             assert not {"numpy", "scipy", "torch", "junit_xml"} & set(sys.modules)
         """
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import zipfile
@@ -289,3 +290,13 @@ def test_whatever_a_foreign_file_sets_off_is_named_and_the_others_are_read(
     history = History(folder)
     assert days(history) == ["01", "02", "03", "04", "05"]
     assert history.unread == [f"{foreign} cannot be read: RecursionError: too deep: restore or remove it"]
+
+
+def test_a_copied_record_with_the_size_and_the_time_of_another_is_read_again(folder: Path) -> None:
+    (first,) = folder.glob("runs/20310501*.json")
+    before = first.stat()
+    assert next(run.exit_status for run in History(folder).runs) == 0
+    first.write_bytes(first.read_bytes().replace(b'"exit_status":0', b'"exit_status":1'))
+    os.utime(first, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert first.stat().st_size == before.st_size
+    assert next(run.exit_status for run in History(folder).runs) == 1

@@ -111,6 +111,7 @@ class AskingLoop:
         self._setup_only = sets_up_only(node.config)
         self._batch: list[QuestionTest] = []
         self._live: QuestionProgress
+        self._shows_live = False
         self.session = self._open_session()
         self.finding = TestFinding()
         self.answers = Answers(
@@ -141,6 +142,7 @@ class AskingLoop:
         evaluation = self.evaluation
         budget = evaluation.budget * evaluation.samples
         self._live = QuestionProgress(self.node.config, evaluation.name, budget, evaluation.most_questions)
+        self._shows_live = self._live.is_shown
         try:
             with self.generators.in_use():
                 self._ask_proposals()
@@ -348,7 +350,7 @@ class AskingLoop:
         administration.request = request or administration.request
         for file in self._baselines:
             file.check_requests([administration])
-        if self._live.is_shown:
+        if self._shows_live:
             self._live.count(len(answers.administrations))
         if self._pipeline.is_busy(answers):
             with captured(self.node):
@@ -373,7 +375,10 @@ class AskingLoop:
         """
         subject = self.respondent.subject
         known = isinstance(subject, Model)
-        return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
+        for source, completion in reversed(taken):
+            if source is subject or not known:
+                return completion
+        return None
 
     def begin(self, test: QuestionTest) -> None:
         """Have a question answered before its test runs, if the test asks its item as it is."""

@@ -55,7 +55,8 @@ class RunHooks:
         warnings, is `tryfirst` and stays outside this one.
         """
         state = self.state
-        if _owns(state, item) and not isinstance(item, QuestionTest) and state.places.begin(item.nodeid):
+        is_ours = not isinstance(item, QuestionTest) and _owns(state, item)
+        if is_ours and state.places.begin(item.nodeid):
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
             if isinstance(item, EvaluationTest):
@@ -94,7 +95,7 @@ class RunHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail a test that runs a second time or elsewhere."""
-        if _owns(self.state, item):
+        if isinstance(item, QuestionTest) or _owns(self.state, item):
             self.state.places.check(item.nodeid)
 
 
@@ -110,7 +111,11 @@ class OwnProtocol:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
         """Run one of our items before any other plugin does."""
-        if not _owns(self._state, item) or (isinstance(item, QuestionTest) and item.interview is None):
+        if isinstance(item, QuestionTest):
+            is_ours = item.interview is not None
+        else:
+            is_ours = _owns(self._state, item)
+        if not is_ours:
             return None
         return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)
 
@@ -135,19 +140,29 @@ class ReportHooks:
             of_subtest = item.running
             if report.when == "call" or not report.passed:
                 item.take_report(report, error, of_subtest=of_subtest)
+            is_ours = True
         else:
             of_subtest = self._verdicts.running == item.nodeid
-        if not of_subtest:
-            if attached := self._attached(item, report):
-                # a plugin may turn a report that failed into one that passed
-                setattr(report, ATTACHED, {**attached, "failed": error is not None and not report.skipped})
-            over = self._verdicts.over  # a test that is over may ask for no more verdicts
-            (over.add if report.when == "call" else over.discard)(item.nodeid)
-        if report.user_properties and not _CLEAN_PROPERTIES.issuperset([name for name, _ in report.user_properties]):
-            report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
-        if _owns(self.state, item):
+            if not of_subtest:
+                self._note_end(item, report)
+            is_ours = _owns(self.state, item)
+        if not of_subtest and (attached := self._attached(item, report)):
+            # a plugin may turn a report that failed into one that passed
+            setattr(report, ATTACHED, {**attached, "failed": error is not None and not report.skipped})
+        for name, _ in report.user_properties:
+            if name not in _CLEAN_PROPERTIES:
+                report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
+                break
+        if is_ours:
             _guard(report)
         return report
+
+    def _note_end(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Note that a test is over, which may ask for no more verdicts, or that it has been torn down."""
+        if report.when == "call":
+            self._verdicts.over.add(item.nodeid)
+        else:
+            self._verdicts.over.discard(item.nodeid)
 
     def _attached(self, item: pytest.Item, report: pytest.TestReport) -> dict[str, Any]:
         """Return the data that a report carries to the process that writes the run's record."""

@@ -96,12 +96,12 @@ class RunFiles:
 
     def _look_back(self) -> None:
         """Add what earlier runs say of this one: other tries of its gates, and what panels can be compared with."""
-        from pytest_adaptive_eval.records.history import History, earlier_tries
+        from pytest_adaptive_eval.records.history import earlier_tries
 
-        if not (self.state.folder / "runs").is_dir():
-            return
         run = self._run
-        history = History(self.state.folder)
+        history = self.state.history
+        if history is None:
+            return
         run.warnings += [*earlier_tries(run, history.runs), *history.unread_notes()]
         if any(evaluation.opinion for evaluation in run.evaluations):
             service("agree_with_truth", "studies")(run, history.runs)
@@ -117,7 +117,9 @@ class RunFiles:
         from pytest_adaptive_eval.reports.page import write_page
 
         banks = recorded_banks(self._run, [self.state.config.rootpath], graders=self.state.settings.graders)
-        series = History(self.state.folder).series_of(self._run)
+        history = self.state.history or History(self.state.folder)
+        history.add(self._run)
+        series = history.series_of(self._run)
         store = self.state.answers
         if store is None:
             requests = {}
@@ -143,7 +145,7 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run; a later run may go on from those of void interviews and undecided gates."""
+        """Delete the journals of the run, but for void interviews and where a gate ended in an ERROR."""
         if any(gate.outcome is Outcome.ERROR for gate in self._run.gates):
             return
         for record in self._run.evaluations:

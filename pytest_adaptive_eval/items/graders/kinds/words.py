@@ -43,10 +43,21 @@ def _comparable(answer: str, text: str) -> tuple[str, str]:
     return (folded(answer), folded(text))
 
 
+def _is_accepted(question: Asked, text: str) -> bool:
+    """Return whether a text equals an accepted answer."""
+    for answer in question.answers:
+        expected, read = _comparable(answer, text)
+        if expected == read:
+            return True
+    return False
+
+
 def _exact(question: Asked, text: str) -> float:
     """Return 1 if the text, or the answer that it states, equals an accepted one."""
-    for candidate in (text, *stated_texts(text)):
-        if any(expected == read for expected, read in (_comparable(answer, candidate) for answer in question.answers)):
+    if _is_accepted(question, text):  # most right answers are the expected text alone
+        return 1.0
+    for stated in stated_texts(text):
+        if _is_accepted(question, stated):
             return 1.0
     words = []
     for answer in question.answers:
