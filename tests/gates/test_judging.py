@@ -320,6 +320,7 @@ def ranked(**more):
     return bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.2, 0.8, 21)), **more)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 def test_ranks_on_a_bank_are_thresholds_of_the_accuracy(stop):
     good, policy = ranked(), replace(POLICIES["decide"], stop=stop)

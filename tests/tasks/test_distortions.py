@@ -42,6 +42,7 @@ def frozen(distortion: Distortion) -> str:
     return total.hexdigest()[:16]
 
 
+@pytest.mark.slow
 def test_golden() -> None:
     assert {name: frozen(distortion) for name, distortion in DISTORTIONS.items()} == GOLDEN
 
