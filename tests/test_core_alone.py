@@ -30,6 +30,7 @@ def run(core: Path, cwd: Path, *command: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_an_interview_and_its_gate_need_no_extension(core: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(
         "".join(
@@ -64,6 +65,7 @@ def test_a_command_that_needs_an_extension_names_it(
     assert "which this installation lacks" in output or "this installation lacks pytest_adaptive_eval.ext" in output
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_a_kind_that_an_extension_has_says_so(core: Path, tmp_path: Path) -> None:
     (tmp_path / "adaptive-eval.toml").write_text('[[eval]]\nname = "panel"\nkind = "peers"\n')
     code, output = run(core, tmp_path, "pytest", "--adaptive-eval")

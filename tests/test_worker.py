@@ -87,6 +87,7 @@ def test_what_a_function_raises_comes_back_and_the_worker_stays(
     assert pid() == before
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_a_fault_of_the_run_and_another_follows() -> None:
     with pytest.raises(worker.WorkerFault, match="the work: the worker process ends with exit status 3"):
         call("os:_exit", 3)

@@ -235,9 +235,10 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
             {"id": "a", "prompt": "p", "answer": "((x{1000}){1000}){1000}", "grader": "regex"},
             r"not a regular expression \(its repetitions stand for more than 100000 characters",
         ),
-        (
+        pytest.param(
             {"id": "a", "prompt": "p", "answer": r"([a-z\n ]+[a-z\n ]+)+\d", "grader": "regex"},
             r"does not end in time on a plain text",
+            marks=pytest.mark.slow,
         ),
         ({"id": "a", "prompt": "p", "answer": "plenty", "grader": "numeric"}, "'plenty' holds no number"),
         (

@@ -337,6 +337,7 @@ UNUSUAL = [
 ]
 
 
+@pytest.mark.fast_rows(10)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_a_question_under_an_unusual_name_is_shown_as_unused_and_never_dropped(name, tmp_path, capsys):
     from pytest_adaptive_eval.cli import main

@@ -162,6 +162,7 @@ def test_the_prior_s_scale_is_a_variance_or_a_standard_deviation():
     assert SVISettings(initial_difficulty_sd=5.0).start["b"] == (0.0, 5.0)
 
 
+@pytest.mark.fast_rows(1)
 @needs_pyro
 @pytest.mark.parametrize(("engine", "deviation"), [("svi", 1000**0.5), ("svi-sd", 1000.0)])
 def test_an_engine_s_name_says_how_the_prior_is_read(engine, deviation, monkeypatch):

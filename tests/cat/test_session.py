@@ -54,6 +54,7 @@ def same(one: Session, s: int, other: Session, t: int) -> None:
     assert one.stop[s] is other.stop[t]
 
 
+@pytest.mark.fast_rows(20)
 @pytest.mark.parametrize("guess", [0.0, 0.2])
 @pytest.mark.parametrize("selector", sorted(SELECTORS))
 @pytest.mark.parametrize("dimensions", [1, 2])

@@ -96,6 +96,7 @@ def test_estimates_by_the_draws_are_unbiased(calibrated, selector):
         assert np.mean(counted) > scores.mean() + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["random", "spread"])
 def test_bounds_and_bets_err_as_seldom_as_they_say(selector):
     bank, scores = make_bank(), truth_of()
@@ -136,6 +137,7 @@ def test_without_a_draw_the_limits_of_the_scores_remain():
     assert (mean_of_draws(log), standard_error(log)) == (37.5 / 60, 22.5 / 60)
 
 
+@pytest.mark.slow
 def test_categories_and_weighted_claims_count_them_as_known():
     bank, scores = make_bank(), truth_of()
     session = run(bank, UNIFORM, scores, subjects=200)

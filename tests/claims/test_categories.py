@@ -133,6 +133,7 @@ def test_an_interview_whose_draws_decide_nothing_has_no_intervals_by_category() 
     assert all(found.accuracy is found.standard_error is None for found in told["categories"])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 @pytest.mark.parametrize("selector", ["random", "spread"])
 def test_intervals_of_categories_hold_for_fractions_and_items_asked_first(stop, selector):

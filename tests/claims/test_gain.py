@@ -98,7 +98,7 @@ def test_a_whole_bank_decides_and_shows_the_gain_itself():
     assert "over none" in verdict.sentence
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 @pytest.mark.parametrize(("image", "wrong"), [(0.46, Outcome.PASS), (0.44, Outcome.FAIL)])
 def test_wrong_verdicts_are_as_rare_as_stated(stop, image, wrong):

@@ -38,6 +38,7 @@ def test_identical_runs_pass(run, tmp_path):
     assert err == ""
 
 
+@pytest.mark.slow
 def test_a_loss_beyond_the_margin_fails_and_an_accuracy_too_low(run, tmp_path):
     new = log(tmp_path / "new", [True] * 7 + [False] * 3, model="new")
     old = log(tmp_path / "old", [True] * 9 + [False], model="old")
@@ -62,6 +63,7 @@ def test_like_questions_need_more_of_them(run, tmp_path):
     assert run("gate", new, "--baseline", old, "--like-questions")[0] == 0
 
 
+@pytest.mark.slow
 def test_errors_are_missing_and_items_of_one_run_alone_are_left_out(run, tmp_path):
     new = log(tmp_path / "new", [True] * 9 + [None] + [True] * 5, model="new")
     old = log(tmp_path / "old", [True] * 10, model="old", questions={0: "another?"})

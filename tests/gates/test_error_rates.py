@@ -82,6 +82,7 @@ def test_a_gate_with_a_margin_that_is_too_wide_is_detected(monkeypatch, capsys):
     assert f"exceeded: 1 of 2 cells exceed the promised 0.050: {PAIRED} (PASS)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_bets_with_a_wrong_error_rate_are_detected(monkeypatch, capsys):
     monkeypatch.setattr(Claim, "log_alpha", property(lambda self: 0.25 * self.confidence - 1.0))  # .47 instead of .05
     assert error_rates.main(["--seeds", "40", "--cells", "accuracy at_least 0.60, good, decision"]) == 1

@@ -38,6 +38,7 @@ def test_a_difference_on_like_questions_is_paired():
         assert bound == pytest.approx(exact, abs=0.008)
 
 
+@pytest.mark.slow
 def test_bounds_on_like_questions_fail_as_seldom_as_they_say():
     chance = np.random.default_rng(2)
     truth, missed = 0.02, 0

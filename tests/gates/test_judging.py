@@ -115,7 +115,7 @@ def test_the_interval_shown_never_contradicts_the_verdict():
             assert expected.get(verdict.outcome, low < target < high)
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("budget", [40, 80, 160, "100%"])
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 def test_an_undecided_gate_among_many_shows_the_corrected_bound_and_names_the_correction(budget, stop):
@@ -320,6 +320,7 @@ def ranked(**more):
     return bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.2, 0.8, 21)), **more)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 def test_ranks_on_a_bank_are_thresholds_of_the_accuracy(stop):
     good, policy = ranked(), replace(POLICIES["decide"], stop=stop)
@@ -346,6 +347,7 @@ def test_a_tie_is_within_the_rank():
     assert whole.accuracy.rank_within(10).outcome is Outcome.FAIL
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("strange", ["reversed", "lost at random", "lost the hard half"])
 def test_a_subject_unlike_the_bank_gets_no_rank_that_it_has_not(strange):
     """The bank's model would place each of them far from its true rank."""

@@ -326,7 +326,7 @@ def every_path(truth, *, batch=1):
     return np.array(chances), DesignLog(**arrays, size=n)
 
 
-@pytest.mark.fast_rows(3)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 0.3, 1.0)])
 def test_wealth_is_fair_over_all_draws_of_all_banks(batch, levels):
@@ -388,7 +388,7 @@ def test_nobody_is_ever_ruined(scores, share, unit, kind, side, seed):
     assert (wealth >= steps * np.log(1 - LIMIT) - np.log(len(DISTANCES)) - 1e-9).all()
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.55, 0.9])
 def test_a_misleading_bank_errs_no_more_often_than_it_may(share):
     """The bank predicts the contrary of every answer, and one looks after each."""

@@ -60,6 +60,7 @@ def test_uniform_draws_are_predicted_by_the_mean_so_far(scores, more):
     assert (log.fixed, log.horizon) == (True, len(scores))
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("size", "alpha"), [(4, Fraction(1, 4)), (12, Fraction(1, 20)), (30, Fraction(1, 4))])
 def test_the_lower_exact_bound_is_the_least_total_that_integers_do_not_exclude(size, alpha):
     def at_least(right, drawn, total):
@@ -107,7 +108,7 @@ def weighted_logs(truth, selector, floor, budget, seeds, perturb=0.0):
     return [session.log(s) for s in range(seeds)]
 
 
-@pytest.mark.fast_rows(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["spread", "information"])
 @pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
 def test_weighted_bounds_cover_at_their_confidence(selector, share):
@@ -183,7 +184,7 @@ def test_noise_widens_an_interval_by_its_bound_within_0_and_1():
         assert getattr(interval_of_draws(edge, 0.9), end) == score
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [2, 4, 8, 12])
 def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
     """Approximate intervals of so few draws erred in a tenth to a fifth of such interviews."""
@@ -198,7 +199,7 @@ def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
     assert np.mean([i.high < 0.5 - 1e-9 for i in found]) <= 0.05
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "asked"), [(60, 12), (200, 10), (200, 40)])
 def test_a_bank_that_is_sure_and_wrong_misleads_no_bound(n, asked):
     """A tenth of the items is lost that the bank takes for sure: most interviews meet none of it, and must not PASS."""

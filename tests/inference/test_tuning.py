@@ -123,6 +123,7 @@ def test_without_help_the_bets_are_the_exact_test(size, data):
     assert decide(log, [Claim(float(total))], family).outcome[0] == expected
 
 
+@pytest.mark.slow
 def test_good_predictions_make_a_budgets_interval_narrower_and_wrong_ones_no_wider():
     def widths(skill):
         logs, truth = informed(4, skill=skill, subjects=(60,))

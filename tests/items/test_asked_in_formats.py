@@ -192,6 +192,7 @@ def interviewed(standing, budget="60%", seed=0, conditions=(), odd=False, answer
 
 
 class TestGates:
+    @pytest.mark.slow
     def test_far_above_passes_and_far_below_fails(self):
         outcomes: dict[float, list[Outcome]] = {}
         for level in (2.5, -2.5):
@@ -235,6 +236,7 @@ class TestGates:
             moved = dataclasses.replace(result, theta=[theta] * 4).ability["image"].at_least(0.0).interval
             assert (moved.low, moved.estimate, moved.high) == (shown.low, estimate, shown.high)
 
+    @pytest.mark.slow
     def test_denials_of_a_part_are_corrected_for_the_gates_of_the_run_and_grants_are_not(self):
         result = interviewed(np.zeros(4))
         shown = result.ability["image"].at_least(0.0).interval

@@ -120,6 +120,7 @@ def test_words_of_one_letter_and_letters_of_no_choice_are_no_answers() -> None:
     assert not letters.readable("A car is shown")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "text", ["(", "* ", "answer ", "answer" + " " * 50, "answer: (", "a " * 5, "option\n", "\\boxed{"]
 )

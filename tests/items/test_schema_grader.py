@@ -64,6 +64,7 @@ def test_a_schema_that_accepts_anything_is_lenient() -> None:
         item({"description": "anything"})
 
 
+@pytest.mark.slow
 def test_a_pattern_that_does_not_end_is_no_wrong_answer() -> None:
     slow = item({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}, "required": ["a"]})
     begun = time.monotonic()

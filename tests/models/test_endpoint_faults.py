@@ -75,7 +75,7 @@ def test_a_timeout_names_the_settings_to_change(subjects: dict[str, EndpointMode
     assert caught.value.detail.endswith(" s: raise timeout, or lower max_tokens")
 
 
-@pytest.mark.fast_rows(60)
+@pytest.mark.fast_rows(24)
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ANSWERS])
 def test_a_fault_is_a_status(
     server: FaultyServer,
@@ -167,11 +167,11 @@ def test_a_connection_is_used_again_when_nothing_is_left_on_it() -> None:
 
 def test_a_refused_connection_is_a_status_at_the_deadline() -> None:
     with serving() as server:
-        subject = EndpointModel.load(server.url, MODEL, timeout=2.0)
+        subject = EndpointModel.load(server.url, MODEL, timeout=0.5)
     (answer,) = subject.answer([Item("a", "x")])
     assert answer.status.value == "error"
     assert "refused" in answer.detail
-    assert "no complete reply within 2 s" in answer.detail
+    assert "no complete reply within 0.5 s" in answer.detail
     subject.close()
 
 

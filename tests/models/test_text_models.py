@@ -212,7 +212,7 @@ def test_sampling_depends_on_seed_and_prompt_alone(checkpoints: Any) -> None:
     assert hot.answer([Item("x", "a", meta={"sample": "first"})])[0].status is Status.ERROR
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("family", "temperature"), [("llama", 0.0), ("llama", 5.0), *((family, 5.0) for family in FAMILIES[1:])]
 )

@@ -52,6 +52,7 @@ def suite(lab: Any) -> Any:
     return lab
 
 
+@pytest.mark.slow
 def test_the_same_with_any_number_of_workers(suite: Any, comparable: Any) -> None:
     suite.run()
     alone = comparable(suite.record)

@@ -179,6 +179,7 @@ HOSTILE = st.text() | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(HOSTILE, max_size=3), HOSTILE, HOSTILE, HOSTILE)
 def test_foreign_text_makes_no_mention_and_no_link(sentences: list[str], subject: str, name: str, url: str) -> None:
     alert = compose_alert([alarm(s) for s in sentences], run=run([gate("FAIL", name)], subject), report_url=url)

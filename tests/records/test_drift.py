@@ -88,7 +88,7 @@ def test_the_limit_is_higher_where_less_is_known() -> None:
 # --- rates and delays -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spread", "young"), [(1.0, 1.0), (math.sqrt(2.0), 2.0)], ids=["errors right", "errors leave out half the variance"]
 )
@@ -186,6 +186,7 @@ def states(values: Sequence[float]) -> list[bool]:
     return [bool(lasting(monitor([one]), [one])) for one in runs]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("before", "after", "error"), [(0.89, 0.42, 0.03), (0.89, 0.80, 0.03), (2.0, -3.0, 0.4)])
 def test_no_run_at_the_lower_level_ends_an_alarm(before: float, after: float, error: float) -> None:
     rng = np.random.default_rng(4)

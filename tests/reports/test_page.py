@@ -472,6 +472,7 @@ def test_long_texts_are_cut_and_say_so(record: RunRecord, sums: ItemBank) -> Non
     assert "… (4,800 more characters)" in text
 
 
+@pytest.mark.slow
 def test_a_large_run_stays_below_three_megabytes(sums: ItemBank) -> None:
     interview = held(sums, budget=40)
     interview.administrations = [

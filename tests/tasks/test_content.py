@@ -25,7 +25,7 @@ STORY = (
 )
 
 
-@pytest.mark.fast_rows(5)
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("name", ASKED)
 def test_the_familys_own_questions_are_read_back(name: str) -> None:
     family = FORMS[name]

@@ -42,6 +42,7 @@ def frozen(distortion: Distortion) -> str:
     return total.hexdigest()[:16]
 
 
+@pytest.mark.slow
 def test_golden() -> None:
     assert {name: frozen(distortion) for name, distortion in DISTORTIONS.items()} == GOLDEN
 
@@ -50,6 +51,7 @@ def distance(a: Picture, b: Picture) -> float:
     return float(abs(a.astype(int) - b.astype(int)).mean())
 
 
+@pytest.mark.fast_rows(3)
 def test_each_level_has_less_in_common_with_the_picture(distortion: Distortion) -> None:
     assert distortion(random.Random(1), CLEAN, 1) is CLEAN
     levels = [distortion(random.Random(1), CLEAN, level) for level in range(1, LEVELS + 1)]
@@ -68,6 +70,7 @@ def test_pictures_of_any_shape_keep_it(distortion: Distortion, shape: tuple[int,
     assert distortion(random.Random(1), CLEAN[: shape[0], : shape[1]], LEVELS).shape == (*shape, 3)
 
 
+@pytest.mark.slow
 def test_a_larger_picture_is_hidden_as_much() -> None:
     large = board(ICONS, 5, 896, 36)
     for name, distortion in DISTORTIONS.items():

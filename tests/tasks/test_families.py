@@ -96,6 +96,7 @@ def digest(family: TaskFamily, levels: int) -> str:
     return total.hexdigest()[:16]
 
 
+@pytest.mark.fast_rows(12)
 @pytest.mark.parametrize("form", FORMS)
 def test_golden(form: str) -> None:
     levels, expected = GOLDEN[form]
@@ -142,7 +143,7 @@ def test_only_pictorial_families_have_pictures(family: TaskFamily) -> None:
         assert family.question(1, 0).render is None
 
 
-@pytest.mark.fast_rows(12)
+@pytest.mark.fast_rows(6)
 def test_a_reference_solver_is_right_on_every_level(family: TaskFamily) -> None:
     for level in range(1, family.levels + 1):
         for seed in range(1 if family.name == "code_generation" or family.pixels else 3):

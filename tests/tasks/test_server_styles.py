@@ -16,6 +16,7 @@ def server() -> Iterator[StyleServer]:
         yield running
 
 
+@pytest.mark.fast_rows(5)
 @pytest.mark.parametrize("name", IN_WORDS)
 def test_areas_of_a_right_and_a_wrong_server_in_all_styles(server: StyleServer, name: str) -> None:
     family = IN_WORDS[name]

@@ -184,7 +184,7 @@ def test_a_model_that_is_always_wrong_passes_no_body(lab: Any, bank: str, answer
     assert set(passed) <= TELLING
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("bank", BANKS)
 @pytest.mark.parametrize(("kind", "answer"), RIGHT.items(), ids=RIGHT)
 def test_no_sound_twin_is_refused_and_none_costs_a_call_more(lab: Any, bank: str, kind: str, answer: str) -> None:

@@ -117,6 +117,7 @@ def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer
     assert "€0.45" in table
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_the_ranks_of_its_judge_too(lab: Any, server: PeerServer, comparable: Any) -> None:
     write(lab, server)
     known = CONFTEST.replace(

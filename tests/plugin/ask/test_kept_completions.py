@@ -109,6 +109,7 @@ SUBJECT = (
 )
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("model", [OWN, SUBJECT], ids=["own", "subject"])
 @pytest.mark.parametrize("batch", [1, 8])
 def test_each_request_of_a_test_is_kept_and_graded_by_the_code_of_the_run_that_goes_on(

@@ -204,7 +204,7 @@ def outcomes(lab: Any, answer: str, which: int) -> dict[str, str]:
     return {gate["interview"]: gate["verdict"]["outcome"] for gate in lab.record["gates"]}
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
 def test_a_model_that_is_always_wrong_passes_no_body_that_does_not_check(lab: Any, answer: str) -> None:
     found = outcomes(lab, answer, 0)
@@ -212,6 +212,7 @@ def test_a_model_that_is_always_wrong_passes_no_body_that_does_not_check(lab: An
     assert [name for name, outcome in found.items() if outcome == "PASS"] == []
 
 
+@pytest.mark.slow
 def test_a_model_that_is_always_right_passes_every_twin_without_more_calls(lab: Any) -> None:
     found = outcomes(lab, RIGHT, 1)
     assert [name for name, outcome in found.items() if outcome != "PASS"] == []

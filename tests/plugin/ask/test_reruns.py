@@ -151,6 +151,7 @@ def test_a_gate_that_failed_once_fails_the_run(lab: Any, plugin: str) -> None:
     asked_once(lab)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("plugin", [RERUNS, RETRIES], ids=["protocol", "makereport"])
 def test_void_interviews_and_their_gates_are_recorded_once(lab: Any, plugin: str) -> None:
     lab.project(fault="raise OSError('down')", more=plugin)

@@ -249,6 +249,7 @@ def test_ci_asks_again(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (shared.path / ".adaptive-eval" / "answers.sqlite").exists()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.usefixtures("at_home")
 @pytest.mark.parametrize("kept", ["large", "damaged", "earlier"])
 def test_a_store_of_ones_own_is_begun_anew_or_done_without(

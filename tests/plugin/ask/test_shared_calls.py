@@ -72,7 +72,7 @@ def interviews(lab: Any, names: list[str], batch: int, *flags: str) -> tuple[dic
     return found, calls
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["decide", "plain", "estimate"])
 def test_no_size_of_calls_changes_a_result(banks: Any, kind: str) -> None:
     alone, calls = interviews(banks, [kind], 1)

@@ -152,6 +152,7 @@ def run(lab: Any, gate: str) -> tuple[pytest.RunResult, str]:
     return result, " ".join((result.stdout.str() + result.stderr.str()).split())
 
 
+@pytest.mark.slow
 def test_all_spellings_of_a_declared_gate_ask_the_same_questions(toy: Any) -> None:
     asked = {spelling: ask(toy, text) for spelling, text in MARKED.items()}
     (toy.path / "test_it.py").unlink()

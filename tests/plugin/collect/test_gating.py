@@ -79,6 +79,7 @@ def test_a_decided_interview_ends_and_the_run_says_so(lab: Any, tenths: int, tar
     result.stdout.re_match_lines([rf"test_it.py [+-]{{{asked}}}\.[.F] +\[100%\]"])
 
 
+@pytest.mark.slow
 def test_it_stops_no_sooner_than_every_gate_is_decided(lab: Any) -> None:
     lengths = {}
     for name, conditions in {
@@ -181,6 +182,7 @@ def test_the_chance_is_told_before_collection_is_left(lab: Any) -> None:
 # -- what stays open ------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("how", ["fail", "warn", "pass"])
 def test_what_stays_open_fails_warns_or_passes(lab: Any, how: str) -> None:
     write(lab, f"at_least=0.89, on_inconclusive='{how}'", budget=24)

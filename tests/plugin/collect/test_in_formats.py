@@ -121,6 +121,7 @@ def test_a_gain_states_its_chance_before_the_first_question(lab: Any) -> None:
     assert lab.outcomes() == [("toy-gain[at-least-0.3]", "PASS")]
 
 
+@pytest.mark.slow
 def test_compare_tells_the_change_of_each_part(lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
     project(lab, "reader")
     (lab.path / "toy.eval.toml").write_text(TOML)

@@ -121,6 +121,7 @@ def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question
     assert not (lab.path / ".adaptive-eval" / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_first_run_with_no_other_gate_keeps_its_record_and_the_next_compares(lab: Any) -> None:
     project(lab, able=False)
     flags = ("--adaptive-eval-baseline=main/base.json", "--adaptive-eval-missing-baseline=record")
@@ -183,6 +184,7 @@ def test_the_first_run_is_recorded_and_the_second_compares(lab: Any) -> None:
     assert verdict(lab)["outcome"] == "FAIL"
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_makes_no_baseline(lab: Any) -> None:
     project(lab, tenths=2)
     flags = ("--adaptive-eval-baseline=base.json", "--adaptive-eval-missing-baseline=record")
@@ -269,6 +271,7 @@ def test_a_history_begins_with_a_run_that_lacked_nothing_but_its_baseline(lab: A
         assert verdict(lab)["notice"] is True
 
 
+@pytest.mark.slow
 def test_a_baseline_that_is_the_candidate_or_failed_is_named(lab: Any) -> None:
     project(lab, tenths=3)
     assert lab.run("--adaptive-eval-record=base.json").ret == 1
@@ -283,6 +286,7 @@ def test_a_baseline_that_is_the_candidate_or_failed_is_named(lab: Any) -> None:
     assert any("did not pass" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_an_old_baseline_is_told(lab: Any) -> None:
     project(lab)
     assert lab.run("--adaptive-eval-record=base.json").ret == 0

@@ -305,6 +305,7 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
         assert message in " ".join((result.stdout.str() + result.stderr.str()).split())
 
 
+@pytest.mark.slow
 def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     project(lab, 3, ", levels=6, queries=40, stop_at=0.5, stop='decision'", gated("metric='last_level', at_least=3"))
     assert lab.run().ret == 0

@@ -75,6 +75,7 @@ def test_a_line_goes_from_node_to_node_until_a_level_is_failed() -> None:
     assert result.loads == {"sue": 1}
 
 
+@pytest.mark.slow
 def test_better_interviewees_have_more_energy_in_every_topology() -> None:
     nodes = [{"task": name, "levels": 5} for name in ("addition", "operations", "counting")]
     joined = [nodes[0], *({**node, "after": ["addition"], "opens_at": 0.5} for node in nodes[1:])]
@@ -561,6 +562,7 @@ def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None
     assert len(away.read) == 20
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("capacity", [1, 2, 3, None])
 def test_loads_are_few(capacity: int | None) -> None:
     """With room for one, each level of all nodes together needs each model once."""

@@ -195,6 +195,7 @@ def test_weights_are_those_of_the_rule_in_use():
     assert told(paper)["weights"] == pytest.approx(paper.weights.tolist())
 
 
+@pytest.mark.fast_rows(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_each_topic_comes_once_in_as_many_rounds(seed):
     topics = [f"topic {n}" for n in range(10)]
