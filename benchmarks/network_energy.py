@@ -8,7 +8,8 @@ then the same with a coded interviewer that claims a wrong answer to half of its
 memory. ``--transformers PATH`` has the checkpoint ``interviewer`` write questions and supervise in this process and
 behind ``transformers serve`` on loopback (PATH is that command), and compares. ``--coverage`` simulates interviewees
 with random curves and counts how often the bounds hold. ``--thresholds`` gates interviewees of equal accuracy on all
-levels with the threshold at their energy, and prints the shares of PASS and FAIL, 2 000 networks per cell.
+levels with the threshold at their energy, and prints the shares of PASS and FAIL, 2 000 networks per cell;
+``--networks``, ``--nodes``, ``--accuracies`` and ``--questions`` choose other numbers and cells.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -190,19 +192,17 @@ def climbed(rng: np.random.Generator, accuracies: Any, queries: int) -> list[Any
     return levels
 
 
-def thresholds(draws: int) -> None:
+def thresholds(networks: int, nodes: list[int], accuracies: list[float], questions: list[int]) -> None:
     """Wrong verdicts where the threshold is the energy."""
-    for count in (1, 3, 8, 16):
-        for accuracy in (0.5, 0.9, 0.98):
-            cells = []
-            for queries in (5, 10, 50):
-                rng, wrong = np.random.default_rng([count, queries]), np.zeros(2)
-                for _ in range(draws):
-                    curves = (climbed(rng, [accuracy] * 6, queries) for _ in range(count))
-                    found = energy([node_of(n, queries, 1.0 / count, levels) for n, levels in enumerate(curves)])
-                    wrong += [found.low >= accuracy, found.high < accuracy]
-                cells.append("/".join(f"{share:.3f}" for share in wrong / draws))
-            print(f"{count:>2} nodes, accuracy {accuracy}: PASS/FAIL at 5, 10, 50 queries", *cells, flush=True)
+    for count, accuracy, queries in product(nodes, accuracies, questions):
+        rng, wrong = np.random.default_rng([count, queries]), np.zeros(2)
+        for _ in range(networks):
+            curves = (climbed(rng, [accuracy] * 6, queries) for _ in range(count))
+            found = energy([node_of(n, queries, 1.0 / count, levels) for n, levels in enumerate(curves)])
+            wrong += [found.low >= accuracy, found.high < accuracy]
+        passed, failed = wrong / networks
+        cell = f"{count:>2} nodes, accuracy {accuracy}, {queries:>2} questions"
+        print(f"{cell}: PASS {passed:.3f}, FAIL {failed:.3f}", flush=True)
 
 
 def main() -> None:
@@ -213,10 +213,14 @@ def main() -> None:
     parser.add_argument("--transformers", default="")
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("--thresholds", action="store_true")
+    parser.add_argument("--networks", type=int, default=2000)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1, 3, 8, 16])
+    parser.add_argument("--accuracies", type=float, nargs="+", default=[0.5, 0.9, 0.98])
+    parser.add_argument("--questions", type=int, nargs="+", default=[5, 10, 50])
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.thresholds:
-        thresholds(2000)
+        thresholds(options.networks, options.nodes, options.accuracies, options.questions)
         return
     if options.coverage:
         coverage(2000)

@@ -308,7 +308,7 @@ class Condition:
 
     @property
     def by_rank(self) -> bool:
-        """True if the condition requires a probability of ranks; on banks it requires an accuracy."""
+        """True if the condition compares subjects of one evaluation; on banks it requires an accuracy."""
         return self.kind in RANKS and not self.measure.by_bets
 
     @property
@@ -396,13 +396,13 @@ def decide_by_bounds(
     return replace(verdict, outcome=outcome, interval=interval)
 
 
-def decide_by_probability(
-    verdict: Verdict, condition: Condition, fact: str, probability: float, highest: float | None = None
-) -> Verdict:
-    """Return the verdict of a rank or a comparison; `highest` bounds the probability if unknown subjects widen it."""
+def decide_by_confidence(verdict: Verdict, condition: Condition, fact: str, held: float, refused: float) -> Verdict:
+    """Return the verdict of a rank or a comparison, by the confidences with which it holds and does not."""
     required = condition.probability
-    outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE
-    if (probability if highest is None else highest) <= 1.0 - required:
+    outcome = Outcome.INCONCLUSIVE
+    if held >= required:
+        outcome = Outcome.PASS
+    elif refused >= required:
         outcome = Outcome.FAIL
-    stated = f"{fact} with probability {number(probability)}, {number(required, 2)} required"
+    stated = f"{fact} with confidence {number(held)}, {number(required, 2)} required"
     return replace(verdict, outcome=outcome, stated=stated)

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationEr
 from pytest_adaptive_eval.gates.condition import (
     Condition,
     decide_by_bounds,
-    decide_by_probability,
+    decide_by_confidence,
     find_metric,
     with_note,
 )
@@ -125,7 +125,10 @@ class BoundMetric(NoVerdict):
         """Judge the rank among the bank's recorded subjects, or among the subjects of the evaluation.
 
         On a bank, `at_least` the accuracy of the `k`-th best recorded subject. In panels and networks, PASS if the
-        subject is among the first `k` with this probability, FAIL if it is not, with the same probability.
+        subject is surely better than all but `k` of the subjects, FAIL if `k` others are surely better than it.
+
+        Args:
+            probability: Confidence of these comparisons together, see `Measured.within`.
         """
         settings: dict[str, Any] = {"confidence": confidence, "probability": probability}
         return self._verdict("rank_within", value=k, subject=subject, on_inconclusive=on_inconclusive, **settings)
@@ -142,7 +145,7 @@ class BoundMetric(NoVerdict):
         """Judge the comparison with another subject.
 
         On a bank, `at_least` the accuracy of that recorded subject. In panels and networks, PASS if the value is higher
-        with this probability.
+        with the one-sided confidence `probability`, FAIL if it is lower.
         """
         settings: dict[str, Any] = {"confidence": confidence, "probability": probability}
         return self._verdict("above", name=str(name), subject=subject, on_inconclusive=on_inconclusive, **settings)
@@ -399,23 +402,23 @@ class Result(NoVerdict):
             other = self.subjects.index(condition.name)
             value, other_value = (number(float(measured.values[n])) for n in (index, other))
             fact = f"{quantity} ({value}) above {condition.name} ({other_value})"
-            return decide_by_probability(verdict, condition, fact, measured.above(index, other))
+            held, refused = measured.above(index, other), measured.above(other, index)
+            return decide_by_confidence(verdict, condition, fact, held, refused)
         unknown = []
         for n, name in enumerate(self.subjects):
             if not measured.known(n):
                 unknown.append(name)
-        ranks = measured.ranks(self.seed)[index]
-        k = int(condition.value)  # the unknown subjects may all be better, or all be worse
-        probability, highest = (float(ranks.probabilities[:n].sum()) for n in (max(k - len(unknown), 0), k))
         if unknown:
             verdict = with_note(verdict, f"nothing is known of {', '.join(unknown)}, who may be better or worse")
-        best, worst = ranks.interval(condition.probability)
-        fact = f"{quantity}: rank {ranks.mean:.1f} [{best}, {worst}] of {len(ranks.probabilities)}"
-        return decide_by_probability(verdict, condition, f"{fact}, {condition.requirement}", probability, highest)
+        k = int(condition.value)
+        best, worst = measured.rank_bounds(index, condition.probability)
+        rank = f"rank {measured.mean_rank(index):.1f} [{best}, {worst}] of {len(self.subjects)}"
+        fact = f"{quantity}: {rank}, {condition.requirement}"
+        return decide_by_confidence(verdict, condition, fact, measured.within(index, k), measured.beyond(index, k))
 
     def findings(self) -> dict[str, list[dict[str, Any]]]:
         """Return a row per subject, by metric: estimate, bounds, confidence, standard error and rank."""
-        return {metric: measured.rows(self.subjects, self.seed) for metric, measured in self.quantities.items()}
+        return {metric: measured.rows(self.subjects) for metric, measured in self.quantities.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process, without quantities that have bounds alone; see `from_json`."""

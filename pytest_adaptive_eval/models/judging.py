@@ -124,8 +124,10 @@ CHARACTERS = 8000
 PROBES = 4
 #: Rank from which on an answer counts as right, in comparisons with code.
 RIGHT = 4
-#: Answers that are judged twice, to measure the repeat noise.
+#: First answers that are judged twice, to measure the repeat noise.
 REPEATED = 20
+#: Of the later answers, a judge that samples gets one in so many twice: few repeats bound its noise poorly.
+EVERY = 2
 #: Threads that wait for a judge on a server, which limits the requests that it gets at once by itself.
 THREADS = 64
 
@@ -228,14 +230,13 @@ class Judge:
         What `score` does not take up costs and does not count otherwise.
 
         Args:
-            position: Position of the answer among the ones that `score` will get from now on; the first ones are judged
-                twice.
+            position: Position of the answer among the ones that `score` will get from now on.
         """
         if self._model is None or not self._model.waits_apart:
             return []
         text = text[:GRADED_CHARACTERS]
         sent = [self._send(item, text)]
-        if self.counts.repeated + position <= REPEATED:
+        if self._judges_twice(item, text, position):
             sent.append(self._send(item, text, sent[0]))
         return sent
 
@@ -243,7 +244,7 @@ class Judge:
         """Return the score of an answer, (rank - 1) / 4; raise Unscored, a fault of the run, without a rank."""
         rank = self._rank(item, text)
         self.counts.answers += 1
-        if self.counts.repeated < REPEATED:
+        if self._judges_twice(item, text, 1):
             with contextlib.suppress(Unscored):
                 other = self._rank(item, text, again=True)
                 self.counts.repeated += 1
@@ -321,6 +322,15 @@ class Judge:
                 if not (future.cancelled() or future.exception()) and (reply := future.result()) is not None:
                     self._count(reply)
         self._begun.clear()
+
+    def _judges_twice(self, item: Item, text: str, position: int) -> bool:
+        """Return whether the answer at a position among the next ones gets a second rank; see `REPEATED`."""
+        if self.counts.repeated + position <= REPEATED:
+            return True
+        if not self.samples:
+            return False
+        _, request = self._request(item, text, again=False)
+        return int(request[:8], 16) % EVERY == 0
 
     def _request(self, item: Item, text: str, *, again: bool) -> tuple[list[Message], str]:
         """Return the request for a rank, and its hash."""

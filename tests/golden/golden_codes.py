@@ -111,7 +111,7 @@ RUNS: dict[str, tuple[Mapping[str, str], list[str], int]] = {
         python(
             body="""assert item.id and item.prompt and item.answer
     item.score(0.5 if item.grade(model.generate(item.prompt)) else 0.25)""",
-            gate='assert adaptive_eval["b"].accuracy.at_least(0.1)',
+            gate='assert adaptive_eval["b"].accuracy.at_least(0.4)',
         ),
         [ON, MODEL],
         0,

@@ -10,7 +10,7 @@ class Energy(Metric[Result]):
     """Energy of the interviewee of a network."""
 
     name = "energy"
-    description = "share of what the routes of a network of nodes hold that the model masters"
+    description = "mastered share of what a network's routes hold, if accuracy never rises with level"
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
     kinds = ("at_least", "not_worse_than")

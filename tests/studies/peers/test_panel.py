@@ -116,7 +116,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     assert not lab.journals
     text = result.stdout.str()
     assert "council: dog and 4 peers (ant, bee, cat, elk), 8 rounds of about 36 calls" in " ".join(text.split())
-    lost = r"FAIL score of dog \(\S+\) above elk \(\S+\) with probability \.0\d*, \.95 required, 8 of 8 rounds"
+    lost = r"FAIL score of dog \(\S+\) above elk \(\S+\) with confidence \.0\d*, \.95 required, 8 of 8 rounds"
     assert re.search(lost, " ".join(text.split()))
     assert "adaptive-eval: council: round 1 of 8\n" in text
     assert "adaptive-eval: council: round 8 of 8\n" in text
@@ -124,7 +124,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
         [
             "adaptive-eval.toml::council PASSED*",
             "adaptive-eval.toml::council-score?at-least-3.5? PASSED*",
-            "council (peers): score of dog 4.* rank 2.0 ?2, 2? of 5, 8 of*",
+            "council (peers): score of dog 4.* rank 2.0 ?1, 2? of 5, 8 of*",
         ]
     )
     own = ElementTree.parse(lab.path / "junit").getroot()
@@ -163,7 +163,7 @@ def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> Non
 
 @pytest.mark.slow
 def test_selection_and_collection(lab: Any, server: PeerServer) -> None:
-    write(lab, council(server, GATES, panel="rounds = 6"))
+    write(lab, council(server, GATES, panel="rounds = 8"))
     lines = lab.run("--collect-only", "-q").stdout.lines
     assert [line for line in lines if "::" in line] == [f"adaptive-eval.toml::{n}" for n in ("council", *NAMES)]
     assert not server.asked

@@ -39,7 +39,8 @@ class NodeTable(Table, frozen=True, kw_only=True):
         name: Name of the node; its task or bank by default.
         task: Family of generated tasks.
         bank: Bank folder, or JSONL file of items, in place of a task.
-        levels: Highest level; a calibrated bank is split into so many levels.
+        levels: Highest level; a calibrated bank is split into so many levels. Energy assumes that accuracy never rises
+            with level.
         size: 'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048.
         after: Nodes that come before this one.
         opens_at: Area that each earlier node must surely have.

@@ -160,7 +160,9 @@ def _quantities(assessment: Assessment, metrics: Sequence[str]) -> tuple[dict[st
         unknown = [[float("nan")] * len(assessment.models)] * len(assessment.models)
         return {"score": Measured(assessment.scores, unknown)}, ""
     # a threshold is not compared with the panel's mean, but with a number
-    quantities = {"score": Measured(fit.qualities, fit.covariance + fit.level_error**2)}
+    covariance = fit.covariance + fit.level_error**2
+    score = Measured(fit.qualities, covariance, freedom=fit.freedom, value_freedom=fit.value_freedom)
+    quantities = {"score": score}
     if assessment.accepted < FIRST_ROUNDS:
         return quantities, f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
     return quantities, "" if fit.converged else f"the fit did not settle in {fit.sweeps} sweeps"

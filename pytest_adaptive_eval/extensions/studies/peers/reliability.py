@@ -12,8 +12,8 @@ reverses the order gets a near 0, or likings strong enough to explain its scores
 
 The fit is coordinate ascent with closed steps. Given scales and variances, qualities and their covariance follow from
 generalised least squares with u, v and the errors of the scales integrated out. Standard errors therefore do not shrink
-to 0 with the number of rounds if judges have likings. They ignore that variances are estimates too;
-``benchmarks/peer_panels.py`` measures the coverage of the intervals.
+to 0 with the number of rounds if judges have likings. Gates allow for variances that are estimates too, by the degrees
+of freedom of the answers and of the rounds; ``benchmarks/peer_panels.py`` measures the coverage of the intervals.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ class Reliability:
         qualities: Shape (n,). Expected score by the trusted judges, on their average scale; NaN for a contestant that
             no trusted judge compared with another.
         covariance: Shape (n, n). Covariance of the centred qualities; NaN likewise.
+        freedom: Degrees of freedom of the covariance: those of the answers by contestant and round.
         level, level_error: Mean score by the trusted judges, and its standard error over rounds; NaN with a single
             round. Errors of the qualities do not include it.
+        value_freedom: Degrees of freedom of both errors together, for the contestant with the fewest.
         biases, scales, scale_errors, noises, likings: Shape (n,). By judge: difference of its level from that of the
             trusted judges, NaN if unknown; points per point of theirs, with the standard error; standard deviations of
             its noise and of its lasting likings.
@@ -74,8 +76,10 @@ class Reliability:
 
     qualities: Array
     covariance: Array
+    freedom: float
     level: float
     level_error: float
+    value_freedom: float
     biases: Array
     scales: Array
     scale_errors: Array
@@ -152,6 +156,8 @@ class _Data:
         self.answered = self.m.any(axis=1)  # round by contestant
         judged, pairs = int(self.answered.any(axis=0).sum()), np.maximum(self.cells.sum(axis=1) - 1, 0).sum()
         self.free_v = max(1.0 - (judged - 1) / max(float(pairs), 1.0), 0.1)  # shares of v and u that q does not absorb
+        judged_rounds = int(self.mask.any(axis=(1, 2)).sum())
+        self.freedom_of_answers = max(float(self.answered.sum()) - judged - judged_rounds + 1.0, 1.0)
         self.free_u = max(1.0 - judged / float(self.answered.sum()), 0.1)
         # rounds with the same missing scores have the same matrices, and most panels miss few scores
         self.patterns, self.pattern = np.unique(self.mask, axis=0, return_inverse=True)
@@ -376,11 +382,17 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
     expected = f.v + f.a[:, None] * answers[:, None, :]
     levels = data.levels(expected)
     level, by_round = _mean(levels[trusted]), data.by_rounds(expected, trusted)
+    level_error = float(by_round.std(ddof=1)) / len(by_round) ** 0.5 if len(by_round) > 1 else float("nan")
+    own, common = (errors * unit) ** 2, level_error**2
+    unsure = own**2 / data.freedom_of_answers + common**2 / max(len(by_round) - 1, 1)  # Satterthwaite (1946)
+    freedom = np.divide((own + common) ** 2, unsure, out=np.full(data.n, np.inf), where=unsure > 0)
     return Reliability(
         q * unit + level,
         covariance * unit**2,
+        data.freedom_of_answers,
         level,
-        float(by_round.std(ddof=1)) / len(by_round) ** 0.5 if len(by_round) > 1 else float("nan"),
+        level_error,
+        float(freedom.min()),
         levels - level,
         f.a / unit,
         np.sqrt(f.scale_variance) / unit,
