@@ -146,7 +146,9 @@ def test_a_judge_gets_several_requests_at_once_and_the_record_is_that_of_one_by_
     assert together == alone
     assert at_once.requests == one_by_one.requests
     (interview,) = alone["interviews"]
-    assert interview["judged"]["repeated"] == 20 > interview["judged"]["same"]
+    # the first 20 answers, and by their hashes about half of the later four: this judge samples
+    assert 20 < interview["judged"]["repeated"] < 24
+    assert interview["judged"]["repeated"] > interview["judged"]["same"]
     assert interview["judged"]["unread"]
     assert len(interview["administrations"]) == 2 * ITEMS
 

@@ -146,8 +146,8 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
     ("change", "problem"),
     [
         (
-            {"{prompt}": "{question}"},
-            r"template has the field \{question\}, expected \{prompt\}, \{choices\}, \{examples\}, ",
+            {"{prompt}": "{query}"},
+            r"template has the field \{query\}, expected \{prompt\}, \{choices\}, \{examples\}, ",
         ),
         ({"{examples}": ""}, r"the template has no \{examples\}"),
         ({'examples = "examples.jsonl"': ""}, "there are none: name a file of items as examples"),
