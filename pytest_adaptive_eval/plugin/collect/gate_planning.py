@@ -9,7 +9,6 @@ import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import read_gate
-from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.plugin.collect.tomlfile import TomlGate
@@ -93,6 +92,8 @@ def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> list[Declar
         raise judges_itself(gate)
     if gate.get_closest_marker(SUITE_MARKER) is not None:
         refuse_gone_setting(SUITE_MARKER, gate.nodeid)
+    if isinstance(gate, TomlGate):
+        return [Declared(_resolve(gate.evaluation, gate, nodes), gate.condition)]
     marks = gate_marks(gate)
     if marks and MARKER not in getattr(gate, "fixturenames", ()):
         raise ConfigError(
@@ -106,17 +107,14 @@ def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> list[Declar
 
 
 def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> Declared:
-    match mark.args:
-        case (str(name), Condition() as condition) if not mark.kwargs:  # of a TOML file
-            return Declared(_resolve(name, gate, nodes), condition)
-        case (str(name),):
-            node = _resolve(name, gate, nodes)
-            return Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, node.evaluation.metrics))
-        case _:
-            raise ConfigError(
-                f"{gate.nodeid}: the mark {GATE_MARKER} has the arguments {mark.args!r:.80}, expected the name of one "
-                f'evaluation, and keywords: write @pytest.mark.{GATE_MARKER}("name", at_least=0.6)'
-            )
+    names_one = len(mark.args) == 1 and isinstance(mark.args[0], str)
+    if not names_one:
+        raise ConfigError(
+            f"{gate.nodeid}: the mark {GATE_MARKER} has the arguments {mark.args!r:.80}, expected the name of one "
+            f'evaluation, and keywords: write @pytest.mark.{GATE_MARKER}("name", at_least=0.6)'
+        )
+    node = _resolve(mark.args[0], gate, nodes)
+    return Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, node.evaluation.metrics))
 
 
 def _resolve(name: str, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> EvaluationTest:

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.evaluation import (
 from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.side_by_side import variants
 from pytest_adaptive_eval.evaluation.toml import read_toml
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.plugin.ask.question import ask, ask_own
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
@@ -72,6 +73,8 @@ class TomlEvaluation(_TomlItem, EvaluationTest):
 class TomlGate(_TomlItem):
     """One ``[[eval.gate]]``."""
 
+    evaluation: str  #: Node id of the evaluation that it judges.
+    condition: Condition
     lines = Lines()  #: Of its keys.
 
 
@@ -155,7 +158,8 @@ class EvalFile(pytest.Module):
         parameter = gate.name.removeprefix(f"{gate.condition.metric}-")
         test: TomlGate = TomlGate.make(self, function, parameter, _read_verdict, gate.lines.line)
         test.lines = gate.lines
-        test.add_marker(getattr(pytest.mark, GATE_MARKER)(evaluation, gate.condition))
+        test.evaluation, test.condition = evaluation, gate.condition
+        test.add_marker(getattr(pytest.mark, GATE_MARKER)(evaluation))  # for `-m`; its condition is the test's own
         return test
 
     def _own_model(self, spec: EvalSpec) -> OwnModel | None:
