@@ -207,6 +207,7 @@ class Answers:
     def tell(self, scores: Sequence[float | None]) -> None:
         """Give the session the item scores of its proposal, and end it where an item that must pass is wrong."""
         self.session.tell(np.array([[np.nan if score is None else score for score in scores]], dtype=float))
+        self.questions.forget_told()
         first = self.session.take_all
         ends = self.evaluation.policy.stop == "decision" and self.judged
         if self.evaluation.must_pass and ends and len(first) <= self.session.asked:
@@ -281,10 +282,10 @@ class Answers:
             answered = [question for question in questions if question is not None and not np.isnan(question.score)]
             if len(answered) < len(questions):
                 return
-            self.tell([question.score for question in answered])
             for question in answered:
                 self.administrations.append(question.administration)
                 self.questions.tell(question)
+            self.tell([question.score for question in answered])
 
     def comes_soon(self) -> bool:
         """Whether no answer took longer than `PATIENCE`, and a certain verdict has not waited that long."""

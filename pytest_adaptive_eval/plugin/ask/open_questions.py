@@ -92,7 +92,7 @@ class OpenQuestion:
 
 
 class OpenQuestions:
-    """The questions of an interview whose tests have not run, in the order of their draws.
+    """The questions of an interview whose scores the session does not know, in the order of their draws.
 
     Attributes:
         begun: Number of questions, also of those whose tests have run, that have had a call or a stored answer.
@@ -132,17 +132,24 @@ class OpenQuestions:
             self.begun += 1
 
     def tell(self, question: OpenQuestion) -> None:
-        """Remove a question whose test has run."""
+        """Note that the test of a question has run.  Its score stays known until the session has all of its batch."""
         if question.state is QuestionState.SENT:  # it was not awaited
             question.cancel()
             self.waiting -= 1
         question.move(QuestionState.TOLD)
-        self._by_place.pop((question.index, question.sample), None)
+
+    def forget_told(self) -> None:
+        """Remove the questions whose tests have run, once the session knows their scores."""
+        told = [place for place, question in self._by_place.items() if question.state is QuestionState.TOLD]
+        for place in told:
+            del self._by_place[place]
 
     def abandon(self) -> int:
         """Break off all calls; return the number of calls of this run whose answers no test has used."""
         unneeded = 0
         for question in self:
+            if question.state is QuestionState.TOLD:
+                continue
             if question.began is not None and question.state is not QuestionState.DRAWN:
                 unneeded += 1
             question.cancel()

@@ -96,7 +96,17 @@ def test_a_question_that_was_not_awaited_is_broken_off() -> None:
     question.cancel = lambda: cancelled.append("call")
     questions.tell(question)
     assert (cancelled, questions.waiting, questions.begun) == (["call"], 0, 1)
-    assert questions.find(0, 0) is None
+
+
+def test_a_score_stays_known_until_the_session_has_it() -> None:
+    questions = drawn(3)
+    questions.arrive(at(questions, 0), RIGHT)
+    at(questions, 0).score = 1.0
+    questions.tell(at(questions, 0))
+    assert known_scores(list(questions)) == [1.0]
+    assert [question.index for question in questions.next_to_send(3, limit=10)] == [1, 2]
+    questions.forget_told()
+    assert (questions.find(0, 0), questions.begun, questions.abandon()) == (None, 1, 0)
 
 
 @given(st.lists(st.sampled_from(["send", "arrive", "tell", "fail"]), max_size=40))
@@ -116,6 +126,7 @@ def test_the_counts_are_those_of_the_states(moves: list[str]) -> None:
         else:
             questions.tell(first)
             told += 1
+    questions.forget_told()
     states = [question.state for question in questions]
     assert questions.waiting == states.count(QuestionState.SENT)
     assert questions.begun == told + sum(state is not QuestionState.DRAWN for state in states)
