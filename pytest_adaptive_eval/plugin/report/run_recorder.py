@@ -145,12 +145,14 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run, but for void interviews and where a gate ended in an ERROR."""
-        if any(gate.outcome is Outcome.ERROR for gate in self._run.gates):
-            return
+        """Delete the journals that no later run goes on from."""
+        has_error = any(gate.outcome is Outcome.ERROR for gate in self._run.gates)
         for record in self._run.evaluations:
+            is_void_interview = bool(record.bank and record.error)
+            # a gate whose own body failed has judged nothing, and the next run has the answers for it
+            is_unjudged = has_error and not record.error
             # others than interviews name their journal once no later run needs it
-            if record.journal and not (record.bank and record.error):
+            if record.journal and not (is_void_interview or is_unjudged):
                 with suppress(OSError):
                     remove_store(self.state.folder / "journal" / record.journal)
 

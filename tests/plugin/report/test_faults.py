@@ -618,9 +618,11 @@ def test_a_report_at_a_link_to_itself(project: Any, flag: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_baseline_that_is_a_link_to_itself_and_that_no_gate_reads(project: Any) -> None:
+def test_a_baseline_that_is_a_link_to_itself_is_not_there(project: Any) -> None:
     (project.path / "circle").symlink_to("circle")
-    assert project.run("--adaptive-eval-baseline=circle").ret == 0
+    result = project.run("--adaptive-eval-baseline=circle")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "circle" in result.stderr.str()
 
 
 def test_an_answer_that_could_not_be_stored_does_not_count(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
