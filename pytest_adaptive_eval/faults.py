@@ -1,4 +1,7 @@
-"""The rule that ends a run whose answers keep failing: three in a row, or more than 5 % of all."""
+"""The rule that ends a run whose answers keep failing: three in a row, or more than 5 % of all.
+
+Of a subject that asks each item twice by itself, three in a row do not count, and three faults never end a run.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,16 @@ class FaultLimit:
     Args:
         planned: Planned answers of the whole run.
         unit, whole: Names of one answer in the plural, and of all planned ones.
+        asked_twice: Whether each fault is that of a second try.
     """
 
-    def __init__(self, planned: int, unit: str = "answers", whole: str = "budget") -> None:
-        self._planned = planned
+    def __init__(
+        self, planned: int, unit: str = "answers", whole: str = "budget", *, asked_twice: bool = False
+    ) -> None:
+        self._asked_twice = asked_twice
+        self._most = FAULT_SHARE * planned
+        if asked_twice:
+            self._most = max(self._most, CONSECUTIVE_FAULTS)
         self._unit = unit
         self._whole = whole
         self._consecutive: Counter[str] = Counter()
@@ -45,9 +54,13 @@ class FaultLimit:
             self._consecutive[source] += 1
             self._faults += 1
             self._last = " ".join(fault.split())[:_MESSAGE]
-        if self._consecutive[source] >= CONSECUTIVE_FAULTS:
+        if self._consecutive[source] >= CONSECUTIVE_FAULTS and not self._asked_twice:
             return f"{CONSECUTIVE_FAULTS} {self._unit}{of_source} in a row failed; the last: {self._last}"
-        if self._faults > FAULT_SHARE * self._planned:
-            share = f"{self._faults} {self._unit} failed, more than {FAULT_SHARE:.0%} of the {self._whole}"
+        if self._faults > self._most:
+            if self._most == CONSECUTIVE_FAULTS:
+                limit = str(CONSECUTIVE_FAULTS)
+            else:
+                limit = f"{FAULT_SHARE:.0%} of the {self._whole}"
+            share = f"{self._faults} {self._unit} failed, more than {limit}"
             return f"{share}; the last{of_source}: {self._last}"
         return ""

@@ -17,6 +17,7 @@ from pytest_adaptive_eval.evaluation.tables import (
     PriceTable,
     RunTable,
 )
+from pytest_adaptive_eval.extensions.harness.settings import HarnessSettings
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
 from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
 from pytest_adaptive_eval.extensions.studies.several import MemberTable
@@ -38,6 +39,7 @@ TABLES: tuple[type[Table], ...] = (
     NodeTable,
     SupervisorTable,
     MemberTable,
+    HarnessSettings,
     RunTable,
 )
 #: Headings within the keys of an evaluation, each before its first key.

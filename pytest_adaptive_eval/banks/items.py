@@ -87,6 +87,8 @@ def parse_item(
     fields = _fields(text, where)
     check_faults(_id_faults(fields.id), where, BankError)
     where = f"{where}: item {fields.id!r}"
+    if _has_id_alone(fields):  # as for a harness, which knows what its items ask
+        fields.meta = {**fields.meta, "textless": True}
     textless = fields.meta.get("textless") is True  # a bank from responses alone has no texts
     default = "choice" if fields.choices else "exact"
     if fields.grader is msgspec.UNSET:
@@ -127,6 +129,12 @@ def parse_item(
         if grader == CODE:
             calls_of_item(item)
     return item
+
+
+def _has_id_alone(fields: _Fields) -> bool:
+    """Return whether an item asks and expects nothing: it has an id, and at most a category and metadata."""
+    said = (fields.prompt, fields.messages, fields.images, fields.choices, fields.turns, fields.tools, fields.answer)
+    return bool(fields.id) and not any(said) and fields.grader is msgspec.UNSET
 
 
 def _fields(text: bytes | str, where: str) -> _Fields:

@@ -169,6 +169,7 @@ def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
     categories = []
     digest = hashlib.sha256()
     offset = 0
+    textless = False
     for number, line in enumerate(io.BytesIO(text), 1):
         if not line.isspace():
             row: PlainRow | Item
@@ -177,6 +178,7 @@ def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
             else:
                 row = parse_item(line, f"{name}:{number}", root, *trusted)
                 hashed = _hashes(row)
+                textless = textless or row.meta.get("textless") is True
             digest.update(hashed.encode())
             ids.append(row.id)
             offsets.append(offset)
@@ -194,6 +196,7 @@ def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
         ids=short_ids,
         content_hash=digest.hexdigest()[:16],
         categories=categories,
+        report=MappingProxyType({"textless": True} if textless else {}),
     )
 
 

@@ -640,10 +640,10 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
     must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
     samples, repeat = assembly.decodings(bank, policy)
-    if bank.report.get("textless"):
+    if bank.report.get("textless") and not _answers_ids(spec, settings):
         raise ConfigError(
-            f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
-            "--items ITEMS.jsonl"
+            f"the bank {path} has items without texts, so there is nothing to ask: calibrate it with "
+            "--items ITEMS.jsonl, write prompts, or name a model that knows ids, harness:NAME or replay:FILE"
         )
     notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
     if table.policy == FIXED_FORM:
@@ -693,6 +693,18 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
 
 _SECTION = Service("interview", "pytest_adaptive_eval.reports.interview:SECTION")
 INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: The kinds ``bank`` and ``ladder``.
+
+
+def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
+    """Return whether the model that a setting or the file names answers items of which only the id is known."""
+    named = settings.models.get(spec.name) or settings.model or spec.table.model
+    if named is None:
+        return False
+    try:
+        kind, _ = resolve(named, [spec.base, settings.root])
+    except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
+        return False
+    return kind.answers_ids
 
 
 def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ class Usage:
         seconds: Wall time during which at least one call was open, retries included. Of calls at the same time each has
             the time since the one before it ended, so sums count no second twice.
         flops: Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
+        money: What the log of a harness says that its items cost, in its currency; 0 if it does not.
     """
 
     calls: int = 0
@@ -37,6 +38,7 @@ class Usage:
     reasoning_tokens: int = 0
     seconds: float = 0.0
     flops: float = 0.0
+    money: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*map(operator.add, _counts(self), _counts(other)))
@@ -73,6 +75,9 @@ class Completion:
         reused: Whether an earlier run got the answer.
         reasoning: Reasoning before the answer, if the model shows it.
         request: What was sent, see `sent_request`; empty if unknown, as for texts that are rated.
+        measures: What a log states of the answer beside its score: ``seconds``, ``cost`` in the log's currency,
+            ``input_tokens``, ``output_tokens``, ``steps``.
+        own_score: Whether the score belongs to the answer, such as a harness's, and no later run grades otherwise.
     """
 
     text: str
@@ -84,6 +89,8 @@ class Completion:
     reused: bool = field(default=False, compare=False)
     reasoning: str = field(default="", compare=False, repr=False)
     request: str = field(default="", compare=False, repr=False)
+    measures: Mapping[str, float] = field(default_factory=dict, compare=False)
+    own_score: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.status is Status.OK and self.unread:
@@ -353,6 +360,9 @@ class Model(abc.ABC):
         shared_batch: Number of questions that one call answers at once, whatever interviews they are of; 0 where the
             interviews of a run share no calls. Completions of a subject that shares calls have their cost.
         waits_apart: Whether `begin` returns before the answers are there, and several threads may `ask` at once.
+        gathers: Whether all questions of one `begin` are answered by one call, see `call_size`.
+        asks_twice: Whether it asks an item a second time by itself before it gives a fault.
+        shares_by_flag: Whether runs share its answers only where a flag says so, see `no_reuse`.
     """
 
     cap: Cap | None = None
@@ -360,6 +370,9 @@ class Model(abc.ABC):
     varies = True
     rates_texts = False
     waits_apart = False
+    gathers = False
+    asks_twice = False
+    shares_by_flag = False
 
     @property
     def shared_batch(self) -> int:
@@ -451,6 +464,17 @@ class Model(abc.ABC):
     def resume(self, opening: Mapping[str, Any]) -> None:  # noqa: B027 - most models ask in one form
         """Ask in the form that an earlier run of the same settings found out, see `opening`."""
 
+    def call_size(self, expected: int) -> int:  # noqa: ARG002 - only subjects that gather decide
+        """Return how many questions the next call of a subject that gathers holds; 0 while no call may begin.
+
+        Args:
+            expected: Number of further questions that the verdict is expected to need.
+        """
+        return self.shared_batch
+
+    def forget(self, interview: str) -> None:  # noqa: B027 - most models keep no files of calls
+        """Use no result that an earlier run of an interview has left in files of its calls."""
+
     def form(self, items: Sequence[Item]) -> Mapping[str, Any]:  # noqa: ARG002 - most models ask in one form
         """Return decoding settings that depend on the items, such as whether their schemas are sent, for the record."""
         return {}
@@ -467,7 +491,11 @@ class Model(abc.ABC):
         return completions
 
     def begin(
-        self, draws: Sequence[tuple[Item, int]], arrived: Arrived, keep: Arrived | None = None
+        self,
+        draws: Sequence[tuple[Item, int]],
+        arrived: Arrived,
+        keep: Arrived | None = None,
+        interviews: Sequence[str] = (),  # noqa: ARG002 - only subjects that keep files of calls note them
     ) -> Callable[[], object]:
         """Have items answered, each with the index of its draw.
 
@@ -477,10 +505,13 @@ class Model(abc.ABC):
             arrived: Called with the index and the completion of each, in the calling thread: now, or later by
                 `take_arrived`.
             keep: Called before it, perhaps from another thread, as soon as a completion of a subject that waits apart
-                is there: the calling thread may be busy, and a run may be killed meanwhile.
+                is there: the calling thread may be busy, and a run may be killed meanwhile. It returns False for what
+                could not be written.
+            interviews: Name of the interview of each draw.
 
         Returns:
-            A function that breaks off what has not arrived.
+            A function that breaks off what has not arrived. A subject that gathers ends its call once the function was
+            called for each of its questions without an answer.
         """
         items = [drawn(item, sample) for item, sample in draws]
         waiting_apart = list[int]()

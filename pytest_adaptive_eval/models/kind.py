@@ -29,6 +29,7 @@ class ModelKind:
         extra: Extra of this distribution that the classes need; empty for none.
         remote: Whether models of this kind use no memory of this machine.
         hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
+        answers_ids: Whether the models answer items of which only the id is known.
     """
 
     name = ""
@@ -41,6 +42,7 @@ class ModelKind:
     extra = ""
     remote = False
     hashes_files = False
+    answers_ids = False
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:  # noqa: ARG002 -- for kinds with files
         """Return `spec` with its path located, in the first of `folders` that has it; None for another kind."""

@@ -147,7 +147,7 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
                 self._write(key, completion, item)
             if self.fault and self._exclusive:
                 raise JournalError(self.fault)
-        gradable = completion.score is None or completion.likelihood
+        gradable = completion.score is None or completion.likelihood or completion.own_score
         if self.shared is not None and shared_key and gradable and not completion.reused:
             self.shared.store(shared_key, completion, item)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 Compared = TypeVar("Compared", Baseline, Result)
 
 _ANSWERS = "replay:"  #: Prefix of files and folders that are read as recorded answers, whatever their name.
+HARNESS_VERSION = "harness version"  #: Key of an identity's environment.
 STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
@@ -54,6 +55,7 @@ class BaselineFile(Generic[Compared]):
         refusal: Why its run did not pass; empty for one that passed, and for answers without a run.
         source: Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
             interview of the candidate's run.
+        version: Of the harness that ran the items, if one did; empty if unknown.
     """
 
     baseline: Compared
@@ -64,6 +66,7 @@ class BaselineFile(Generic[Compared]):
     refusal: str = ""
     source: BaselineSource = field(default_factory=BaselineSource)
     requests: Mapping[Place, str] = field(default_factory=dict)
+    version: str = ""
 
     def age(self, now: datetime) -> str:
         """Return a note on an old baseline, an empty text for a recent one."""
@@ -87,6 +90,9 @@ class BaselineFile(Generic[Compared]):
                 )
             else:
                 yield f"the baseline {name} is the same checkpoint as the candidate"
+        version = candidate.environment.get(HARNESS_VERSION, "")
+        if self.version and version and self.version != version:
+            yield f"the harness of the baseline {name} had version {self.version}, and now has {version}"
         if self.refusal:
             yield f"the baseline {name} is of a run that did not pass ({self.refusal}): compare with one that passed"
 
@@ -295,7 +301,10 @@ def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started
     subject = interview.subject
     baseline = _of_draws(subject.name or interview.name, interview, bank)
     requests = interview.requests
-    return BaselineFile(baseline, where, subject.decoding_hash, started, subject.checkpoint, requests=requests)
+    version = str(subject.environment.get(HARNESS_VERSION, ""))
+    return BaselineFile(
+        baseline, where, subject.decoding_hash, started, subject.checkpoint, requests=requests, version=version
+    )
 
 
 def _interview_faults(interview: EvaluationRecord, bank: ItemBank) -> Iterator[str]:

@@ -246,10 +246,15 @@ class LevelsRecord(Part):
 
 
 class Price(Part):
-    """Money that calls cost, in a currency such as ``$``."""
+    """Money that calls cost, in a currency such as ``$``.
+
+    Args:
+        whole: About what calls for the whole bank would cost; None if unknown.
+    """
 
     money: float
     currency: str
+    whole: float | None = None
 
 
 class Costs(Part):

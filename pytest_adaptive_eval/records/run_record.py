@@ -92,6 +92,7 @@ class Administration(Record):
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
         said: Hash of the model's last reply, before its test took anything out of it; empty if unknown.
+        measures: See `pytest_adaptive_eval.models.base.Completion`.
     """
 
     position: int
@@ -122,6 +123,7 @@ class Administration(Record):
     said: str = ""
     likelihood: Data = {}
     question: str = ""
+    measures: dict[str, float] = {}
 
     @property
     def place(self) -> Place:

@@ -425,7 +425,10 @@ def _spent(usage: Usage | None, price: Price | None = None) -> str:
         return ""
     parts = [counted(usage.calls, "call")] + ([f"{usage.tokens:,} tokens"] if usage.tokens else [])
     parts += [f"{usage.seconds:.1f} s"] if usage.seconds else []
-    parts += [] if price is None else [money(price.money, price.currency)]
+    if price is not None:
+        parts.append(money(price.money, price.currency))
+    if price is not None and price.whole is not None:
+        parts[-1] += f" of about {money(price.whole, price.currency)} for the whole bank"
     return ", ".join(parts)
 
 

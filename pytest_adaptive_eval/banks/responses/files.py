@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings
+from pytest_adaptive_eval.banks.rows import load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Reply, Responses, Stated
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
@@ -72,6 +74,19 @@ def files_that(recognised: Callable[[Path], bool], path: Path, expected: str) ->
     if not files:
         raise ResponsesError(f"{path}: {expected}")
     return files
+
+
+def json_objects(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the JSON objects in files below a folder, in order of their paths.
+
+    A file that is not JSON is left out: its tool may be writing it, or was killed meanwhile.
+    """
+    files = {file for pattern in patterns for file in folder.glob(pattern)}
+    for file in sorted(files):
+        with contextlib.suppress(OSError, ResponsesError):
+            data = load_file(file)
+            if isinstance(data, dict):
+                yield file, data
 
 
 def score(value: Any, where: str) -> float:

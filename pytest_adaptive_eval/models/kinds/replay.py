@@ -19,6 +19,7 @@ class ReplayKind(ModelKind):
     help = "recorded answers: a matrix, JSON lines, a run's record, or finished logs of another tool"
     prefixes = ("replay:",)
     chats = False
+    answers_ids = True
     model = "pytest_adaptive_eval.models.replay:ReplayModel"
     options = (
         *("format", "orientation", "metric", "filter", "ids", "partial", "edited"),

@@ -160,9 +160,9 @@ class AnswerCounts:
         )
 
 
-def too_many_errors(administrations: Sequence[Administration], budget: int) -> str:
-    """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
-    limit = FaultLimit(budget)
+def too_many_errors(administrations: Sequence[Administration], budget: int, *, asked_twice: bool = False) -> str:
+    """Return why failed answers end the interview, see `FaultLimit`; empty if they do not."""
+    limit = FaultLimit(budget, asked_twice=asked_twice)
     reason = ""
     for entry in administrations:
         fault = entry.detail.strip() or entry.status

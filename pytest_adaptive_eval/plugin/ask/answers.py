@@ -121,6 +121,13 @@ class Answers:
         self.questions.reopen()
         self.usage_before -= ahead.spent
 
+    @property
+    def interview(self) -> str:
+        """Name of the interview for files of its calls; that of its journal tells it from others."""
+        if self.journal is None:
+            return self.evaluation.name
+        return f"{self.evaluation.name} {self.journal.path.stem}"
+
     # What the tests ask.
 
     @property
@@ -295,12 +302,18 @@ class Answers:
 
     # Completions.
 
-    def keep(self, question: OpenQuestion, completion: Completion) -> None:
-        """Write a completion to the journal, from any thread; what cannot be written is left to the test."""
+    def keep(self, question: OpenQuestion, completion: Completion) -> bool:
+        """Write a completion to the journal, from any thread; what cannot be written is left to the test.
+
+        Return whether it was written.
+        """
+        written = False
         if self.journal is not None:
             with contextlib.suppress(AdaptiveEvalError):
                 self._store(*self.keys(question), question.item, completion)
+                written = True
         question.kept = True
+        return written
 
     def arrived(self, question: OpenQuestion, completion: Completion) -> None:
         """Give a question its completion."""
@@ -367,6 +380,7 @@ class Answers:
             if completion.request:
                 question.administration.sent = request_key(completion.request)[:SENT_KEY]
                 self.sent[question.administration.sent] = completion.request
+            question.administration.measures = dict(completion.measures)
         if completion.likelihood:
             question.administration.likelihood = plain(completion.likelihood)
         return completion

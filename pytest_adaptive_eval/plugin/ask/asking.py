@@ -297,7 +297,9 @@ class AskingLoop:
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
             if response.status.infrastructure:
                 most = self.evaluation.questions(self.repeat)
-                fault = too_many_errors(self.answers.administrations, most)
+                subject = self.answers.subject
+                asked_twice = subject is not None and subject.asks_twice
+                fault = too_many_errors(self.answers.administrations, most, asked_twice=asked_twice)
                 if fault:
                     self.give_up(fault, stop=StopReason.ERRORS)
             if self._over:
@@ -597,7 +599,13 @@ class AskingLoop:
         path = self.state.journal_path(key)
         self._pipeline.hand_over(self.nodeid, path, answers)
         if answers.journal is None:
-            answers.journal = CompletionStore(path, shared=self.state.answers, fresh=self.state.settings.fresh)
+            settings = self.state.settings
+            shared = self.state.answers
+            if answers.subject is not None and answers.subject.shares_by_flag and not settings.names_reuse:
+                shared = None
+            answers.journal = CompletionStore(path, shared=shared, fresh=settings.fresh)
+            if answers.subject is not None and settings.fresh:
+                answers.subject.forget(answers.interview)
 
 
 def _asks_alike(first: EvaluationTest, second: EvaluationTest) -> bool:

@@ -211,6 +211,9 @@ class Pipeline:
     def _fill(self, lead: Lead, awaited: Sequence[OpenQuestion]) -> None:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
         answers, subject = lead.answers, lead.subject
+        if subject.gathers:
+            self._gather(lead, awaited)
+            return
         requests = [Asked(answers, question) for question in awaited]
         if not subject.waits_apart:
             if requests:
@@ -226,6 +229,22 @@ class Pipeline:
         requests += lead.further(lead.room - len(requests), SHARE)
         for request in requests:
             self._begin(lead, [request])
+
+    def _gather(self, lead: Lead, awaited: Sequence[OpenQuestion]) -> None:
+        """Begin the next call of a subject that answers many questions by one call, if it takes one now."""
+        answers = lead.answers
+        expected = max(answers.session.remaining(answers.scores()) * answers.evaluation.samples, len(awaited))
+        size = lead.subject.call_size(expected)
+        if size == 0:
+            return
+        own = list(awaited[:size])
+        ahead = self._apart_from(own, answers.next_ahead(size, share=1.0))
+        own += ahead[: size - len(own)]
+        requests = [Asked(answers, question) for question in own]
+        requests += lead.further(size - len(requests), 1.0)
+        if requests:
+            answers.call_sizes[len(requests)] += 1
+        self._begin(lead, requests)
 
     @staticmethod
     def _apart_from(awaited: Sequence[OpenQuestion], ahead: Sequence[OpenQuestion]) -> list[OpenQuestion]:
@@ -263,9 +282,9 @@ class Pipeline:
         timed_seconds = 0.0
         costs: dict[Answers, Usage] = {}
 
-        def keep(index: int, completion: Completion) -> None:
+        def keep(index: int, completion: Completion) -> bool:
             answers, question = requests[index]
-            answers.keep(question, completion)
+            return answers.keep(question, completion)
 
         def arrived(index: int, completion: Completion) -> None:
             nonlocal timed_seconds
@@ -282,7 +301,8 @@ class Pipeline:
             answers.questions.send(question, now)
         try:
             draws = [(question.item, question.sample) for _, question in requests]
-            cancel = subject.begin(draws, arrived, keep)
+            interviews = [answers.interview for answers, _ in requests]
+            cancel = subject.begin(draws, arrived, keep, interviews)
         except BaseException:
             self._fail(lead)
             raise

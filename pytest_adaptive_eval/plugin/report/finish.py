@@ -24,6 +24,7 @@ from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
     BankRecord,
     InterviewerRecord,
+    Price,
 )
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -231,6 +232,8 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     else:
         of_judge = Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
+    if spent.money:  # as a harness states it
+        record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
     return record
 
 

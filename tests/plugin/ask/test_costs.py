@@ -107,5 +107,5 @@ def test_hours_cost_too() -> None:
     spending = Spending(PriceTable(hour=2.0, currency="EUR"))
     assert spending.cost(Usage(1, seconds=1800.0)) == pytest.approx(1.0)
     costs = spending.costs(Usage(1, seconds=1800.0), None, Usage(), 10)
-    assert costs.prices["subject"].to_json() == {"money": pytest.approx(1.0), "currency": "EUR"}
+    assert costs.prices["subject"].to_json() == {"money": pytest.approx(1.0), "currency": "EUR", "whole": None}
     assert Spending().cost(Usage(1)) is None

@@ -222,6 +222,7 @@ def test_what_it_cost(lab: Any) -> None:
         "reasoning_tokens": 0,
         "seconds": 15.0,
         "flops": 3000.0,
+        "money": 0.0,
     }
     assert costs["relative"] == 0.25
     assert costs["interviewer"] is None

@@ -8,17 +8,26 @@ import math
 import re
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.base import (
+    ItemResult,
+    ReadSettings,
+    ResponseReader,
+    ResultSettings,
+    measures_of,
+)
 from pytest_adaptive_eval.banks.responses.files import (
     SUMMARY_ALONE,
     Answer,
     Collected,
     TaskLog,
+    choose,
+    files_of,
     files_that,
     named,
     score,
@@ -139,6 +148,61 @@ def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     for task, task_logs in sorted(tasks.items()):
         collected.add_task(task_logs, settings, f"{path}: task {task!r}")
     return collected.responses()
+
+
+def results(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:
+    """Yield the items whose epochs are all there, with the mean of their scores; the run may have ended otherwise."""
+    for file in files_of(folder):
+        if not is_log(file):
+            continue
+        try:
+            log = _read_log(file)
+        except ResponsesError:
+            if settings.ended:
+                raise
+            continue
+        yield from _items(log, settings)
+
+
+def _items(log: _Log, settings: ResultSettings) -> Iterator[ItemResult]:
+    answers = list(_answers(log, set(), texts=True))
+    metrics = {name for answer in answers for name in answer.values}
+    metric = ""
+    if metrics:
+        metric = choose("metric", metrics, settings.metric, f"{log.path}, metrics")
+    epochs: dict[str, list[tuple[Mapping[str, Any], Answer]]] = {}
+    for sample, answer in zip(log.samples, answers, strict=True):
+        epochs.setdefault(answer.item, []).append((sample, answer))
+    for item, samples in epochs.items():
+        if len(samples) == log.epochs:
+            yield _item(item, samples, metric)
+
+
+def _item(item: str, samples: Sequence[tuple[Mapping[str, Any], Answer]], metric: str) -> ItemResult:
+    scores = []
+    faults = []
+    measures: Counter[str] = Counter()
+    for sample, answer in samples:
+        faults.append(_error_text(sample.get("error")))
+        measures.update(_measures(sample))
+        value = answer.values.get(metric)
+        if value is not None:
+            scores.append(score(value, answer.where))
+    text = str(samples[0][1].reply or "")
+    if scores:
+        return ItemResult(item, sum(scores) / len(scores), "", text, measures)
+    return ItemResult(item, None, next(filter(None, faults), "the sample has no score"), text, measures)
+
+
+def _measures(sample: Mapping[str, Any]) -> dict[str, float]:
+    """Return the tokens of all models of a sample, its seconds, and its steps, the model's messages."""
+    measures = {"seconds": sample.get("total_time")}
+    for usage in (sample.get("model_usage") or {}).values():
+        for name in ("input_tokens", "output_tokens"):
+            measures[name] = (measures.get(name) or 0) + (inner(usage, name) or 0)
+    if messages := sample.get("messages"):
+        measures["steps"] = sum(inner(message, "role") == "assistant" for message in messages)
+    return measures_of(measures)
 
 
 def _read_log(path: Path) -> _Log:
@@ -399,5 +463,7 @@ def _resolved(value: Any, sample: Mapping[str, Any]) -> Any:
 
 
 REGISTERED = (
-    ResponseReader("inspect", ".eval or JSON logs of Inspect", is_log, read_inspect, {"metric": "the scorer"}),
+    ResponseReader(
+        "inspect", ".eval or JSON logs of Inspect", is_log, read_inspect, {"metric": "the scorer"}, results=results
+    ),
 )

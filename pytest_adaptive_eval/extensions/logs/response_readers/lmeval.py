@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, choose, files_that, named
+from pytest_adaptive_eval.banks.responses.base import ItemResult, ReadSettings, ResponseReader, ResultSettings
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLog, choose, files_of, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import TableRecord, first_keys, json_lines, load_file
 from pytest_adaptive_eval.checks import check_faults
@@ -131,6 +132,25 @@ def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     for task, files in sorted(tasks.items()):
         collected.add_task(_logs(files, settings, f"{path}: task {task!r}"), settings, f"{path}: task {task!r}")
     return collected.responses()
+
+
+def results(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:
+    """Yield the documents by task and hash, once the harness has written its samples; it writes them at its end."""
+    if not any(_SAMPLES.fullmatch(file.name) for file in files_of(folder)):
+        return
+    responses = read_lmeval(folder, ReadSettings(metric=settings.metric, filter=settings.filter, texts=True))
+    for subject in responses.subjects:
+        texts = {}
+        for item, replies in responses.replies.items():
+            for reply in replies:
+                if reply.subject == subject:
+                    texts[item] = reply.text
+        for item, score in responses.scores_of(subject).items():
+            text = texts.get(item, "")
+            if math.isnan(score):
+                yield ItemResult(item, None, "the log has no score of it", text, {}, subject)
+            else:
+                yield ItemResult(item, score, "", text, {}, subject)
 
 
 def _results(folder: Path) -> dict[str, Any]:
@@ -269,5 +289,6 @@ REGISTERED = (
         lambda path: _SAMPLES.fullmatch(path.name) is not None or "doc_id" in first_keys(path),
         read_lmeval,
         {"metric": "the metric", "filter": "the answer filter"},
+        results=results,
     ),
 )

@@ -1,0 +1,1 @@
+"""Harnesses as models: a command runs the drawn items, and its log says what they scored."""

@@ -1,0 +1,41 @@
+"""How many items one call of a harness should hold, from the seconds that earlier calls took.
+
+A call needs its start, and then each item its share. A large call pays one start for many items; a small one runs few
+items that the verdict turns out not to need.
+"""
+
+from __future__ import annotations
+
+#: Share of a call's items' time that its start may take.
+START_SHARE = 0.25
+#: Items that a call holds at least, where as many are expected to be needed.
+LEAST = 8
+#: Rounds of items at once in a first call, whose times are not known.
+ROUNDS = 2
+#: Items that a call holds at most: their ids fit into one argument of a command.
+MOST = 400
+
+
+class CallTimes:
+    """Times of the calls of one harness.
+
+    Args:
+        parallel: Number of items that a call runs at once.
+    """
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+        self._start = self._each = 0.0
+
+    def note(self, items: int, first: float, last: float) -> None:
+        """Note the seconds from the begin of a call to its first and its last result."""
+        if items > 1:
+            self._start = first
+            self._each = (last - first) / (items - 1)
+
+    def size(self, expected: int) -> int:
+        """Return the number of items of the next call, of those that the verdict is expected to need."""
+        size = max(LEAST, ROUNDS * self._parallel)
+        if self._start and self._each:
+            size = max(size, round(self._start / (START_SHARE * self._each)))
+        return max(1, min(expected, size, MOST))
