@@ -74,7 +74,7 @@ class Answers:
         subject: Model under evaluation; None while it is unknown, or is not a `Model`.
         identity: Whose answers these are.
         journal: None where no answer may outlive the run.
-        questions: Questions whose tests have not run.
+        questions: Questions whose scores the session does not know.
         administrations: Questions whose tests have run, in their order.
         current: Question whose fixtures and test run now.
         unkept: Sentence on a model whose answers cannot be kept; empty for others.

@@ -210,19 +210,16 @@ class Pipeline:
 
     def _fill(self, lead: Lead, awaited: Sequence[OpenQuestion]) -> None:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
-        answers, subject = lead.answers, lead.subject
+        answers = lead.answers
+        subject = lead.subject
         if subject.gathers:
             self._gather(lead, awaited)
             return
-        requests = [Asked(answers, question) for question in awaited]
         if not subject.waits_apart:
-            if requests:
-                self._call(lead, requests)
+            if awaited:
+                self._call(lead, awaited)
             return
-        capacity = lead.room - len(requests)
-        ahead = self._apart_from(awaited, answers.next_ahead(capacity + len(requests), share=SHARE))
-        for question in ahead[: max(0, capacity)]:
-            requests.append(Asked(answers, question))
+        requests = self._with_next(answers, awaited, lead.room, SHARE)
         if any(question.item.likelihood is not None for _, question in requests):  # their prompts begin alike
             self._begin(lead, requests)
             return
@@ -237,20 +234,28 @@ class Pipeline:
         size = lead.subject.call_size(expected)
         if size == 0:
             return
-        own = list(awaited[:size])
-        ahead = self._apart_from(own, answers.next_ahead(size, share=1.0))
-        own += ahead[: size - len(own)]
-        requests = [Asked(answers, question) for question in own]
+        requests = self._with_next(answers, awaited[:size], size, 1.0)
         requests += lead.further(size - len(requests), 1.0)
         if requests:
             answers.call_sizes[len(requests)] += 1
         self._begin(lead, requests)
 
     @staticmethod
-    def _apart_from(awaited: Sequence[OpenQuestion], ahead: Sequence[OpenQuestion]) -> list[OpenQuestion]:
-        return [question for question in ahead if question not in awaited]
+    def _with_next(answers: Answers, awaited: Sequence[OpenQuestion], size: int, share: float) -> list[Asked]:
+        """Return the awaited questions, and the next ones of their interview up to `size` in all.
 
-    def _call(self, lead: Lead, awaited: Sequence[Asked]) -> None:
+        Args:
+            share: See `Answers.next_ahead`.
+        """
+        requests = [Asked(answers, question) for question in awaited]
+        for question in answers.next_ahead(size, share=share):
+            if len(requests) >= size:
+                break
+            if question not in awaited:  # those have no call yet, and so may come as next ones again
+                requests.append(Asked(answers, question))
+        return requests
+
+    def _call(self, lead: Lead, awaited: Sequence[OpenQuestion]) -> None:
         """Make one call of a subject that a test waits for, with what is likely to be needed."""
         answers, subject = lead.answers, lead.subject
         policy = answers.evaluation.policy
@@ -260,12 +265,8 @@ class Pipeline:
             expected = answers.session.remaining() * answers.evaluation.samples
             first = max(policy.batch, math.ceil(SHARE * expected))
             size = lead.sizes.best(subject.shared_batch, first=first, least=policy.batch)
-        requests = list(awaited)
-        own = [question for _, question in awaited]
         # all that the verdict is likely to need, since the subject takes no further question before it has answered
-        ahead = self._apart_from(own, answers.next_ahead(size, share=1.0))
-        for question in ahead[: max(0, size - len(awaited))]:
-            requests.append(Asked(answers, question))
+        requests = self._with_next(answers, awaited, size, 1.0)
         if all(question.item.likelihood is None for _, question in requests):  # else prompts begin alike
             requests += lead.further(size - len(requests), 1.0)
         begun = clock.elapsed()
