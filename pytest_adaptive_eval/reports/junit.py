@@ -56,7 +56,8 @@ def gate_report(record: RunRecord) -> bytes:
             decided[f"decided after: {gate.name}"] = gate.verdict.decided_after
         properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
-    if alone := record.judged()[1]:
+    alone = record.judged()[1]
+    if alone:
         name = unique("gates without an interview")
         suites.append(TestSuite(name, _gate_cases(alone, name), timestamp=started))
     return _to_schema(to_xml_report_string(suites, prettyprint=False))
@@ -140,11 +141,11 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        clean_xml(name, _NAME): clean_xml(_text(value), _MESSAGE)
-        for name, value in facts.items()
-        if value not in (None, "")
-    }
+    texts = {}
+    for name, value in facts.items():
+        if value not in (None, ""):
+            texts[clean_xml(name, _NAME)] = clean_xml(_text(value), _MESSAGE)
+    return texts
 
 
 def _text(value: Any) -> str:
