@@ -379,8 +379,8 @@ class Interview(Evaluation):
         partial = [baseline for baseline in drawn if not baseline.complete]
         if partial and len(drawn) > 1:
             raise BaselineError(
-                f"{self.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot be "
-                "followed at once: record it on the whole bank, or compare in evaluations of their own"
+                f"{self.name}: several baselines, and {partial[0].name!r} answered some items only: record it "
+                "on the whole bank, or compare in evaluations of their own"
             )
         return drawn[0] if drawn else None
 
@@ -698,7 +698,7 @@ INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: T
 
 
 def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
-    """Return whether the model that a setting or the file names answers items of which only the id is known."""
+    """Return whether the model that a setting or the file names answers items by their id alone."""
     named = settings.models.get(spec.name) or settings.model or spec.table.model
     if named is None:
         return False
