@@ -130,8 +130,7 @@ class PanelEvaluation(Evaluation):
         old = replace(assessment.settings, seed=0)
         if new != old or assessment.names[1:] != self.subjects[1:]:
             raise BaselineError(
-                "the baseline's panel had other settings or other peers; its scores are not comparable: record it "
-                "again"
+                "the baseline's panel had other settings or other peers; its scores are not comparable: record it again"
             )
         quantities, unsure = _quantities(assessment, self.metrics)
         result = replace(self.void(assessment.fault), quantities=quantities, unsure=unsure, account=account)
