@@ -63,10 +63,8 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
             start = start + 1
     if not objects:
         raise Unreadable("no-json", "it has no JSON object")
-    for found in reversed(objects):
-        if not found.keys().isdisjoint(keys):
-            return found
-    return objects[-1]
+    with_key = (found for found in reversed(objects) if not found.keys().isdisjoint(keys))
+    return next(with_key, objects[-1])
 
 
 def _closing(text: str, start: int) -> int:
