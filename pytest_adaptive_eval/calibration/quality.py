@@ -249,19 +249,23 @@ def assess(
     subjects = _different_subjects(answered, copies)
     extreme = int(((right == 0) | (right == count)).sum())
     suspects = _suspects(scores, main, weights, items)
+    problems = [*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)]
+    warnings = list(_warnings(slopes, suspects, subjects, extreme, len(misfits), n))
+    warnings += _why_negative(scores, main, weights)
+    details = {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted}
     return Quality(
-        (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)),
-        (*_warnings(slopes, suspects, subjects, extreme, len(misfits), n), *_why_negative(scores, main, weights)),
-        S,
-        n,
-        float(observed.mean()),
-        {name: round(value, 4) for name, value in loss.items()},
-        {name: round(value, 4) for name, value in slopes.items()},
-        extreme,
-        tuple(items[i] for i in misfits[:20]),
-        len(misfits),
-        {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted},
-        suspects,
+        problems=tuple(problems),
+        warnings=tuple(warnings),
+        subjects=S,
+        items=n,
+        observed=float(observed.mean()),
+        log_loss={name: round(value, 4) for name, value in loss.items()},
+        slopes={name: round(value, 4) for name, value in slopes.items()},
+        extreme=extreme,
+        misfit=tuple(items[i] for i in misfits[:20]),
+        misfits=len(misfits),
+        details=details,
+        suspects=suspects,
     )
 
 
@@ -297,10 +301,11 @@ def _held_out_losses(
             fit = recipe.fit_completely(remaining, weights)
         else:
             fit = bank
+        rasch = Recipe("1pl").fit_completely(remaining, weights)
         by = {
             "bank": predicted(remaining, fit, prior_sd(given_parameters=recipe is None)),
             "mean accuracy": np.broadcast_to(alike(remaining, weights), scores.shape),
-            "rasch": predicted(remaining, Recipe("1pl").fit_completely(remaining, weights)),
+            "rasch": predicted(remaining, rasch),
         }
         for name, p in by.items():
             losses_by_predictor[name][tenth] = losses(scores[tenth], p[tenth])
@@ -350,12 +355,14 @@ def _spread(values: Array) -> float:
 
 def _predicts_badly(loss: dict[str, float], gain: tuple[float, float]) -> Iterator[str]:
     """Yield how a bank predicts held-out responses worse than it should."""
-    if gain[0] <= CLEARLY * gain[1]:
-        how = "worse" if gain[0] < 0 else "not clearly better"
+    mean, error = gain
+    needed = CLEARLY * error
+    if mean <= needed:
+        how = "worse" if mean < 0 else "not clearly better"
         yield (
             f"it predicts held-out responses {how} ({number(loss['bank'], 4)} nats each) than each subject's own mean "
-            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(CLEARLY * gain[1], 4)} less is needed to be "
-            "sure): its difficulties say nothing"
+            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(needed, 4)} less is needed to be sure): its "
+            "difficulties say nothing"
         )
     if loss["bank"] > loss["rasch"] + RASCH_MARGIN:
         yield (

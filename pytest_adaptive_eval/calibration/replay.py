@@ -226,7 +226,8 @@ def conformal_tables(
 
     for f in range(fold.max() + 1):
         report(f"replaying interviews, fold {f + 1} of {fold.max() + 1}")
-        errors[:, fold == f], projected[:, fold == f] = test_errors(fold != f, fold == f)
+        tested = fold == f
+        errors[:, tested], projected[:, tested] = test_errors(~tested, tested)
     weak, strong = np.quantile(truth, [1.0 - EXTRAPOLATED, EXTRAPOLATED])
     report("replaying interviews of subjects stronger, and weaker, than those calibrated on")
     none = np.empty((len(policies), 0))  # if too many are equally strong
@@ -249,19 +250,21 @@ def conformal_tables(
     has_siblings = len(sizes) < (1.0 - SIBLINGS) * len(truth)
     tables = []
     for row, policy in enumerate(policies):
-        order = tie_ranks(errors[row]).argsort(kind="stable")
+        own_errors = errors[row]
+        own_projections = projected[row]
+        order = tie_ranks(own_errors).argsort(kind="stable")
         family_sizes: tuple[int, ...] = ()
         if has_siblings:
             family_sizes = tuple(sizes[of][order].tolist())
         tables.append(
             Conformal(
                 policy.key(bank),
-                tuple(np.sort(errors[row]).tolist()),
+                tuple(np.sort(own_errors).tolist()),
                 below=float(below[row].min(initial=0.0)),
                 above=float(above[row].max(initial=0.0)),
-                weak=float(np.quantile(projected[row], 1.0 - SIDE)),
-                strong=float(np.quantile(projected[row], SIDE)),
-                projected=tuple(projected[row, order].tolist()),
+                weak=float(np.quantile(own_projections, 1.0 - SIDE)),
+                strong=float(np.quantile(own_projections, SIDE)),
+                projected=tuple(own_projections[order].tolist()),
                 sizes=family_sizes,
             )
         )

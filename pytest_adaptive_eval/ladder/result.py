@@ -183,16 +183,24 @@ def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
 
     This is the weighted least-squares fit that never rises, by pooling adjacent violators.
     """
-    pools: list[list[float]] = []  # sum of scores, answers, levels
+    pools: list[tuple[float, float, int]] = []  # sum of scores, answers, levels
     for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
-        pools.append([mean * count, count, 1])
-        while len(pools) > 1 and pools[-2][0] * pools[-1][1] <= pools[-1][0] * pools[-2][1]:
-            last = pools.pop()
-            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+        total = mean * count
+        answers = count
+        levels = 1
+        while pools:
+            total_before, answers_before, levels_before = pools[-1]
+            if total_before * answers > total * answers_before:  # the mean falls from that pool to this one
+                break
+            pools.pop()
+            total = total_before + total
+            answers = answers_before + answers
+            levels = levels_before + levels
+        pools.append((total, answers, levels))
     out = []
     start = 0
     for total, count, levels in pools:
-        stop = start + int(levels)
+        stop = start + levels
         out.append((slice(start, stop), total / count))
         start = stop
     return out

@@ -377,14 +377,11 @@ class _State:
         weight = 1.0 / self.cov[1, 1]
         precision = data[1, 1] + weight
         slope = self.B[0, 0]
-        derivative = self.xp.stack(
-            [
-                right[0] - data[0, 0] * slope - data[0, 1] * self.B[1],
-                right[1] + weight * self.mean[1] - data[0, 1] * slope - precision * self.B[1],
-            ]
-        )
+        by_slope = right[0] - data[0, 0] * slope - data[0, 1] * self.B[1]
+        of_intercept = right[1] + weight * self.mean[1] - data[0, 1] * slope
+        derivative = self.xp.stack([by_slope, of_intercept - precision * self.B[1]])
         derivative[0] = derivative[0].mean()  # one parameter, so the mean is what has to vanish
-        d = (right[1] + weight * self.mean[1] - data[0, 1] * slope) / precision
+        d = of_intercept / precision
         slope = (right[0] - data[0, 1] * d).sum() / data[0, 0].sum()
         self.B = self.xp.stack([0.0 * d + slope, d])
         self.C = 0.0 * self.C

@@ -54,11 +54,10 @@ def pictures_of(item: Item) -> list[Image]:
 
 def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
     """Return the error for items without a part that an encoder reads."""
-    return BankError(
-        f"item {items[0].id!r} has no {part}, and its embedding is made from that"
-        + (f"; so it is with {len(items) - 1} more" if len(items) > 1 else "")
-        + f". {fix}"
-    )
+    text = f"item {items[0].id!r} has no {part}, and its embedding is made from that"
+    if len(items) > 1:
+        text += f"; so it is with {len(items) - 1} more"
+    return BankError(f"{text}. {fix}")
 
 
 def flops_of(compute: Callable[[], object]) -> float:
