@@ -68,6 +68,11 @@ class ModelChoice:
     gain_error: float = math.nan
 
     @property
+    def of_one_dimension(self) -> str:
+        """The simplest model of one dimension within a standard error of their smallest loss."""
+        return _simplest(self.losses, self.errors)
+
+    @property
     def sentence(self) -> str:
         """The choice, the losses and the margin."""
         best = _best(self.losses)
