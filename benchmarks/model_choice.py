@@ -57,7 +57,9 @@ def main() -> None:
             several.append(is_mirt)
             losses.append(choice.losses[choice.of_one_dimension] - choice.losses["mirt"])
             found.append([mirt - one, (mirt if is_mirt else one) - mirt])
-            print(f"# {matrix} {seed} {choice.sentence}", flush=True)
+            print(
+                f"# {matrix} {seed}, one dimension {one.tolist()}, mirt {mirt.tolist()}: {choice.sentence}", flush=True
+            )
         mean = np.mean(found, axis=0)
         error = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
         print(f"{matrix}, {len(found)} splits: loss {np.mean(losses):.4f} smaller, mirt in {np.mean(several):.0%}")

@@ -398,7 +398,7 @@ class Session:
         if self._repeated is not None:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         # the view computes the bank's predictions on access
-        lazy = self.bank.calibrated and self._paired is None and not self._draws_for_claims
+        lazy = self.bank.calibrated and self._paired is None and not self._is_refitted
         if lazy:
             predictions = None
         else:
@@ -418,10 +418,15 @@ class Session:
     @property
     def _draws_for_claims(self) -> bool:
         """Whether the floor's draws depend on the claims, see `selection`; the first ones cannot."""
+        return self._is_refitted and self.asked > 0
+
+    @property
+    def _is_refitted(self) -> bool:
+        """Whether other predictions compete with the bank's, see `refitted`: from the first draw on, as a hedge."""
         policy = self.policy
         selector = self.policy.selector
         leans = policy.stop == "decision" or self._paired is not None
-        decides = leans and bool(self._claimed_sums) and self.asked > 0
+        decides = leans and bool(self._claimed_sums)
         return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
 
     def reason(self, item: int, subject: int = 0) -> str:
@@ -475,7 +480,7 @@ class Session:
             model = self._by_bank(subjects)
         if self._paired is not None:
             return self._paired.predicted(self._flips, items, scores, model)
-        if model is not None and self._draws_for_claims:
+        if model is not None and self._is_refitted:
             return refitted(model, items, scores)
         if model is None:  # all items alike: the mean score, with one right and one wrong answer added
             right = np.nansum(scores, axis=1)
