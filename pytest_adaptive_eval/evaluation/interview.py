@@ -305,6 +305,7 @@ class Interview(Evaluation):
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
         condition.check(self.bank, climbed=self.policy.stop == "level")
+        condition.measure.check_samples(condition, self.samples)
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
             levels = len(self.bank) // ladder.queries
@@ -360,7 +361,7 @@ class Interview(Evaluation):
         bank = self.bank
         thresholds = []
         for c in gates.conditions:
-            if c.metric == "accuracy" and c.kind != "not_worse_than":
+            if c.metric == "accuracy" and c.kind not in ("not_worse_than", "at_most"):
                 thresholds.append(c)
         claims = []
         for c in thresholds:

@@ -30,7 +30,9 @@ class Outcome(enum.StrEnum):
         raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
 
 
+AT_MOST = "<= "  #: Start of the requirement of an upper limit.
 _RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}
+_UPPER_RELATIONS = {Outcome.PASS: "<=", Outcome.FAIL: ">", Outcome.INCONCLUSIVE: "against"}
 
 
 def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequence[float | None], method: str) -> str:
@@ -56,7 +58,9 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
                 estimate_text = f"at least {low},"
     if CORRECTED in method:
         estimate_text += f" corrected for {method.partition(CORRECTED)[2]}"
-    return f"{metric} {estimate_text} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"
+    relations = _UPPER_RELATIONS if requirement.startswith(AT_MOST) else _RELATIONS
+    bound = requirement.removeprefix(">= ").removeprefix(AT_MOST)
+    return f"{metric} {estimate_text} {relations.get(outcome, 'for')} {bound}"
 
 
 class NoVerdict:

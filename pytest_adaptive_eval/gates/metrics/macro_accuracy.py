@@ -27,6 +27,7 @@ class MacroAccuracy(Metric[SessionResult]):
     description = "mean of the accuracies of the bank's categories"
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
+    kinds = ("at_least", "at_most")
     by_bets = True
     digits = 3
     least_height = 0.2
