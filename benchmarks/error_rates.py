@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -67,6 +68,9 @@ CATEGORY_SIZES, CATEGORY_RIGHT = (60, 25, 15), (42, 15, 6)
 CHECKED = 100
 #: Distance of a threshold from the truth that makes a PASS wrong, in accuracy; above the rounding of thresholds.
 HAIR = 1e-6
+#: Bounds of seconds, and their keywords.
+WITHIN, CAP = 2.0, 10.0
+BOUNDS: Mapping[str, Any] = {"within": {"within": WITHIN}, "cap": {"cap": CAP}}
 BANKS = ("good", "perturbed", "shuffled")
 SIDES = (Outcome.PASS, Outcome.FAIL)
 #: Accuracies by level of subjects that climb; at no level a climb ends by bad luck.
@@ -264,12 +268,12 @@ def seconds_gate(
     seconds = np.random.default_rng(11).lognormal(0.3, 0.9, SIZE)
     seconds[: SIZE // 10] = np.inf
     if bound == "within":
-        bounds, truth = {"within": 2.0}, float((seconds <= 2.0).mean())
+        truth = float((seconds <= WITHIN).mean())
     else:
-        bounds, truth = {"cap": 10.0}, float(np.minimum(seconds, 10.0).mean())
+        truth = float(np.minimum(seconds, CAP).mean())
     hair = HAIR if side is Outcome.PASS else 0.0
     target = truth + (hair if kind == "at_least" else -hair)
-    condition = Condition("seconds", kind, target, **bounds)
+    condition = Condition("seconds", kind, target, **BOUNDS[bound])
     scores = sheets(chances(0.6), 60, seeds, rng)
     values = {"seconds": shuffled_rows(seconds, seeds, rng)[..., None]}
     return verdicts(interview(bank, policy, scores, rng, condition, values), condition)
@@ -284,10 +288,11 @@ def seconds_loss_gate(
     seconds = np.random.default_rng(11).lognormal(0.3, 0.9, SIZE)
     slower = np.where(np.arange(SIZE) % 10 == 0, 9.0, seconds * np.random.default_rng(12).uniform(0.9, 1.0, SIZE))
     if bound == "within":
-        bounds, loss = {"within": 2.0}, float((seconds <= 2.0).mean() - (slower <= 2.0).mean())
+        loss = float((seconds <= WITHIN).mean() - (slower <= WITHIN).mean())
     else:
-        bounds, loss = {"cap": 10.0}, float(np.minimum(slower, 10.0).mean() - np.minimum(seconds, 10.0).mean())
-    condition = Condition("seconds", "not_worse_than", loss - (HAIR if side is Outcome.PASS else 0.0), "old", **bounds)
+        loss = float(np.minimum(slower, CAP).mean() - np.minimum(seconds, CAP).mean())
+    margin = loss - (HAIR if side is Outcome.PASS else 0.0)
+    condition = Condition("seconds", "not_worse_than", margin, "old", **BOUNDS[bound])
     budget = SIZE if complete else SIZE // 2
     found = []
     for _ in range(seeds):
@@ -487,6 +492,32 @@ def last_level_gate(way: Climb, side: Outcome, seeds: int, rng: np.random.Genera
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
+OneSide = Callable[[Outcome, int, np.random.Generator], list[Outcome]]
+
+
+def answer_gates() -> dict[str, OneSide]:
+    """Return upper limits, and gates on values of the answers."""
+    gates: dict[str, OneSide] = {}
+    plain = ItemBank.uncalibrated("plain", [Item(f"q{n}", "?", "yes") for n in range(SIZE)])
+    good = banks()["good"]
+    for stop, policy in STOPS.items():
+        gates[f"accuracy at_most 0.60, good, {stop}"] = partial(upper_gate, policy, 60)
+        evenly = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
+        for bound in ("within", "cap"):
+            gates[f"seconds {bound} at_least, good, {stop}"] = partial(seconds_gate, good, policy, "at_least", bound)
+            gates[f"seconds {bound} at_most, good, {stop}"] = partial(seconds_gate, good, policy, "at_most", bound)
+            uniform = partial(seconds_gate, plain, evenly, "at_most", bound)
+            gates[f"seconds {bound} at_most, uniform draws, {stop}"] = uniform
+            gates[f"seconds {bound}, whole baseline, {stop}"] = partial(seconds_loss_gate, policy, bound, True)
+        for metric, samples in (("pass^3", 3), ("pass^3", 5), ("pass@3", 3), ("pass@3", 5)):
+            name = f"{metric} of {samples} samples"
+            gates[f"{name}, good, {stop}"] = partial(samples_gate, good, policy, metric, samples)
+            gates[f"{name}, uniform draws, {stop}"] = partial(samples_gate, plain, evenly, metric, samples)
+    for bound in ("within", "cap"):
+        gates[f"seconds {bound}, partial baseline, decision"] = partial(seconds_loss_gate, DECIDE, bound, False)
+    return gates
+
+
 def cells() -> list[Cell]:
     """All kinds, in the order of the table."""
     kinds: dict[str, Callable[[int, np.random.Generator], dict[Outcome, Flags]]] = {}
@@ -506,21 +537,8 @@ def cells() -> list[Cell]:
     for stop, policy in STOPS.items():
         uniform = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
         add(f"accuracy at_least 0.60, uniform draws, {stop}", partial(accuracy_gate, "good", uniform, 60, "accuracy"))
-    for stop, policy in STOPS.items():
-        add(f"accuracy at_most 0.60, good, {stop}", partial(upper_gate, policy, 60))
-        evenly = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
-        plain = ItemBank.uncalibrated("plain", [Item(f"q{n}", "?", "yes") for n in range(SIZE)])
-        for bound in ("within", "cap"):
-            for kind in ("at_least", "at_most"):
-                add(f"seconds {bound} {kind}, good, {stop}", partial(seconds_gate, banks()["good"], policy, kind, bound))
-            add(f"seconds {bound} at_most, uniform draws, {stop}", partial(seconds_gate, plain, evenly, "at_most", bound))
-            add(f"seconds {bound}, whole baseline, {stop}", partial(seconds_loss_gate, policy, bound, True))
-        for metric, samples in (("pass^3", 3), ("pass^3", 5), ("pass@3", 3), ("pass@3", 5)):
-            name = f"{metric} of {samples} samples"
-            add(f"{name}, good, {stop}", partial(samples_gate, banks()["good"], policy, metric, samples))
-            add(f"{name}, uniform draws, {stop}", partial(samples_gate, plain, evenly, metric, samples))
-    for bound in ("within", "cap"):
-        add(f"seconds {bound}, partial baseline, decision", partial(seconds_loss_gate, DECIDE, bound, False))
+    for name, one_side in answer_gates().items():
+        add(name, one_side)
     add("ability at_least, good, decision", partial(accuracy_gate, "good", DECIDE, 60, "ability"))
     add("not_worse_than, whole baseline, good, budget", partial(paired_gate, "good", STOPS["budget"], True))
     add("not_worse_than, partial baseline, good, decision", partial(paired_gate, "good", DECIDE, False))

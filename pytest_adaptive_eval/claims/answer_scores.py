@@ -26,14 +26,11 @@ SCORE = "score"  #: Name of the answers' own scores among their values.
 
 
 class Rule(Protocol):
-    """A score of an item by the values of its answers.
-
-    Attributes:
-        k: Number of answers that the score's expectation is about.
-    """
+    """A score of an item by the values of its answers."""
 
     @property
-    def k(self) -> int: ...
+    def k(self) -> int:
+        """Number of answers that the score's expectation is about."""
 
     def each(self, values: Array) -> Array:
         """Return a score in [0, 1] of each answer by its value, in the same shape."""
@@ -153,7 +150,7 @@ class AnswerScores:
             rows = variances.reshape(-1, variances.shape[-1])
             allowed = np.array([allowed_variance(row[~np.isnan(row)]) for row in rows])
             most = np.minimum(most, self.rule.k * allowed.reshape(most.shape))
-        return most * self.rule.k / n
+        return np.asarray(most * self.rule.k / n)
 
     def baseline(self, other: Baseline) -> Baseline:
         """Return a baseline with these scores, NaN where it lacks the values."""

@@ -37,7 +37,13 @@ class _Judged(Protocol):
 Result_contra = TypeVar("Result_contra", bound=_Judged, contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
-KINDS: Mapping[str, str] = {"at_least": "target", "at_most": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
+KINDS: Mapping[str, str] = {
+    "at_least": "target",
+    "at_most": "target",
+    "not_worse_than": "margin",
+    "rank_within": "k",
+    "above": "name",
+}
 LIMITS = ("at_least", "at_most")  #: Kinds with a limit that is written.
 RANKS = ("rank_within", "above")  #: Kinds that compare with other subjects.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
@@ -186,7 +192,8 @@ def find_metric(name: str, *, recorded: bool = False) -> Metric[Any]:
         metric: Metric[Any] = load_metric(stem)
     except KeyError:
         if recorded and name.isidentifier():
-            return recorded_metric(name)
+            of_field: Metric[Any] = recorded_metric(name)
+            return of_field
         raise ConfigError(
             f"metric {name!r} is not known; use {', '.join(metric_names())}, or a field that tests record, with within "
             "or cap"
@@ -332,7 +339,9 @@ class Condition:
         for name in ("within", "cap"):
             if (bound := getattr(self, name)) is not None:
                 bounds += [name, f"{bound:g}"]
-        label = "-".join((self.metric, *bounds, self.kind.replace("_", "-"), *value, *filter(None, [self.name]), *subject))
+        label = "-".join(
+            (self.metric, *bounds, self.kind.replace("_", "-"), *value, *filter(None, [self.name]), *subject)
+        )
         if self.measure.on_banks and not self.subject:
             return label  # baselines are files and evaluations, whose names a node id can hold
         return re.sub(r"[^\w.+-]+|::", "_", label)

@@ -28,7 +28,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.text import counted
 
 _UNBOUNDED = (
     "write within = 2.0 for the share of answers up to that value, or cap = 10.0 for the mean of values cut there"
@@ -102,7 +102,12 @@ class AnswerMetric(Metric[SessionResult]):
         return judge_claim(result, condition, verdict, to_unit, missing=missing_value_note(missing, self.value))
 
     def forecast(
-        self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
+        self,
+        condition: Condition,
+        bank: ItemBank,
+        policy: Policy,
+        baseline: Baseline | None,  # noqa: ARG002 -- of all metrics alike
+        margin: float | None,
     ) -> list[Outlook]:
         """Return the outlooks of scores of 0 and 1, which vary most."""
         return mean_outlooks(condition, bank, policy, condition.value / self.scale, margin)
@@ -184,7 +189,9 @@ class PassOf(AnswerMetric):
         if name == "k":
             return self
         if not int(name):
-            raise ConfigError(f"metric {self._named[:-1]}{name}: expected at least one sample, such as {self._named[:-1]}3")
+            raise ConfigError(
+                f"metric {self._named[:-1]}{name}: expected at least one sample, such as {self._named[:-1]}3"
+            )
         return PassOf(self._named, self.description, self._rule, int(name))
 
     def check_value(self, condition: Condition) -> None:

@@ -43,7 +43,8 @@ class DesignLog:
     at it, as they did then. `fixed` says that the interview ends at its horizon whatever the answers, and is judged
     there alone. `awaited` is the number of draws before the first one whose answer was not awaited, None if all were:
     estimates rest on these, since slow answers differ from quick ones. `answers` has further values of the answers by
-    name, such as ``seconds``, in arrays of shape (..., t, n) for n answers per item, NaN where missing. `paths` holds the wealth that
+    name, such as ``seconds``, in arrays of shape (..., t, n) for n answers per item, NaN where missing. `paths` holds
+    the wealth that
     `inference.betting` found on earlier draws of the interview, where it starts from; no result depends on it.
     """
 

@@ -1,6 +1,6 @@
 """Metrics of gates: each file is named after its metric and defines ``METRIC``.
 
-A metric whose name holds a number has another file name, see `_NUMBERED`, and gives the one of a number as its component.
+A metric whose name holds a number has another file name, see `_NUMBERED`, and that of one number is its component.
 
 A new file is known at once to TOML files, results, `adaptive-eval plan`, reports and the table in
 ``docs/reference/gates.md``.

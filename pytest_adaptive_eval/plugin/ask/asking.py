@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.parts import PolicyRecord, plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN
+from pytest_adaptive_eval.records.run_record import UNKNOWN, answer_values
 from pytest_adaptive_eval.text import counted
 
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
@@ -187,9 +187,11 @@ class AskingLoop:
             responses = self._run_batch(list(map(self._test, answers.proposed(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            answers.tell(self.item_scores([response.score for response in responses]))
+            answered = answers.administrations[asked_before:]
+            values = answer_values(answered, self.evaluation.samples)
+            answers.tell(self.item_scores([response.score for response in responses]), values)
             ability = answers.ability
-            for administration in answers.administrations[asked_before:]:
+            for administration in answered:
                 administration.theta_after = ability
             self._live.estimate(self.session)
 
@@ -401,6 +403,10 @@ class AskingLoop:
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return the completion of a request that the test of the current question makes."""
         return self.answers.complete(subject, item)
+
+    def recorded_fields(self, question: OpenQuestion, fields: Mapping[str, float]) -> dict[str, float]:
+        """Return the fields that a test recorded of an answer, of a stored one those of the run that asked for it."""
+        return self.answers.recorded_fields(question, fields)
 
     def _asks_by_itself(self, test: QuestionTest) -> bool:
         """Whether the request of a test is known: that of its item, if made-up answers have shown it."""

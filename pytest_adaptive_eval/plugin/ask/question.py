@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import numbers
 import traceback
 import warnings
@@ -15,8 +16,17 @@ import pytest
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
+from pytest_adaptive_eval.gates.condition import registered_metric
+from pytest_adaptive_eval.gates.measured import Measured
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
+from pytest_adaptive_eval.models.base import (
+    Completion,
+    Model,
+    RequestLog,
+    SubjectIdentity,
+    repeated_request,
+    summed_measures,
+)
 from pytest_adaptive_eval.plugin.ask.replies import calls_seen
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
@@ -56,6 +66,7 @@ class AskedItem:
     def __init__(self, item: Item, sample: int = 0) -> None:
         self.item, self.sample = item, sample
         self.given: float | None = None
+        self.recorded: dict[str, float] = {}
         self.graded: float | None = None
         self.text = ""
         self.read = False  #: Whether there was a text to grade, even an empty one.
@@ -108,6 +119,21 @@ class AskedItem:
             raise ValueError(f"item.score({value!r}): a score lies in [0, 1]")
         self.given = number
 
+    def record(self, **fields: float) -> None:
+        """Record values of this answer, such as ``record(latency=0.8)``, for gates on fields and for the record.
+
+        Raises:
+            ValueError: A value is not a finite number of at least 0, or the name is that of another metric.
+        """
+        for name, value in fields.items():
+            number = float(value)
+            if not 0.0 <= number < math.inf:
+                raise ValueError(f"item.record({name}={value!r}): expected a finite number of at least 0")
+            metric = registered_metric(name)
+            if metric is not None and not isinstance(metric, Measured):
+                raise ValueError(f"item.record({name}={value!r}): {name} is a metric of scores; choose another name")
+            self.recorded[name] = number
+
 
 class QuestionOwner(Protocol):
     """The interview of a question, with what the question needs."""
@@ -126,6 +152,9 @@ class QuestionOwner(Protocol):
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return the completion of a request that the test of the current question makes."""
+
+    def recorded_fields(self, question: OpenQuestion, fields: Mapping[str, float]) -> dict[str, float]:
+        """Return the fields that a test recorded of an answer, of a stored one those of the run that asked for it."""
 
     def check_passed(self, test: Any) -> None:
         """End the interview if the test of a question that passed accepts answers to other questions."""
@@ -275,7 +304,16 @@ class QuestionTest(UnrepeatableTest):
             self.response = self._answer(interview)
         finally:
             self.administration.seconds = clock.elapsed() - start
+            self._note_measures(interview)
             self._properties()
+
+    def _note_measures(self, interview: QuestionOwner) -> None:
+        """Add the seconds of a user's own model, and the fields that the test recorded, to the measures."""
+        measures = self.administration.measures
+        if not measures and not self.administration.resumed:
+            seen = [completion.measures for _, completion in self.requests.replies]
+            measures |= summed_measures(seen)
+        measures |= interview.recorded_fields(self.question, self.asked.recorded)
 
     def _replay(self) -> None:
         """Run the question as an ordinary test; on failure, report the question and the answer."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.measured import PassOf
 from pytest_adaptive_eval.gates.misfit import misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -30,6 +31,7 @@ from pytest_adaptive_eval.records.run_record import (
     Administration,
     EvaluationRecord,
     by_item,
+    flaky_items,
     must_pass_answers,
     noise_of,
 )
@@ -107,6 +109,11 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     if isinstance(loop.respondent.subject, ReplayModel):
         yield from loop.respondent.subject.notes
     yield from filter(None, [loop.answers.unkept])
+    if loop.answers.unrecorded:
+        yield (
+            f"stored answers lack {', '.join(sorted(loop.answers.unrecorded))}, which the test records now, so it is "
+            "missing: ask again with --adaptive-eval-fresh"
+        )
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
@@ -208,6 +215,8 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         samples=evaluation.samples,
         decoding_noise=noise,
         administrations=answers,
+        item_estimates=_item_estimates(loop, result),
+        flaky=flaky_items(answers),
         interviewer=InterviewerRecord.of(loop.session.account),
         call_sizes={str(size): count for size, count in sorted(loop.answers.call_sizes.items())},
         judge=judge.name if judge is not None else "",
@@ -235,6 +244,15 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if spent.money:  # as a harness states it
         record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
     return record
+
+
+def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[str, float]]:
+    """Return the estimates by item of each metric of samples that a gate requires."""
+    estimates = {}
+    for condition in loop.gate_plan.conditions:
+        if isinstance(condition.measure, PassOf):
+            estimates[condition.metric] = condition.measure.by_item(result)
+    return estimates
 
 
 def _continued(budgets: Sequence[int]) -> str:
