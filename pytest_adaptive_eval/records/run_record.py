@@ -75,7 +75,7 @@ _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a t
 Place = tuple[str, str, str, int]  #: Item, its hash, its format, and the number of the answer.
 #: Mean difference of two scores of one answer, half a rank, above which a judge is named, and fewest such answers.
 _REPEAT_NOISE, _LEAST_REPEATED = 0.125, 5
-TIMED_OUT = "timed_out"  #: Measure of an answer that the model did not give in time, 1 where it is there.
+TIMED_OUT = "timed out"  #: Measure of an answer that the model did not give in time, 1 where it is there.
 UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
 
 
@@ -251,6 +251,7 @@ class EvaluationRecord(Record, kw_only=True):
         categories: Results of the bank's broadest categories.
         own_name: Name in its own run, in a merged record that gives it another; else empty.
         group, variant: Evaluation of several models or prompts that this interview is of, and which it asked.
+        series: Name that stays when these models change; empty where `name` does.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
     """
@@ -268,6 +269,7 @@ class EvaluationRecord(Record, kw_only=True):
     own_name: str = ""
     group: str = ""
     variant: str = ""
+    series: str = ""
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = []

@@ -33,6 +33,7 @@ from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
 from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.ask.answers import Answers
     from pytest_adaptive_eval.plugin.ask.open_questions import OpenQuestion, TestFinding
     from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
@@ -143,18 +144,13 @@ class QuestionOwner(Protocol):
     reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
     generators: GeneratorStates  #: Random state that the questions share.
     finding: TestFinding  #: What made-up answers have shown of the test.
+    answers: Answers  #: Completions of the requests that its tests make.
 
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
 
     def begin(self, test: Any) -> None:
         """Have a question answered before its test runs, if the test asks its item as it is."""
-
-    def complete(self, subject: Model, item: Item) -> Completion:
-        """Return the completion of a request that the test of the current question makes."""
-
-    def recorded_fields(self, question: OpenQuestion, fields: Mapping[str, float]) -> dict[str, float]:
-        """Return the fields that a test recorded of an answer, of a stored one those of the run that asked for it."""
 
     def check_passed(self, test: Any) -> None:
         """End the interview if the test of a question that passed accepts answers to other questions."""
@@ -218,7 +214,7 @@ class QuestionTest(UnrepeatableTest):
         """Requests of its fixtures and its body."""
         if self.interview is None:
             return RequestLog()
-        return RequestLog(complete=self.interview.complete)
+        return RequestLog(complete=self.interview.answers.complete)
 
     @functools.cached_property
     def ihook(self) -> Any:
@@ -237,9 +233,13 @@ class QuestionTest(UnrepeatableTest):
             if name != "item" and is_called:
                 runs_code = True
         with self._once("setup", self.interview, runs_code=runs_code) as again:
-            if not again:
-                with self.requests.active():  # a fixture may ask
-                    self._set_up()
+            if again:
+                return
+            if not runs_code:
+                self._set_up()
+                return
+            with self.requests.active():  # a fixture may ask
+                self._set_up()
 
     def _set_up(self) -> None:
         if self.own_model is not None and not self.config.getoption("setupplan", False):  # as of a fixture
@@ -313,7 +313,7 @@ class QuestionTest(UnrepeatableTest):
         if not measures and not self.administration.resumed:
             seen = [completion.measures for _, completion in self.requests.replies]
             measures |= summed_measures(seen)
-        measures |= interview.recorded_fields(self.question, self.asked.recorded)
+        measures |= interview.answers.recorded_fields(self.question, self.asked.recorded)
 
     def _replay(self) -> None:
         """Run the question as an ordinary test; on failure, report the question and the answer."""
