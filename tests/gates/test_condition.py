@@ -39,7 +39,7 @@ def make_bank(*, calibrated=True, **more):
     ("change", "message"),
     [
         ({"metric": "speed"}, "metric 'speed' is not known; use ability, accuracy, auc"),
-        (
+        ({"kind": "below"}, "condition .below. is not known; use at_least, at_most, not_worse_than, rank_within, above"),
             {"kind": "below"},
             "condition 'below' is not known; use at_least, at_most, not_worse_than, rank_within, above",
         ),

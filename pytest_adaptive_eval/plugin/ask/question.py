@@ -483,14 +483,17 @@ class QuestionTest(UnrepeatableTest):
         response = self.response
         status = response.status.value if response else Status.ERROR.value
         score = response.score if response else None
+        measures = self.administration.measures
         for entry in list(self.user_properties):
-            if entry[0] in (PROPERTY, *DETAILS):
+            if entry[0] in (PROPERTY, *DETAILS, *measures):
                 self.user_properties.remove(entry)
         self.user_properties.append((PROPERTY, "unscored" if score is None else f"{score:g}"))
         for name in DETAILS[:-1]:
             value = getattr(self.administration, name)
             if value is not None:
                 self.user_properties.append((name, f"{value:.6g}"))
+        for name, value in measures.items():
+            self.user_properties.append((name, f"{value:.6g}"))
         self.user_properties.append(("status", status))
 
     def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
