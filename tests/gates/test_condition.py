@@ -39,10 +39,7 @@ def make_bank(*, calibrated=True, **more):
     ("change", "message"),
     [
         ({"metric": "speed"}, "metric 'speed' is not known; use ability, accuracy, auc"),
-        ({"kind": "below"}, "condition .below. is not known; use at_least, at_most, not_worse_than, rank_within, above"),
-            {"kind": "below"},
-            "condition 'below' is not known; use at_least, at_most, not_worse_than, rank_within, above",
-        ),
+        ({"kind": "below"}, "condition 'below' is not known; use at_least, at_most, not_worse_than, rank_within"),
         ({"value": True}, r"accuracy\.at_least\(True\): expected a number"),
         ({"value": "0.6"}, r"accuracy\.at_least\('0\.6'\): expected a number"),
         ({"value": float("nan")}, "expected a number"),
