@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import MARGINS, Baseline, PairedClaim, stake_unit
+from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DesignLog, predicted_by_mean
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
@@ -89,6 +90,8 @@ class AllRight:
 
     def together(self, scores: Array) -> Array:
         """Return the share of subsets, see `Rule`."""
+        if scores.shape[-1] < self.k:  # as of a baseline that was asked less often
+            return np.full(scores.shape[:-1], np.nan)
         count = scores.sum(axis=-1)[..., None]
         place = np.arange(self.k)
         return np.asarray((np.maximum(count - place, 0.0) / (scores.shape[-1] - place)).prod(axis=-1))
@@ -153,10 +156,15 @@ class AnswerScores:
         return np.asarray(most * self.rule.k / n)
 
     def baseline(self, other: Baseline) -> Baseline:
-        """Return a baseline with these scores, NaN where it lacks the values."""
+        """Return a baseline with these scores, NaN where it lacks the values; raise BaselineError if it has none."""
         scores = np.full(len(other.scores), np.nan)
         if other.log is not None:
             scores[other.log.items] = self.of(other.log)
+        if np.isnan(scores).all():
+            raise BaselineError(
+                f"the baseline {other.name!r} has no answer with a value of {self.name} for this gate: record it with "
+                "a run that has them, or gate by at_least or at_most"
+            )
         return replace(other, scores=scores)
 
 

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.claims.answer_scores import (
     Within,
 )
 from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.inference.betting import Claim, decide, log_wealth
 from pytest_adaptive_eval.inference.design import uniform_draws
 
@@ -139,5 +140,5 @@ def test_a_loss_against_a_baseline_is_that_of_the_same_values():
     for margin, outcome in ((0.05, -1), (0.11, 1)):
         claim = PairedAnswerClaim.against(baseline, margin, 0.95, rule)
         assert decide(log, [claim]).outcome.tolist() == [outcome]
-    lacks = PairedAnswerClaim.against(baseline, 0.11, 0.95, AnswerScores("steps", Within(2.0)))
-    assert np.isnan(lacks.baseline.scores).all()
+    with pytest.raises(BaselineError, match="the baseline 'old' has no answer with a value of steps"):
+        PairedAnswerClaim.against(baseline, 0.11, 0.95, AnswerScores("steps", Within(2.0)))

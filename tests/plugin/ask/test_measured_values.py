@@ -276,3 +276,20 @@ def test_answers_of_other_runs_keep_the_fields_that_were_recorded_when_they_came
     assert {answer["measures"]["latency"] for answer in runs[1]} == {5.0}
     first, again = ({answer["item"]: answer["measures"]["seconds"] for answer in answers} for answers in runs)
     assert again == first
+
+
+@pytest.mark.parametrize(
+    ("more", "selector"), [("", "random"), (", floor=0.4", "spread"), (", policy='decide'", "spread")]
+)
+@pytest.mark.fast_rows(1)
+def test_draws_are_uniform_where_no_gate_is_on_scores(lab, more, selector):
+    lab.calibrated()
+    lab.toy()
+    text = FIELDS.format(record="item.record(latency=1.0)").replace("toy.jsonl", "toy.bank")
+    lab.tests(text.replace(', stop="budget"', more))
+    lab.run()
+    interview = lab.record["interviews"][0]
+    assert interview["policy"]["selector"] == selector
+    assert any(
+        "drawn uniformly, since no gate is on their scores" in n for n in lab.record["gates"][0]["verdict"]["notes"]
+    ) == (more == "")
