@@ -82,7 +82,7 @@ class AnswerMetric(Metric[SessionResult]):
         missing = int(np.isnan(self.scores.of(result.log)).sum())
         if missing == result.asked:
             measured = ", ".join(sorted({*result.log.answers} - {SCORE})) or "nothing"
-            return with_note(verdict, f"no answer has {self.value}; measured was {measured}")
+            return with_note(verdict, f"no answer has {self.value}; the run measured {measured}")
         sign = -1.0 if self.falls else 1.0
 
         def difference(half: float) -> float:

@@ -150,7 +150,7 @@ def test_a_value_that_no_answer_has_is_an_error_whatever_an_undecided_gate_may_d
     result = result_of(values={"seconds": single(np.ones(N))})
     verdict = result["latency"].at_least("95%", within=2.0, on_inconclusive="pass")
     assert (verdict.outcome, bool(verdict)) == (Outcome.ERROR, False)
-    assert verdict.notes[0] == "no answer has a value of latency; measured was seconds"
+    assert verdict.notes[0] == "no answer has a value of latency; the run measured seconds"
 
 
 def test_values_go_with_a_result_to_another_process():

@@ -115,7 +115,7 @@ def test_a_field_that_no_test_records_is_an_error_with_what_was_measured(lab):
     lab.run()
     (verdict,) = [gate["verdict"] for gate in lab.record["gates"]]
     assert verdict["outcome"] == "ERROR"
-    assert verdict["notes"][0] == "no answer has a value of latency; measured was latncy, seconds"
+    assert verdict["notes"][0] == "no answer has a value of latency; the run measured latncy, seconds"
 
 
 def test_stored_answers_keep_their_seconds_and_the_fields_of_their_own_run(lab):
