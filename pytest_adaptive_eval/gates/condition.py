@@ -355,7 +355,7 @@ class Condition:
             return f"above {self.name}"
         upper = self.measure.is_upper(self)
         bound = -self.value if self.kind == "not_worse_than" and not upper else self.value
-        return f"{AT_MOST if upper else '>= '}{number(bound, 2) if round(bound, 2) == bound else number(bound)}"
+        return f"{AT_MOST if upper else '>= '}{threshold_text(bound)}"
 
     @property
     def quantity(self) -> str:
@@ -423,6 +423,15 @@ class Condition:
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their default, for the record."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+
+
+def threshold_text(value: float) -> str:
+    """Return a threshold with two digits if it has no more, else three, and two that count of one below .01."""
+    if round(value, 2) == value:
+        return number(value, 2)
+    if abs(value) < 0.01 and round(value, 3) != value:
+        return number(value, 1 - math.floor(math.log10(abs(value))))
+    return number(value)
 
 
 def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:

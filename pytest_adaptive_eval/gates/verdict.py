@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
@@ -44,7 +45,10 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
     Args:
         bounds: Estimate, lower and upper bound; None where a record lacks one.
     """
-    estimate, low, high = ("-" if value is None else number(value) for value in bounds)
+    digits = 3
+    if small := re.match(r"[<>]= -?\d*\.(\d{4,})", requirement):
+        digits = len(small[1]) + 1
+    estimate, low, high = ("-" if value is None else number(value, digits) for value in bounds)
     estimate_text = f"{estimate} [{low}, {high}]"
     if metric == "ability" and method != LIKELIHOOD_RATIO:
         metric = "ability by accuracy"

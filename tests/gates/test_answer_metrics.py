@@ -227,3 +227,9 @@ def test_a_chance_of_a_verdict_is_stated_at_a_distance_in_the_unit():
     assert "toy: mean seconds cut at 10 <= 4.00: " in said
     assert "if the truth is 10% of the cap away" in said
     assert "10 points away" in outlook_sentence(Condition("pass@2", "at_least", 0.5), BANK, WHOLE, 60, "toy")
+
+
+def test_small_amounts_have_digits_that_count():
+    costs = np.full(N, 0.00002)
+    verdict = result_of(values={"cost": single(costs)}).cost.at_most(0.0003, cap=0.001)
+    assert "mean cost cut at 0.001 .000020 [.000020, .000020] <= .00030 required" in verdict.sentence
