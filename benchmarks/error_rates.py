@@ -293,22 +293,26 @@ def seconds_loss_gate(
         loss = float(np.minimum(slower, CAP).mean() - np.minimum(seconds, CAP).mean())
     margin = loss - (HAIR if side is Outcome.PASS else 0.0)
     condition = Condition("seconds", "not_worse_than", margin, "old", **BOUNDS[bound])
-    budget = SIZE if complete else SIZE // 2
-    found = []
-    for _ in range(seeds):
-        # the items' times are in another order each time, with those of the baseline
-        order = rng.permutation(SIZE)
-        earlier_policy = replace(STOPS["budget"], budget=budget)
-        known = Condition("accuracy", "at_least", 0.5)
-        values = {"seconds": seconds[order][None, :, None]}
-        log = interview(bank, earlier_policy, base[None], rng, known, values).log(0)
+    known = Condition("accuracy", "at_least", 0.5)
+    earlier = replace(STOPS["budget"], budget=SIZE if complete else SIZE // 2)
+    count = 1 if complete else seeds
+    baselines = interview(bank, earlier, np.tile(base, (count, 1)), rng, known, repeated("seconds", seconds, count))
+    found: list[Outcome] = []
+    for n in range(count):  # each candidate has the draws of a partial baseline of its own to follow
+        log = baselines.log(n)
         scores = np.full(SIZE, np.nan)
         scores[log.items] = log.scores
         old = Baseline("old", scores, log)
-        values = {"seconds": slower[order][None, :, None]}
-        session = interview(bank, policy, base[None], rng, condition, values, baseline=old)
+        rows = seeds // count
+        values = repeated("seconds", slower, rows)
+        session = interview(bank, policy, np.tile(base, (rows, 1)), rng, condition, values, baseline=old)
         found += verdicts(session, condition, [old])
     return found
+
+
+def repeated(name: str, values: Array, count: int) -> dict[str, Array]:
+    """Return the same values of the answers of so many subjects by name, shape (count, n, 1)."""
+    return {name: np.tile(values, (count, 1))[..., None]}
 
 
 def samples_gate(

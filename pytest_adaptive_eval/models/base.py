@@ -116,6 +116,7 @@ class Completion:
         return Response.of(status, score, self.text, detail)
 
 
+TIMED_OUT = "timed out"  #: Measure of an answer that the model did not give in time, 1 where it is there.
 REQUEST_CHARACTERS = 20_000  #: Characters of a request that are kept.
 _EMBEDDED = re.compile(r"(;base64,)[A-Za-z0-9+/=]+")
 

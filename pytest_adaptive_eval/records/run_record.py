@@ -28,7 +28,7 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import TIMED_OUT, SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.models.judging import Judged
 from pytest_adaptive_eval.records.parts import (
@@ -75,7 +75,6 @@ _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a t
 Place = tuple[str, str, str, int]  #: Item, its hash, its format, and the number of the answer.
 #: Mean difference of two scores of one answer, half a rank, above which a judge is named, and fewest such answers.
 _REPEAT_NOISE, _LEAST_REPEATED = 0.125, 5
-TIMED_OUT = "timed out"  #: Measure of an answer that the model did not give in time, 1 where it is there.
 UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
 
 
@@ -97,7 +96,7 @@ class Administration(Record):
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
         said: Hash of the model's last reply, before its test took anything out of it; empty if unknown.
         measures: See `pytest_adaptive_eval.models.base.Completion`; sums over the model's calls for the answer, fields
-            that its test recorded, and `TIMED_OUT`.
+            that its test recorded, and `models.base.TIMED_OUT`.
     """
 
     position: int

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.evaluation import Interview
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.items.item import Item, Status, cut_text
 from pytest_adaptive_eval.models.base import (
+    TIMED_OUT,
     Completion,
     Model,
     RequestLog,
@@ -43,7 +44,7 @@ from pytest_adaptive_eval.plugin.ask.open_questions import (
     known_scores,
 )
 from pytest_adaptive_eval.records.parts import ReuseRecord, plain
-from pytest_adaptive_eval.records.run_record import TIMED_OUT, Administration, answer_values
+from pytest_adaptive_eval.records.run_record import Administration, answer_values
 from pytest_adaptive_eval.text import counted, relative
 from pytest_adaptive_eval.types import Array
 
