@@ -14,7 +14,8 @@ for item in ids:
     begin(item)
     number = int(item[1:])
     called = (here / "calls.txt").read_text().count('"' + item + '"')
-    write(item, score=float(number % 5 > 0 or called == 1), seconds=90.0 if number % 3 == 0 else 9.0, cost=0.5, steps=4)
+    write(item, score=float(number % 5 > 0 or called == 1), seconds=90.0 if number % 3 == 0 else 9.0, cost=0.5, steps=4,
+          retries=2, cached=True)
 """
 EVALUATION = """
 [[eval]]
@@ -60,14 +61,25 @@ at_most = 0.4
 metric = "steps"
 cap = 10
 at_most = 5
+
+[[eval.gate]]
+metric = "retries"
+within = 1
+at_most = "5%"
 """
     found = interview_of(pytester, gates)
     verdicts = [(gate["verdict"]["outcome"], gate["verdict"]["interval"]["estimate"]) for gate in found["gates"]]
-    assert verdicts == [("PASS", pytest.approx(40 / 60)), ("FAIL", pytest.approx(0.5)), ("PASS", pytest.approx(4.0))]
+    assert verdicts == [
+        ("PASS", pytest.approx(40 / 60)),
+        ("FAIL", pytest.approx(0.5)),
+        ("PASS", pytest.approx(4.0)),
+        ("PASS", pytest.approx(0.0)),
+    ]
+    assert set(found["administrations"][0]["measures"]) == {"seconds", "cost", "steps", "retries"}
     assert [gate["verdict"]["metric"] for gate in found["gates"]] == [
-        "share of seconds within 60", "mean cost cut at 2", "mean steps cut at 10",
+        "share of seconds within 60", "mean cost cut at 2", "mean steps cut at 10", "share of retries within 1",
     ]  # fmt: skip
-    assert [gate["verdict"]["requirement"] for gate in found["gates"]] == [">= .60", "<= .40", "<= 5.00"]
+    assert [gate["verdict"]["requirement"] for gate in found["gates"]] == [">= .60", "<= .40", "<= 5.00", "<= .05"]
 
 
 @pytest.mark.slow
