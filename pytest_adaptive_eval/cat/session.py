@@ -186,14 +186,13 @@ class Session:
         short.drawn, short._designed = min(self.drawn, budget), min(self._designed, budget)
         return short
 
-    def remaining(self, ahead: Sequence[float] = (), values: Mapping[str, Array] = NO_VALUES) -> int:
+    def remaining(self, ahead: Sequence[float] = ()) -> int:
         """Return how many further scores the first subject's interview is expected to need.
 
         It rests on the growth of the evidence so far and decides what is asked ahead; no result depends on it.
 
         Args:
             ahead: Known scores of the first open items; others are NaN.
-            values: Values of their answers by name, shape (len(ahead), n), see `tell`.
         """
         most = self.budget - self.asked
         decision = self._decision
@@ -205,23 +204,26 @@ class Session:
             expected = float(self.asked + self.policy.batch)
         if not self.asked + len(ahead):
             return min(most, math.ceil(expected))
-        log = self._looked_ahead(ahead, values)
-        log = replace(log, scores=np.where(np.isnan(log.scores), log.predictions, log.scores), noise=0.0)
+        log = self._looked_ahead(ahead)
+        # values of further answers are taken to be those so far, again and again
+        answers = {name: np.resize(values[: self.asked], values.shape) for name, values in log.answers.items()}
+        scores = np.where(np.isnan(log.scores), log.predictions, log.scores)
+        log = replace(log, scores=scores, noise=0.0, answers=answers)
         return min(most, len(ahead) + decision.remaining(log, expected))
 
-    def settled(self, ahead: Sequence[float], values: Mapping[str, Array] = NO_VALUES) -> bool:
+    def settled(self, ahead: Sequence[float]) -> bool:
         """Return whether all claims are decided alike whatever the scores that are missing from the first open items.
 
         The evidence for a sum of at least a threshold grows with every score, and that for less falls. So verdicts that
         agree where all missing scores are 0 and where all are 1 agree for any.
 
         Args:
-            ahead, values: As of `remaining`.
+            ahead: As of `remaining`.
         """
         decision = self._decision
         if decision is None or not len(ahead) or self.decodings:
             return False
-        log = self._looked_ahead(ahead, values)
+        log = self._looked_ahead(ahead)
         least, most = (
             decide(log.with_missing_as(score), decision.claims, decision.family).outcome for score in (0.0, 1.0)
         )
@@ -239,7 +241,7 @@ class Session:
                 return rule
         return None
 
-    def _looked_ahead(self, ahead: Sequence[float], values: Mapping[str, Array]) -> DesignLog:
+    def _looked_ahead(self, ahead: Sequence[float]) -> DesignLog:
         """Return the first subject's log with some open items."""
         stop = self.asked + len(ahead)
         design = self._design[:, 0, :stop].copy()
@@ -247,17 +249,8 @@ class Session:
             design[:, self._designed :] = self._uniform_design(slice(self._designed, stop))[:, 0]
         scores = np.concatenate([self._scores[0, : self.asked], np.asarray(ahead, dtype=np.float64)])
         noise = float(self._noise(scores[None])[0])
-        answers = {name: told.copy() for name, told in self._answers.items()}
-        self._note(answers, {name: known[None] for name, known in values.items()}, slice(self.asked, stop))
-        answers = {name: told[0, :stop] for name, told in answers.items()}
+        answers = {name: values[0, :stop] for name, values in self._answers.items()}
         return self._log(self._items[0, :stop], scores, dict(zip(DESIGN, design, strict=True)), noise, answers)
-
-    def _note(self, answers: dict[str, Array], values: Mapping[str, Array], new: slice) -> None:
-        """Write values of answers, shape (S, k, n), into arrays of the budget."""
-        for name, known in values.items():
-            if name not in answers:
-                answers[name] = np.full((*self._scores.shape, known.shape[-1]), np.nan)
-            answers[name][:, new] = known
 
     @property
     def sequential(self) -> bool:
@@ -522,7 +515,9 @@ class Session:
             raise ValueError(f"{k} scores for {self._designed - self.asked} items: ask() returns the next ones")
         new = slice(self.asked, self.asked + k)
         items, self._scores[:, new] = self._items[:, new], checked
-        self._note(self._answers, values, new)
+        for name, known in values.items():
+            missing = np.full((*self._scores.shape, known.shape[-1]), np.nan)
+            self._answers.setdefault(name, missing)[:, new] = known
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:

@@ -1,6 +1,6 @@
 """Scores that follow from values of the answers: their seconds or cost, or how many of an item's samples are right.
 
-A rule gives each item a score in [0, 1] from the values of its answers. The sum of these scores over the bank is a
+Each item gets a score in [0, 1] from the values of its answers. The sum of these scores over the bank is a
 quantity of the bank like the sum of the answers' own scores, and the draws' propensities make its one-draw estimates
 unbiased. So the same bets hold. The bank predicts other scores, so the mean so far is the prediction of every item.
 
@@ -12,7 +12,6 @@ That of any right one is ``1 - C(n - c, k) / C(n, k)`` (Chen et al. 2021, arXiv:
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -26,114 +25,56 @@ from pytest_adaptive_eval.types import Array
 SCORE = "score"  #: Name of the answers' own scores among their values.
 
 
-class Rule(Protocol):
-    """A score of an item by the values of its answers."""
-
-    @property
-    def k(self) -> int:
-        """Number of answers that the score's expectation is about."""
-
-    def each(self, values: Array) -> Array:
-        """Return a score in [0, 1] of each answer by its value, in the same shape."""
-
-    def together(self, scores: Array) -> Array:
-        """Return a score in [0, 1] of each item by those of n answers, shape (...) of (..., n)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """The share of an item's answers whose value is at most `bound`."""
-
-    bound: float
-    k: int = field(default=1, init=False)
-
-    def each(self, values: Array) -> Array:
-        """Return a score of each answer, see `Rule`."""
-        return np.asarray(values <= self.bound, dtype=np.float64)
-
-    def together(self, scores: Array) -> Array:
-        """Return the mean, see `Rule`."""
-        return np.asarray(scores.mean(axis=-1))
-
-
-@dataclass(frozen=True, slots=True)
-class CutAt:
-    """The mean value of an item's answers, each cut at `cap`, in units of `cap`.
-
-    Args:
-        saved: Score the distance from `cap` in place of the value, for claims that lower values are better.
-    """
-
-    cap: float
-    saved: bool = False
-    k: int = field(default=1, init=False)
-
-    def each(self, values: Array) -> Array:
-        """Return a score of each answer, see `Rule`."""
-        scores = np.minimum(values / self.cap, 1.0)
-        return 1.0 - scores if self.saved else scores
-
-    def together(self, scores: Array) -> Array:
-        """Return the mean, see `Rule`."""
-        return np.asarray(scores.mean(axis=-1))
-
-
-@dataclass(frozen=True, slots=True)
-class AllRight:
-    """The share of the subsets of `k` samples that are all right, see the module."""
-
-    k: int
-
-    def each(self, values: Array) -> Array:
-        """Return 1 for each right sample, see `Rule`."""
-        return np.asarray(values == 1.0, dtype=np.float64)
-
-    def together(self, scores: Array) -> Array:
-        """Return the share of subsets, see `Rule`."""
-        if scores.shape[-1] < self.k:  # as of a baseline that was asked less often
-            return np.full(scores.shape[:-1], np.nan)
-        count = scores.sum(axis=-1)[..., None]
-        place = np.arange(self.k)
-        return np.asarray((np.maximum(count - place, 0.0) / (scores.shape[-1] - place)).prod(axis=-1))
-
-
-@dataclass(frozen=True, slots=True)
-class AnyRight:
-    """The share of the subsets of `k` samples with at least one right one, see the module."""
-
-    k: int
-
-    def each(self, values: Array) -> Array:
-        """Return 1 for each right sample, see `Rule`."""
-        return np.asarray(values == 1.0, dtype=np.float64)
-
-    def together(self, scores: Array) -> Array:
-        """Return the share of subsets, see `Rule`."""
-        return 1.0 - AllRight(self.k).together(1.0 - scores)
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
-    """Scores of items by a rule on one kind of values of their answers."""
+    """Scores of items by one kind of values of their answers: by default 1 for a right one, as a mean over samples.
 
-    name: str
-    rule: Rule
+    Args:
+        name: Name of the values.
+        within: Score values up to this bound 1, and others 0.
+        cap: Score a value by its share of this cap, 1 at most.
+        k: Size of the subsets of an item's answers whose product counts, see the module.
+        opposite: Score each answer by its distance from 1.
+        complement: Score an item by its distance from 1: with `opposite`, whether any answer of a subset is right.
+    """
+
+    name: str = SCORE
+    within: float | None = None
+    cap: float | None = None
+    k: int = 1
+    opposite: bool = False
+    complement: bool = False
 
     def _each(self, log: DesignLog) -> Array:
         """Return the score of each answer, shape (..., t, n), NaN where its value is missing."""
         values = log.answers.get(self.name)
         if values is None:
             values = (log.scores if self.name == SCORE else np.full(log.scores.shape, np.nan))[..., None]
-        return np.where(np.isnan(values), np.nan, self.rule.each(values))
+        if self.within is not None:
+            scores = values <= self.within
+        elif self.cap is not None:
+            scores = np.minimum(values / self.cap, 1.0)
+        else:
+            scores = values == 1.0
+        return np.where(np.isnan(values), np.nan, np.abs(scores - float(self.opposite)))
+
+    def _together(self, each: Array) -> Array:
+        """Return the score of each item by those of its answers; NaN with fewer than `k`, as of some baselines."""
+        place = np.arange(self.k)
+        answers = each.shape[-1]
+        if answers < self.k:
+            return np.full(each.shape[:-1], np.nan)
+        share = (np.maximum(each.sum(axis=-1)[..., None] - place, 0.0) / (answers - place)).prod(axis=-1)
+        return np.asarray(np.abs(share - float(self.complement)))
 
     def of(self, log: DesignLog) -> Array:
         """Return the scores of the administered items, shape (..., t), NaN where a value of an answer is missing."""
-        return self.rule.together(self._each(log))
+        return self._together(self._each(log))
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of these scores, with the noise of their decoding where that counts."""
         each = self._each(log)
-        scores = self.rule.together(each)
+        scores = self._together(each)
         undrawn = log.size - np.arange(scores.shape[-1], dtype=np.float64)
         columns = predicted_by_mean(scores, undrawn, log.down + log.up)
         noise = np.where(log.noise, self._noise(each, scores), 0.0)
@@ -152,8 +93,8 @@ class AnswerScores:
             variances = each.var(axis=-1, ddof=1)
             rows = variances.reshape(-1, variances.shape[-1])
             allowed = np.array([allowed_variance(row[~np.isnan(row)]) for row in rows])
-            most = np.minimum(most, self.rule.k * allowed.reshape(most.shape))
-        return np.asarray(most * self.rule.k / n)
+            most = np.minimum(most, self.k * allowed.reshape(most.shape))
+        return np.asarray(most * self.k / n)
 
     def baseline(self, other: Baseline) -> Baseline:
         """Return a baseline with these scores, NaN where it lacks the values; raise BaselineError if it has none."""
@@ -172,7 +113,7 @@ class AnswerScores:
 class AnswerClaim(Claim):
     """The claim that a sum of scores by values of the answers is at least `total`."""
 
-    scores: AnswerScores = field(default_factory=lambda: AnswerScores(SCORE, AllRight(1)))
+    scores: AnswerScores = field(default_factory=AnswerScores)
 
     @property
     def sought(self) -> float | None:
@@ -191,7 +132,7 @@ class PairedAnswerClaim(PairedClaim):
     The draws are the candidate's own, so the bounds of its log count.
     """
 
-    scores: AnswerScores = field(default_factory=lambda: AnswerScores(SCORE, AllRight(1)))
+    scores: AnswerScores = field(default_factory=AnswerScores)
 
     @classmethod
     def against(cls, baseline: Baseline, margin: float, confidence: float, scores: AnswerScores) -> PairedAnswerClaim:

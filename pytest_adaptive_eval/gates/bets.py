@@ -131,13 +131,6 @@ def map_interval(interval: Interval, to_unit: Callable[[float], float]) -> Inter
     return replace(interval, estimate=to_unit(interval.estimate), low=low, high=high)
 
 
-def missing_value_note(missing: int, value: str) -> str:
-    """Return a note on answers without a value, empty if there are none."""
-    if not missing:
-        return ""
-    return f"{counted(missing, 'item')} without {value}: it counts against PASS and against FAIL"
-
-
 def missing_score_notes(result: SessionResult, missing_values: str | None = None) -> list[str]:
     """Return a note on answers without a score, if there are any, or another one on missing values."""
     unawaited = result.statuses.get(Status.NOT_AWAITED, 0)

@@ -86,21 +86,9 @@ class BoundMetric(NoVerdict):
         settings |= {"within": within, "cap": cap}
         return self._verdict("at_least", value=target, on_inconclusive=on_inconclusive, **settings)
 
-    def at_most(
-        self,
-        target: float | str,
-        *,
-        subject: str = "",
-        confidence: float = 0.95,
-        on_inconclusive: OnInconclusive = "fail",
-        method: Literal["draws", "like-questions"] = "draws",
-        within: float | None = None,
-        cap: float | None = None,
-    ) -> Verdict:
-        """Judge whether the metric stays at or below `target`, see `at_least`."""
-        settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "method": method}
-        settings |= {"within": within, "cap": cap}
-        return self._verdict("at_most", value=target, on_inconclusive=on_inconclusive, **settings)
+    def at_most(self, target: float | str, **settings: Any) -> Verdict:
+        """Judge whether the metric stays at or below `target`; takes the keywords of `at_least`."""
+        return self._verdict("at_most", value=target, **settings)
 
     def not_worse_than(
         self,

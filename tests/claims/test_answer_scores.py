@@ -12,14 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.claims.answer_scores import (
-    AllRight,
     AnswerClaim,
     AnswerScores,
-    AnyRight,
-    CutAt,
     MirroredClaim,
     PairedAnswerClaim,
-    Within,
 )
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError
@@ -29,26 +25,38 @@ from pytest_adaptive_eval.inference.design import uniform_draws
 SECONDS = np.array([[0.5, 2.0], [1.0, 3.0], [np.inf, 1.0], [np.nan, 1.0]])
 
 
-def scored(rule, values):
+def all_right(k, name="v"):
+    return AnswerScores(name, k=k)
+
+
+def any_right(k):
+    return AnswerScores("v", k=k, opposite=True, complement=True)
+
+
+def scored(scores, values):
     log = replace(uniform_draws(np.ones(len(values)), 9), answers={"v": np.asarray(values, dtype=float)})
-    return AnswerScores("v", rule).of(log)
+    return scores.of(log)
 
 
 def test_share_within_a_bound_has_the_bound_and_not_a_time_out():
-    assert scored(Within(2.0), SECONDS).tolist() == pytest.approx([1.0, 0.5, 0.5, math.nan], nan_ok=True)
+    assert scored(AnswerScores("v", within=2.0), SECONDS).tolist() == pytest.approx(
+        [1.0, 0.5, 0.5, math.nan], nan_ok=True
+    )
 
 
 def test_values_are_cut_at_the_cap_and_divided_by_it():
-    assert scored(CutAt(2.0), SECONDS).tolist() == pytest.approx([0.625, 0.75, 0.75, math.nan], nan_ok=True)
-    assert scored(CutAt(2.0, saved=True), SECONDS)[:3].tolist() == pytest.approx([0.375, 0.25, 0.25])
+    assert scored(AnswerScores("v", cap=2.0), SECONDS).tolist() == pytest.approx(
+        [0.625, 0.75, 0.75, math.nan], nan_ok=True
+    )
+    assert scored(AnswerScores("v", cap=2.0, opposite=True), SECONDS)[:3].tolist() == pytest.approx([0.375, 0.25, 0.25])
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=7), st.data())
 def test_pass_estimates_are_shares_of_the_subsets_of_samples(samples, data):
     k = data.draw(st.integers(1, len(samples)))
     subsets = list(itertools.combinations([score == 1.0 for score in samples], k))
-    assert scored(AllRight(k), [samples])[0] == pytest.approx(sum(map(all, subsets)) / len(subsets))
-    assert scored(AnyRight(k), [samples])[0] == pytest.approx(sum(map(any, subsets)) / len(subsets))
+    assert scored(all_right(k), [samples])[0] == pytest.approx(sum(map(all, subsets)) / len(subsets))
+    assert scored(any_right(k), [samples])[0] == pytest.approx(sum(map(any, subsets)) / len(subsets))
 
 
 def distribution(n, p):
@@ -63,7 +71,7 @@ def outcomes(n):
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.7, 1.0])
 def test_pass_estimates_are_unbiased_and_vary_no_more_than_their_bound(n, k, p):
     weights = np.array(distribution(n, p))
-    for rule, truth in ((AllRight(k), p**k), (AnyRight(k), 1 - (1 - p) ** k)):
+    for rule, truth in ((all_right(k), p**k), (any_right(k), 1 - (1 - p) ** k)):
         estimates = scored(rule, outcomes(n))
         assert weights @ estimates == pytest.approx(truth)
         variance = weights @ (estimates - truth) ** 2
@@ -71,7 +79,7 @@ def test_pass_estimates_are_unbiased_and_vary_no_more_than_their_bound(n, k, p):
 
 
 def test_noise_of_decoding_falls_with_samples_that_agree():
-    scores = AnswerScores("v", AllRight(2))
+    scores = all_right(2)
     log = replace(uniform_draws(np.ones(400), 900), noise=0.1)
     agree = np.repeat(np.arange(400) % 2, 4).reshape(400, 4).astype(float)
     differ = np.tile([0.0, 1.0, 0.0, 1.0], (400, 1))
@@ -84,7 +92,7 @@ def test_one_draw_estimates_of_unequal_draws_are_unbiased_and_bounded():
     q = np.array([0.1, 0.2, 0.3, 0.4])
     seconds = np.array([1.0, 5.0, 2.0, 9.0])
     reach = 1.0 / q.min()
-    claim = AnswerClaim(2.0, scores=AnswerScores("seconds", Within(2.0)))
+    claim = AnswerClaim(2.0, scores=AnswerScores("seconds", within=2.0))
     totals = []
     for item in range(4):
         log = replace(
@@ -105,11 +113,11 @@ def test_answers_without_a_value_count_against_both_verdicts():
     seconds = np.full((60, 1), 1.0)
     seconds[:20] = np.nan
     log = replace(uniform_draws(np.zeros(60), 60), answers={"seconds": seconds})
-    scores = AnswerScores("seconds", Within(2.0))
+    scores = AnswerScores("seconds", within=2.0)
     totals = {20.0: 1, 40.0: 1, 50.0: 0, 60.0: 0}
     for total, outcome in totals.items():
         assert decide(log, [AnswerClaim(total, scores=scores)]).outcome.tolist() == [outcome]
-    assert decide(log, [AnswerClaim(1.0, scores=AnswerScores("steps", Within(2.0)))]).outcome.tolist() == [0]
+    assert decide(log, [AnswerClaim(1.0, scores=AnswerScores("steps", within=2.0))]).outcome.tolist() == [0]
 
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=1, max_size=30), st.floats(5, 35))
@@ -131,7 +139,7 @@ def test_upper_limits_of_a_whole_bank_are_decided_by_its_sum():
 
 
 def test_a_loss_against_a_baseline_is_that_of_the_same_values():
-    rule = AnswerScores("seconds", Within(2.0))
+    rule = AnswerScores("seconds", within=2.0)
     before = replace(uniform_draws(np.ones(40), 40), answers={"seconds": np.full((40, 1), 1.0)})
     baseline = Baseline("old", np.ones(40), before)
     now = np.full((40, 1), 1.0)
@@ -141,4 +149,4 @@ def test_a_loss_against_a_baseline_is_that_of_the_same_values():
         claim = PairedAnswerClaim.against(baseline, margin, 0.95, rule)
         assert decide(log, [claim]).outcome.tolist() == [outcome]
     with pytest.raises(BaselineError, match="the baseline 'old' has no answer with a value of steps"):
-        PairedAnswerClaim.against(baseline, 0.11, 0.95, AnswerScores("steps", Within(2.0)))
+        PairedAnswerClaim.against(baseline, 0.11, 0.95, AnswerScores("steps", within=2.0))

@@ -42,4 +42,6 @@ def load_metric(name: str) -> Any:
 
 def recorded_metric(name: str) -> Any:
     """Return the metric of a field that tests record."""
-    return import_module("pytest_adaptive_eval.gates.measured").Measured(name, f"values of {name} that tests record")
+    return import_module("pytest_adaptive_eval.gates.measured").Measured(
+        name, f"values of {name} that tests record", ""
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pytest_adaptive_eval.claims.answer_scores import AllRight
 from pytest_adaptive_eval.gates.measured import PassOf
 
-METRIC = PassOf("pass^k", "chance that all of k samples of an item are right, over the whole bank", AllRight)
+METRIC = PassOf("pass^k", "chance that all of k samples of an item are right, over the whole bank", "proportion")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pytest_adaptive_eval.claims.answer_scores import AnyRight
 from pytest_adaptive_eval.gates.measured import PassOf
 
-METRIC = PassOf("pass@k", "chance that any of k samples of an item is right, over the whole bank", AnyRight)
+METRIC = PassOf("pass@k", "chance that any of k samples of an item is right, over the whole bank", "proportion")

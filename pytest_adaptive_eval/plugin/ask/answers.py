@@ -267,32 +267,18 @@ class Answers:
             return session.budget * samples
 
         def forecast() -> int:
-            return (session.asked + session.remaining(*self.known())) * samples
+            return (session.asked + session.remaining(self.scores())) * samples
 
         questions = self.questions
         return self._prospect.limit(
             told=session.asked, begun=questions.begun, waiting=questions.waiting, share=share, forecast=forecast
         )
 
-    def known(self) -> tuple[list[float], dict[str, Array]]:
-        """Return scores and values of the open items up to the last known score; others are NaN."""
+    def scores(self) -> list[float]:
+        """Return the scores of the open items up to the last known one; others are NaN."""
         session = self.session
         open_items = session.drawn_items[session.asked :].tolist()
-        questions = [self.questions.find(index, 0) for index in open_items]
-        scores = known_scores(questions)
-        if self.evaluation.samples > 1:
-            return scores, {}
-        return scores, self._values(questions[: len(scores)])
-
-    def _values(self, questions: Sequence[OpenQuestion | None]) -> dict[str, Array]:
-        """Return the values of answers whose tests have not run, see `records.run_record.answer_values`."""
-        known = []
-        for place, question in enumerate(questions):
-            entry = Administration(place, str(place), "")
-            if question is not None and question.completion is not None:
-                entry.measures = self._measures(question.completion)
-            known.append(entry)
-        return answer_values(known, 1)
+        return known_scores([self.questions.find(index, 0) for index in open_items])
 
     def go_on(self) -> None:
         """Go through an interview whose tests do not run yet, up to the first answer without a known score.
@@ -314,9 +300,12 @@ class Answers:
             if len(answered) < len(questions):
                 return
             for question in answered:
+                assert question.completion is not None
+                self._add_measures(question, question.completion)
                 self.administrations.append(question.administration)
                 self.questions.tell(question)
-            self.tell([question.score for question in answered], self._values(answered))
+            values = answer_values([question.administration for question in answered], 1)
+            self.tell([question.score for question in answered], values)
 
     def comes_soon(self) -> bool:
         """Whether no answer took longer than `PATIENCE`, and a certain verdict has not waited that long."""

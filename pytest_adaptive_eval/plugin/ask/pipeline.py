@@ -158,7 +158,7 @@ class Pipeline:
         answers = lead.answers
         first = questions[0]
         while not first.has_answer:
-            if unless_settled and answers.session.settled(*answers.known()):
+            if unless_settled and answers.session.settled(answers.scores()):
                 if first.state is not QuestionState.SENT or not answers.comes_soon():
                     return False
                 self._take(lead, wait=False)
@@ -226,7 +226,7 @@ class Pipeline:
     def _gather(self, lead: Lead, awaited: Sequence[OpenQuestion]) -> None:
         """Begin the next call of a subject that answers many questions by one call, if it takes one now."""
         answers = lead.answers
-        expected = max(answers.session.remaining(*answers.known()) * answers.evaluation.samples, len(awaited))
+        expected = max(answers.session.remaining(answers.scores()) * answers.evaluation.samples, len(awaited))
         size = lead.subject.call_size(expected)
         if size == 0:
             return

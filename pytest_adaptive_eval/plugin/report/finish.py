@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -249,10 +250,13 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
 
 def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[str, float]]:
     """Return the estimates by item of each metric of samples that a gate requires."""
-    estimates = {}
+    estimates: dict[str, dict[str, float]] = {}
+    ids = [str(result.bank.ids[place]) for place in result.log.items]
     for condition in loop.gate_plan.conditions:
-        if isinstance(condition.measure, PassOf):
-            estimates[condition.metric] = condition.measure.by_item(result)
+        measure = condition.measure
+        if isinstance(measure, PassOf) and measure.scores is not None:
+            by_item = zip(ids, measure.scores.of(result.log).tolist(), strict=True)
+            estimates[condition.metric] = {item: value for item, value in by_item if not math.isnan(value)}
     return estimates
 
 
