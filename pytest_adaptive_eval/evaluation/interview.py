@@ -14,7 +14,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
-from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BankError, BaselineError, ConfigError
@@ -263,9 +263,9 @@ class Interview(Evaluation):
 
     def for_gates(self, gates: GatePlan) -> Interview:
         """Return the interview with the uniform draws and the budget that its gates need, where neither is written."""
-        interview = self
+        interview = self._drawn_evenly(gates)
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
-        if by_draws and self._for_gates != self.policy:
+        if by_draws and interview._for_gates != interview.policy:
             note = (
                 f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
                 "draws; floor sets this share"
@@ -275,6 +275,18 @@ class Interview(Evaluation):
                 repeat = self.repeat
             interview = replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
         return interview._with_needed_budget(gates)
+
+    def _drawn_evenly(self, gates: GatePlan) -> Interview:
+        """Return the interview with uniform draws, where no gate is on scores that the bank predicts."""
+        if not gates.conditions or gates.undeclared or self.policy.levelled or isinstance(self.policy.selector, Random):
+            return self
+        if self.written & {"policy", "selector", "floor"}:
+            return self
+        if any(condition.measure.by_scores for condition in gates.conditions):
+            return self
+        policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
+        note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
+        return replace(self, policy=policy, notes=(*self.notes, note))
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:
         """Return the interview with the budget that its gates need, where none is written and they need more."""
@@ -307,6 +319,7 @@ class Interview(Evaluation):
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
         condition.check(self.bank, climbed=self.policy.stop == "level")
+        condition.measure.check_samples(condition, self.samples)
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
             levels = len(self.bank) // ladder.queries
@@ -362,7 +375,7 @@ class Interview(Evaluation):
         bank = self.bank
         thresholds = []
         for c in gates.conditions:
-            if c.metric == "accuracy" and c.kind != "not_worse_than":
+            if c.metric == "accuracy" and c.kind not in ("not_worse_than", "at_most"):
                 thresholds.append(c)
         claims = []
         for c in thresholds:

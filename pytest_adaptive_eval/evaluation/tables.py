@@ -133,12 +133,16 @@ class GateTable(Table, frozen=True, kw_only=True):
     """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition.
 
     Args:
-        metric: Quantity that is judged, or ability.PART; accuracy by default, or a kind's first.
+        metric: Quantity that is judged, ability.PART, pass^K, pass@K, or with within or cap a field that tests record;
+            accuracy by default, or a kind's first.
         at_least: Condition: the metric reaches this threshold, such as 0.6 or "60%".
+        at_most: Condition: the metric stays at or below this threshold.
         not_worse_than: Condition: no loss beyond the margin against a baseline.
         margin: Allowed loss against the baseline, such as 0.02 or "2%".
         rank_within: Condition: a rank among the first so many subjects, on a bank by their accuracies.
         above: Condition: above this subject, on a bank at least as accurate as this recorded one.
+        within: Bound of a measured value; the metric is the share of answers up to it.
+        cap: Value at which measured values are cut; the metric is their mean.
         confidence: Confidence of each one-sided bound, .95 by default.
         probability: Probability of a rank in a panel or network, .95 by default.
         on_inconclusive: End of an undecided gate, fail by default.
@@ -148,10 +152,13 @@ class GateTable(Table, frozen=True, kw_only=True):
 
     metric: Annotated[str | None, named(metric_names(), closed=False)] = None
     at_least: Number | str | None = None
+    at_most: Number | str | None = None
     not_worse_than: str | None = None
     margin: Number | str | None = None
     rank_within: int | None = None
     above: str | None = None
+    within: Number | None = None
+    cap: Number | None = None
     confidence: Number | None = None
     probability: Number | None = None
     on_inconclusive: Annotated[str | None, named(ON_INCONCLUSIVE)] = None

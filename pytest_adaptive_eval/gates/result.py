@@ -70,6 +70,8 @@ class BoundMetric(NoVerdict):
         confidence: float = 0.95,
         on_inconclusive: OnInconclusive = "fail",
         method: Literal["draws", "like-questions"] = "draws",
+        within: float | None = None,
+        cap: float | None = None,
     ) -> Verdict:
         """Judge whether the metric reaches `target`: PASS if it surely does, FAIL if it surely does not.
 
@@ -77,15 +79,16 @@ class BoundMetric(NoVerdict):
             target: In the metric's unit, such as an accuracy in [0, 1] or an ability in logits on the bank's scale. A
                 share may be a text such as ``"60%"``.
             method: The second takes the bank for a sample of questions like these, and is for accuracies alone.
+            within, cap: Of a value that the run measures: the metric is the share of answers up to `within`, or the
+                mean of values cut at `cap`.
         """
-        return self._verdict(
-            "at_least",
-            value=target,
-            subject=subject,
-            confidence=confidence,
-            on_inconclusive=on_inconclusive,
-            method=method,
-        )
+        settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "method": method}
+        settings |= {"within": within, "cap": cap}
+        return self._verdict("at_least", value=target, on_inconclusive=on_inconclusive, **settings)
+
+    def at_most(self, target: float | str, **settings: Any) -> Verdict:
+        """Judge whether the metric stays at or below `target`; takes the keywords of `at_least`."""
+        return self._verdict("at_most", value=target, **settings)
 
     def not_worse_than(
         self,
@@ -95,6 +98,8 @@ class BoundMetric(NoVerdict):
         subject: str = "",
         confidence: float = 0.95,
         on_inconclusive: OnInconclusive = "fail",
+        within: float | None = None,
+        cap: float | None = None,
     ) -> Verdict:
         """Judge the loss against a baseline: PASS if it is surely below `margin`, FAIL if it surely is not.
 
@@ -102,16 +107,12 @@ class BoundMetric(NoVerdict):
             baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
                 file of ``--adaptive-eval-baseline``.
             margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of auc in levels, of score
-                in points.
+                in points; of a mean of values cut at `cap` in their unit.
+            within, cap: See `at_least`.
         """
-        return self._verdict(
-            "not_worse_than",
-            value=margin,
-            name=str(baseline),
-            subject=subject,
-            confidence=confidence,
-            on_inconclusive=on_inconclusive,
-        )
+        settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "within": within, "cap": cap}
+        name = str(baseline)
+        return self._verdict("not_worse_than", value=margin, name=name, on_inconclusive=on_inconclusive, **settings)
 
     def rank_within(
         self,
@@ -229,6 +230,11 @@ class Result(NoVerdict):
         if not self._measures(name):
             measured = ", ".join(metric for metric in metric_names() if self._measures(metric))
             raise AttributeError(f"{self!r} has no {name!r}; use {measured}")
+        return BoundMetric(name, self)
+
+    def __getitem__(self, name: str) -> BoundMetric:
+        """Return a metric by its name, such as ``"pass^3"``."""
+        find_metric(name, recorded=True)
         return BoundMetric(name, self)
 
     def __repr__(self) -> str:
@@ -581,7 +587,7 @@ class SessionResult(Result):
         return {**facts, "must pass": must_pass_sentence(self.must_pass), "void": void}
 
     def _measures(self, metric: str) -> bool:
-        return metric in metric_names() and find_metric(metric).on_banks
+        return metric in self.log.answers or (metric in metric_names() and find_metric(metric).on_banks)
 
     @property
     def unanswered(self) -> str:
@@ -682,7 +688,8 @@ class SessionResult(Result):
         columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "earlier", "fixed", "awaited")
         return {
             **data,
-            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},
+            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns}
+            | {"answers": {name: values.tolist() for name, values in self.log.answers.items()}},
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
             "climb": [self.climb.name, dict(self.climb.to_json())] if self.climb else None,
@@ -696,6 +703,7 @@ class SessionResult(Result):
         for column in DesignLog.columns():
             log[column] = np.array(log[column], dtype=int if column == "items" else float)
         log["earlier"] = tuple(log["earlier"])
+        log["answers"] = {name: np.array(values, dtype=float) for name, values in log["answers"].items()}
         return cls.from_json(
             {
                 **data,
@@ -715,10 +723,15 @@ def above_floor(result: SessionResult, condition: Condition, undecided: Verdict,
         undecided: Verdict without outcome, interval and own notes, see `Metric.judge`.
         found: Verdict on the model's own answers.
     """
-    if found.outcome is not Outcome.PASS or not result.floor or condition.measure.by_levels:
+    measure = condition.measure
+    of_scores = measure.by_scores and not measure.by_levels and condition.kind != "at_most"
+    if found.outcome is not Outcome.PASS or not result.floor or not of_scores:
         return found
     places, scores = np.array(result.floor).T
-    draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64))
+    answers = {}
+    for name, values in result.log.answers.items():
+        answers[name] = np.repeat(scores[:, None], values.shape[-1], axis=1)
+    draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64), answers=answers)
     others = replace(result, log=draws, floor=(), chance=None, planned=(), family=0)
     judged = Result._by_metric(others, replace(condition, method="draws"), undecided)
     if judged.outcome is Outcome.FAIL or judged.interval is None:

@@ -63,9 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        f"{GATE_MARKER}(name, *, at_least | not_worse_than, margin | rank_within | above, metric='accuracy', "
-        "confidence, probability, on_inconclusive, method, subject): a condition on the evaluation `name`, which ends "
-        "as soon as its conditions are decided; the test asserts adaptive_eval.verdicts",
+        f"{GATE_MARKER}(name, *, at_least | at_most | not_worse_than, margin | rank_within | above, metric='accuracy', "
+        "within | cap, confidence, probability, on_inconclusive, method, subject): a condition on the evaluation "
+        "`name`, which ends as soon as its conditions are decided; the test asserts adaptive_eval.verdicts",
     )
     config.addinivalue_line(
         "markers",

@@ -125,6 +125,9 @@ def _case_name(gate: GateRecord, evaluation: EvaluationRecord | None) -> str:
     condition = gate.verdict.condition
     kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
     metric = str(condition.get("metric") or verdict.metric)
+    for bound in ("within", "cap"):
+        if condition.get(bound):
+            metric += f" {bound}"
     claim = " ".join(filter(None, [metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
     test, _, parameter = gate.name.partition("[")
     if not kind or not parameter.startswith(kind.replace("_", "-")):

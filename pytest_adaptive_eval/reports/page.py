@@ -276,16 +276,12 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
 def _gate_bar(verdict: Verdict) -> Markup | None:
     interval = interval_of(verdict.interval)
     condition = verdict.condition
-    kind = condition.get("kind")
-    if interval is None or kind not in ("at_least", "not_worse_than"):
+    threshold = words.threshold_of(verdict)
+    if interval is None or threshold is None:
         return None
-    threshold = plottable(condition.get("value", 0.0))
     metric = registered_metric(condition.get("metric"))
-    if threshold is None:
-        return None
-    if kind == "not_worse_than":
-        threshold = -threshold
-    elif metric is not None and metric.is_share:
+    is_share = bool(condition.get("within")) or (metric is not None and metric.is_share)
+    if is_share and condition.get("kind") != "not_worse_than":
         return plots.interval_bar(*interval, target=threshold)
     shown = [*interval, threshold]
     if threshold < 0:

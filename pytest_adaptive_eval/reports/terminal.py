@@ -71,6 +71,9 @@ def summary_lines(
     reused = words.reused(record.interviews)
     if reused:
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
+    flaky = words.flaky(record.interviews)
+    if flaky:
+        ends += wrap(clean_terminal(flaky, _SENTENCE), width, "  ", "flaky: ")
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []

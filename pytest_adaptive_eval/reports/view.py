@@ -123,6 +123,7 @@ class InterviewView(ReportView):
             "standard_error": interview.standard_error,
             "samples": interview.samples,
             "decoding_noise": noise.error if noise else None,
+            "flaky": ", ".join(interview.flaky) or None,
             "asked": interview.asked,
             "scored": interview.scored,
             "bank_size": interview.size,

@@ -8,7 +8,8 @@ from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.claims.categories import CategoryResult
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.gates.condition import LIMITS
+from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
@@ -17,6 +18,7 @@ from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
 
+_FLAKY = 3  #: Flaky items that a sentence names.
 _PLOTTABLE = 1e12  #: Largest number on an axis.
 
 
@@ -278,18 +280,42 @@ def decided(gate: GateRecord) -> str:
     return f"decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
 
 
+def threshold_of(verdict: Verdict) -> float | None:
+    """Return the value at which a verdict on an interval changes, in the metric's unit; None if it is not known."""
+    kind = verdict.condition.get("kind")
+    if kind not in (*LIMITS, "not_worse_than"):
+        return None
+    value = plottable(verdict.condition.get("value", 0.0))
+    if value is not None and kind == "not_worse_than" and not verdict.requirement.startswith(AT_MOST):
+        return -value  # a margin: the difference from the baseline may be so far below 0
+    return value
+
+
+def flaky(interviews: Sequence[EvaluationRecord]) -> str:
+    """Return the items with a right answer and one that is not, ``toy: 5 of 40 (q9, q48, q8 and 2 more)``."""
+    parts = []
+    for interview in interviews:
+        items = interview.flaky
+        if items:
+            more = f" and {len(items) - _FLAKY} more" if len(items) > _FLAKY else ""
+            named = ", ".join(items[:_FLAKY])
+            parts.append(f"{interview.name}: {len(items)} of {interview.asked} ({named}{more})")
+    if parts:
+        return f"right in one answer and not in another: {'; '.join(parts)}"
+    return ""
+
+
 def beside_interval(verdict: Verdict) -> str:
     """Return why a verdict differs from where its interval lies beside the threshold; empty where both agree."""
     interval = verdict.interval
-    kind = verdict.condition.get("kind")
-    if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
+    threshold = threshold_of(verdict)
+    if interval is None or verdict.stated or threshold is None:
         return ""
-    low, high, value = map(plottable, (interval.low, interval.high, verdict.condition.get("value", 0.0)))
-    if low is None or high is None or value is None:
+    low, high = map(plottable, (interval.low, interval.high))
+    if low is None or high is None:
         return ""
-    threshold = value
-    if kind == "not_worse_than":
-        threshold = -value  # a margin: the difference from the baseline may be so far below 0
+    if verdict.requirement.startswith(AT_MOST):
+        low, high, threshold = -high, -low, -threshold
     if low >= threshold:
         shown = Outcome.PASS
     elif high < threshold:

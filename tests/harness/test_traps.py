@@ -11,7 +11,7 @@ from fake_harness import Fake, items
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, ResponsesError
 from pytest_adaptive_eval.extensions.harness.calls import Question
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.base import TIMED_OUT, Completion
 
 #: A harness that writes logs of others, which `BODY` makes.
 LOG = """
@@ -184,6 +184,7 @@ log("job/result.json", {{"n_total_trials": 4}})
     assert scores == {"solved": 1, "wrong": 0, "timed-out": 0, "crashed": None, "no-reward": None, "runs": None}
     assert "RuntimeError: why" in completions[3].detail
     assert completions[0].measures == {"cost": 0.5, "input_tokens": 100, "output_tokens": 10, "seconds": 30}
+    assert completions[2].measures == {**completions[0].measures, TIMED_OUT: 1.0}  # above any bound of seconds
 
 
 def test_swebench_lists_say_who_failed(fake: Fake) -> None:

@@ -30,6 +30,7 @@ class Harness(Table, frozen=True):
         needs_task: Whether ids must be ``TASK:ID``.
         id_map: How an id becomes the index of ``{samples}``; empty where there is none.
         agent_failures: The log's names of what the agent did, which counts as wrong.
+        time_outs: Those of them that are time-outs, whose seconds are above any bound.
         infrastructure: The log's names of what the infrastructure did, which leaves no score.
         version: Command that prints its version; ``{program}`` is the first word of the user's command, and
             ``{python}`` the interpreter that runs it.
@@ -46,6 +47,7 @@ class Harness(Table, frozen=True):
     needs_task: bool = False
     id_map: str = ""
     agent_failures: tuple[str, ...] = ()
+    time_outs: tuple[str, ...] = ()
     infrastructure: tuple[str, ...] = ()
     version: str = ""
 

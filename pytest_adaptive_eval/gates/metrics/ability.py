@@ -33,6 +33,7 @@ class Ability(Metric[SessionResult]):
     name = "ability"
     description = "ability in logits on the bank's scale, decided on the accuracy that the bank expects at it"
     unit = "logits"
+    kinds = ("at_least", "at_most")
     by_bets = True
 
     def component(self, name: str) -> Metric[SessionResult]:
@@ -50,7 +51,7 @@ class Ability(Metric[SessionResult]):
             raise ConfigError(f"the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it")
         if abs(condition.value) > ABILITY_BOUND:
             raise ConfigError(
-                f"ability.at_least({condition.value:g}): expected a target that a bank can measure, among abilities "
+                f"{self.call(condition)}: expected a target that a bank can measure, among abilities "
                 f"from -{ABILITY_BOUND:g} to {ABILITY_BOUND:g} logits"
             )
 
@@ -77,6 +78,7 @@ class AbilityComponent(Metric[SessionResult]):
     name = "ability"
     description = "a part of ability, on a bank that is administered in formats"
     unit = "standard deviations"
+    kinds = ("at_least", "at_most")
     whole_budget = True
 
     def __init__(self, part: str) -> None:

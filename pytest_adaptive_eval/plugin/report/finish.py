@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.measured import PassOf
 from pytest_adaptive_eval.gates.misfit import misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -30,6 +32,7 @@ from pytest_adaptive_eval.records.run_record import (
     Administration,
     EvaluationRecord,
     by_item,
+    flaky_items,
     must_pass_answers,
     noise_of,
 )
@@ -107,6 +110,11 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     if isinstance(loop.respondent.subject, ReplayModel):
         yield from loop.respondent.subject.notes
     yield from filter(None, [loop.answers.unkept])
+    if loop.answers.unrecorded:
+        yield (
+            f"stored answers lack {', '.join(sorted(loop.answers.unrecorded))}, which the test records now, so it is "
+            "missing: ask again with --adaptive-eval-fresh"
+        )
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
@@ -209,6 +217,8 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         samples=evaluation.samples,
         decoding_noise=noise,
         administrations=answers,
+        item_estimates=_item_estimates(loop, result),
+        flaky=flaky_items(answers),
         interviewer=InterviewerRecord.of(loop.session.account),
         call_sizes={str(size): count for size, count in sorted(loop.answers.call_sizes.items())},
         judge=judge.name if judge is not None else "",
@@ -236,6 +246,18 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if spent.money:  # as a harness states it
         record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
     return record
+
+
+def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[str, float]]:
+    """Return the estimates by item of each metric of samples that a gate requires."""
+    estimates: dict[str, dict[str, float]] = {}
+    ids = [str(result.bank.ids[place]) for place in result.log.items]
+    for condition in loop.gate_plan.conditions:
+        measure = condition.measure
+        if isinstance(measure, PassOf) and measure.scores is not None:
+            by_item = zip(ids, measure.scores.of(result.log).tolist(), strict=True)
+            estimates[condition.metric] = {item: value for item, value in by_item if not math.isnan(value)}
+    return estimates
 
 
 def _continued(budgets: Sequence[int]) -> str:
