@@ -49,7 +49,7 @@ _AFTER = lazy_pattern(
 )
 #: The same where what replaces the denied text follows at once.
 _REPLACED = lazy_pattern(
-    rf"{either(REPLACES)}|\?[\s\"')]*{either(ASKED_AND_DENIED)}\s*[,:;.!–—-]+\s*(?=(?:\S+\s*){{1,4}}\Z|[^\s,.]+\s*(?:[.,;!]|\n))",
+    rf"{either(REPLACES)}|\?[\s\"')]{{0,4}}{either(ASKED_AND_DENIED)}\s?[,:;.!–—-]{{1,3}}\s?(?=\S{{1,40}}(?:[^\S\n]+\S{{1,40}}){{0,3}}\s*(?:\Z|\n|(?<=[.;!])\s))",
     re.IGNORECASE,
 )
 #: The same, and words that name what is wrong, before it.

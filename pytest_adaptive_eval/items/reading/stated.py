@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from pytest_adaptive_eval.items.reading.constructions import CORRECTS, DENIES, NOT, either
 from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -60,12 +61,11 @@ _OTHERS = (
 )
 _CUE = lazy_pattern(
     rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
+    rf"|(?:^|(?<=[\s(\[*_])){either(CORRECTS)}[*_\s]{{0,4}}:(?![^\n]{{0,80}}:)"
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = lazy_pattern(
-    r"\s*(?:not|never|hardly|unlikely to be|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE
-)
+_NEGATED = lazy_pattern(rf"\s*(?:{either(DENIES, NOT)}|不)(?=\W*\w)", re.IGNORECASE)
 _DENYING = lazy_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from pytest_adaptive_eval.items.reading.constructions import AFFIRMS_MORE, LINKS, NOT, TAKES_BACK, WRONG, either
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.stated import announced_places, is_definite
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -120,8 +121,8 @@ _CONCEDED = lazy_pattern(
     re.IGNORECASE,
 )
 _CORRECTION = lazy_pattern(
-    r"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*(?:no\b|wait\b|actually\b|edit\b|correction\b|sorry\b|oops\b|(?:up)?on\s+reflection\b|update\b|scratch\s+that\b|on\s+second\s+thoughts?\b|i\s+meant?\b"
-    r"|let\s+me\s+(?:re|correct)|or\s+rather\b)|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
+    rf"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*{either(TAKES_BACK)}"
+    r"|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
 #: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
@@ -142,8 +143,9 @@ _REJECTED = lazy_pattern(
 )
 #: The same by what the option is not.
 _IS_NOT = lazy_pattern(
-    rf"{_S}{_CLOSE}{{0,6}}\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
-    rf"(?!\s+(?:only|wrong|incorrect|bad))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
+    rf"{_S}{_CLOSE}{{0,6}}(?:\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
+    rf"|{either(LINKS)}\s+(?:es\s+|het\s+|das\s+)?{either(NOT)}|{either(NOT)}\s+{either(LINKS)}|n'\w+\s+pas\b|[はが][^\n.;,。]{{0,8}}(?:ない|ません)|不[是对会])"
+    rf"(?!\s+(?:{either(AFFIRMS_MORE, WRONG)}|bad\b))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
     re.IGNORECASE,
 )
 #: Options that are denied together.
