@@ -214,7 +214,9 @@ TAKES_BACK = {
 }
 #: Words before a number that bounds.
 BOUNDS = {
-    "en": r"at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|up\s+to|more\s+than|less\s+than|a\s+(?:minimum|maximum)\s+of",
+    "en": r"at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|a\s+(?:minimum|maximum)\s+of"
+    r"|(?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than(?:\s+or\s+equal\s+to)?"
+    r"|(?<!\d\s)(?:over|under|above|below)|(?<!add\s)(?<!adds\s)(?<!sums\s)(?<!sum\s)(?<!round\s)(?<!rounds\s)(?<!rounded\s)(?<!comes\s)up\s+to",
     "de": r"mindestens|höchstens|wenigstens|mehr\s+als|weniger\s+als|über|unter|bis\s+zu|maximal|minimal|größer\s+als|kleiner\s+als|nicht\s+mehr\s+als",
     "fr": r"au\s+(?:moins|plus|maximum|minimum)|(?:plus|moins)\s+(?:de|que)|supérieure?\s+à|inférieure?\s+à|jusqu'à|au-dessus\s+de|en\s+dessous\s+de",
     "es": r"al\s+menos|por\s+lo\s+menos|como\s+(?:mínimo|máximo)|a\s+lo\s+sumo|(?:más|menos)\s+(?:de|que)|mayor\s+(?:de|que|a)|menor\s+(?:de|que|a)|hasta",
@@ -265,6 +267,30 @@ OUT_OF = {
     "pt": r"em\s+cada|de\s+cada|de\s+um\s+total\s+de",
     "nl": r"van\s+de|op\s+de",
     "pl": r"na|z",
+}
+#: Words before a number that leave it a number.
+ABOUT = {
+    "en": r"about|approximately|approx|roughly|around|exactly|only|just|nearly|almost|some|circa|a\s+total\s+of|equal\s+to",
+    "de": r"etwa|ungefähr|circa|ca|rund|genau|nur|fast|insgesamt|knapp",
+    "fr": r"environ|exactement|seulement|presque|à\s+peu\s+près|au\s+total",
+    "es": r"aproximadamente|unos|unas|exactamente|solo|sólo|casi|alrededor\s+de|en\s+total|un\s+total\s+de",
+    "it": r"circa|esattamente|solo|quasi|in\s+totale|un\s+totale\s+di",
+    "pt": r"aproximadamente|cerca\s+de|exatamente|só|apenas|quase|um\s+total\s+de",
+    "nl": r"ongeveer|circa|precies|slechts|bijna|in\s+totaal",
+    "pl": r"około|dokładnie|tylko|prawie|łącznie|w\s+sumie",
+    "zh": r"大约|约|共|一共|总共|正好|只",
+    "ja": r"約|およそ|ちょうど|全部で|合計",
+}
+#: Words before what only accompanies the answer: "after adding 7 gallons".
+ACCOMPANIES = {
+    "en": r"after|before|by|in|for|from|with|at|when|if|within|per|during|on|step",
+    "de": r"nach|vor|bei|mit|in|für|von|aus|pro|wenn|innerhalb|schritt",
+    "fr": r"après|avant|avec|en|pour|dans|par|si|pendant|étape",
+    "es": r"después\s+de|antes\s+de|tras|con|en|para|por|si|durante|paso",
+    "it": r"dopo|prima|con|in|per|se|durante|passo",
+    "pt": r"depois\s+de|antes\s+de|após|com|em|para|por|se|durante|passo",
+    "nl": r"na|voor|met|in|per|bij|als|tijdens|stap",
+    "pl": r"po|przed|z|w|za|przy|jeśli|podczas|krok",
 }
 #: What was, and may not be now. It does not give the answer unless the question asks for it.
 FORMER = {
