@@ -90,7 +90,7 @@ DENIES = {
     "zh": r"(?:并)?不(?:会|可能|应该|应)?[是选為为叫在]|并非|不等于|没有|而非|不存在|绝非",
 }
 #: The bare negation of a verb, behind it or before it.
-NOT = {"en": "not|never", "de": "nicht|nie", "fr": "pas", "es": "no", "it": "non", "pt": "não", "nl": "niet", "pl": "nie", "ru": "не"}
+NOT = {"en": "not|never", "de": "nicht|nie", "fr": "pas", "es": "no", "it": "non", "pt": "não", "nl": "niet", "pl": "nie", "ru": "не", "zh": "[没沒不未无]", "ja": "ません|ない|なかった"}
 #: The same that do not deny: "not only".
 AFFIRMS_MORE = {
     "en": r"only|just|sure|certain",
@@ -176,11 +176,11 @@ RIGHT = {
 LINKS = {
     "en": r"is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be|(?:has|have)\s+been",
     "de": r"ist|sind|war|scheint|wird|wurde|kann|können",
-    "fr": r"est|sont|était|semble|peut",
-    "es": r"es|está|son|era|fue|parece|puede(?:\s+ser)?",
-    "it": r"è|sono|era|fu|sembra|può(?:\s+essere)?",
-    "pt": r"é|está|são|era|foi|parece|pode(?:\s+ser)?",
-    "nl": r"is|zijn|was|lijkt|wordt|kan",
+    "fr": r"est|sont|était|semble|peut|peuvent",
+    "es": r"es|está|son|era|fue|parece|pueden?(?:\s+ser)?",
+    "it": r"è|sono|era|fu|sembra|può(?:\s+essere)?|possono",
+    "pt": r"é|está|são|era|foi|parece|pode(?:m|\s+ser)?",
+    "nl": r"is|zijn|was|lijkt|wordt|kan|kunnen",
     "pl": r"jest|są|był[aoy]?|może|wydaje\s+się",
 }
 #: Headings of what replaces the answer before it, each before a colon.
@@ -291,6 +291,19 @@ ACCOMPANIES = {
     "pt": r"depois\s+de|antes\s+de|após|com|em|para|por|se|durante|passo",
     "nl": r"na|voor|met|in|per|bij|als|tijdens|stap",
     "pl": r"po|przed|z|w|za|przy|jeśli|podczas|krok",
+}
+#: Words of statements that say what may be, or what others say.
+HEDGES = {
+    "en": r"if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|unless|unclear|doubt|many|people|asked|question|depends|should|thought|either|or",
+    "de": r"ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder",
+    "fr": r"si|peut-être|pourrait|serait|question|suppos\w+|ou",
+    "es": r"si|quizás?|tal\s+vez|podría|sería|pregunta|suponiendo|o",
+    "it": r"se|forse|potrebbe|sarebbe|domanda|supponendo|oppure|o",
+    "pt": r"se|talvez|poderia|seria|pergunta|supondo|ou",
+    "nl": r"of|als|misschien|zou|vraag|stel",
+    "pl": r"czy|jeśli|może|mógłby|pytanie|gdyby|lub|albo",
+    "zh": r"如果|是否|也许|可能|假如|或",
+    "ja": r"もし|かもしれ|かどうか|または|たぶん",
 }
 #: What was, and may not be now. It does not give the answer unless the question asks for it.
 FORMER = {

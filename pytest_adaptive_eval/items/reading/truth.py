@@ -5,6 +5,17 @@ from __future__ import annotations
 import functools
 import re
 
+from pytest_adaptive_eval.items.reading.constructions import (
+    ARTICLES,
+    CARRIES,
+    DENIES,
+    FORMER,
+    HEDGES,
+    LINKS,
+    NOT,
+    STATES,
+    either,
+)
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import without_notes
@@ -14,12 +25,14 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 _YES = (
     "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|cierto|correcto|हाँ|हां|"
     "सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|はい|真|正しい|ja|wahr|richtig|"
-    "korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|prawda"
+    "korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|prawda|natürlich|selbstverständlich|bien sûr|"
+    "bien sûr que oui|claro|claro que sí|por supuesto|certo|certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
 )
 _NO = (
     "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|incorrecto|नहीं|"
     "गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|아니오|거짓|tidak|salah|"
-    "না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz"
+    "না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|bien sûr que non|en absoluto|claro que no|"
+    "por supuesto que no|affatto|certo che no|claro que não|de modo algum|nee|onwaar|natuurlijk niet|zeker niet|wcale nie|oczywiście że nie|当然不是|違います|ちがいます"
 )
 _UNKNOWN = (
     "unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|"
@@ -105,6 +118,18 @@ _FUNCTION = frozenset(
     ]
 )
 _VALUES = ("yes", "no", "unknown")
+#: Clauses of a text, and the last question of a prompt.
+_CLAUSE = lazy_pattern(
+    r"(?:(?!\b(?:since|because|as|so|but|and|therefore|thus|hence|weil|denn|also|parce|car|donc|porque|perché|quindi|omdat|dus|więc)\b)[^.,;:!?\n。，！？])+"
+    r"(?=[.,;:!\n。，！]|\Z|\b)(?!\s*[?？])",
+    re.IGNORECASE,
+)
+_ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
+_CONTENT = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[^\W_\u2e80-\uffff]+")
+_NEGATION = lazy_pattern(either(DENIES, NOT), re.IGNORECASE)
+_EMPTY = lazy_pattern(rf"{either(ARTICLES, CARRIES, STATES, LINKS)}|\b(?:do|does|did|can|will|any|some|he|she|they|you|i)\b|[吗嗎呢了的]", re.IGNORECASE)
+_UNCERTAIN = lazy_pattern(either(HEDGES), re.IGNORECASE)
+_PAST = lazy_pattern(rf"{either(FORMER)}|\b(?:was|were|had|initially|started|war|waren|était|era|eram|foi|fue|był[aoy]?|始め|最初|起初|原本)\b", re.IGNORECASE)
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -139,6 +164,38 @@ def _symbols(text: str, question: str) -> str:
     return _TOKEN.sub(word, text)
 
 
+def _content(text: str) -> list[str]:
+    """Return the words of a text that mean something, in order: of scripts without spaces, their characters."""
+    words = []
+    for word in _CONTENT.findall(_EMPTY.sub(" ", text.casefold())):
+        words.append(word.rstrip("s"))
+    return words
+
+
+def _restated(text: str, question: str) -> str:
+    """Return a text with a symbol in place of the last statement that repeats the question, affirmed or denied."""
+    *_, asked = ("", *_ASKED.findall(question))
+    order = _content(asked)
+    known = {*_content(question), *order}
+    if len(order) > 1:
+        predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
+    else:
+        predicate = order
+    found = None
+    for clause in _CLAUSE.finditer(text):
+        said = clause[0]
+        words = _content(_NEGATION.sub(" ", said))
+        repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
+        in_order = [word for word in order if word in words] == [word for word in words if word in order]
+        unsure = _UNCERTAIN.search(said) or (_PAST.search(said) and not _PAST.search(asked))
+        if repeats and in_order and not unsure and said.strip() not in question:
+            found = clause
+    if found is None:
+        return text
+    value = "no" if _NEGATION.search(found[0]) else "yes"
+    return f"{text[: found.start()]} {symbol(_VALUES.index(value))}{text[found.end() :]}"
+
+
 def _words(text: str) -> set[str]:
     """Return the words of a text that mean something, in the singular."""
     return {word.rstrip("s") for word in re.findall(r"\w+", text.casefold())} - _FUNCTION
@@ -147,6 +204,9 @@ def _words(text: str) -> set[str]:
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
     affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
+    if not affirmations and question:
+        restated = _restated(text, question)
+        affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
     if not affirmations and abstains(text):
         return ["unknown"]
     return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in affirmations for index in chosen[:1]]
