@@ -12,7 +12,7 @@ Words = Mapping[str, str]
 #: Languages without spaces between words.
 _UNSPACED = ("zh", "ja", "ko")
 #: A letter or digit of a script with spaces.
-_LETTER = r"[^\W_\u2e80-\uffff]"
+_LETTER = r"[^\W_\u2e80-\U0010ffff]"
 
 
 def either(*tables: Words) -> str:
@@ -31,18 +31,31 @@ def either(*tables: Words) -> str:
 
 #: Verbs between what is asked for and the answer.
 STATES = {
-    "en": r"is|are|was|were|be|becomes?|equals?|weighs?|costs?|contains?",
-    "de": r"ist|sind|war|waren|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt|hat|haben|wiegt|kostet",
-    "fr": r"est|sont|était|étaient|s'appelle|vaut|serait|font|fait|c'est|a|ont|y\s+a|pèse|coûte",
-    "es": r"es|son|era|eran|fue|sería|se\s+llama|hay|está|tienen?|pesa|cuesta|equivale\s+a",
-    "it": r"è|sono|era|erano|fu|si\s+chiama|sarebbe|c'è|ha|hanno|pesa|costa|vale",
-    "pt": r"é|são|era|eram|foi|seria|chama-se|se\s+chama|há|está|tem|têm|pesa|custa|vale",
-    "nl": r"is|zijn|was|waren|heet|luidt|wordt|bedraagt|heeft|hebben|weegt|kost",
-    "pl": r"to|jest|są|był[aoy]?|nazywa\s+się|wynosi|ma|mają|waży|kosztuje",
+    "en": r"is|are|was|were|be|becomes?|equals?",
+    "de": r"ist|sind|war|waren|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt",
+    "fr": r"est|sont|était|étaient|s'appelle|vaut|serait|font|fait|c'est",
+    "es": r"es|son|era|eran|fue|sería|se\s+llama|equivale\s+a",
+    "it": r"è|sono|era|erano|fu|si\s+chiama|sarebbe",
+    "pt": r"é|são|era|eram|foi|seria|chama-se|se\s+chama",
+    "nl": r"is|zijn|was|waren|heet|luidt|wordt|bedraagt",
+    "pl": r"to|jest|są|był[aoy]?|nazywa\s+się|wynosi",
     "ru": r"это|является|равно|равен|равна|составляет",
-    "zh": r"是|为|為|叫|有|等于",
+    "zh": r"是|为|為|叫|等于",
     "ja": r"は|が",
     "ko": r"은|는|이|가",
+}
+#: Verbs between what is measured or counted and a number.
+MEASURES = {
+    "en": r"weighs?|costs?|contains?|takes?|needs?|have|has|had",
+    "de": r"hat|haben|wiegt|wiegen|kostet|kosten|braucht|dauert|enthält|es\s+gibt",
+    "fr": r"a|ont|il\s+y\s+a|pèsent?|coûtent?|contient|faut",
+    "es": r"tienen?|hay|pesan?|cuestan?|contiene|necesitan?|tardan?",
+    "it": r"ha|hanno|ci\s+sono|c'è|pesano?|costano?|contiene|servono",
+    "pt": r"tem|têm|há|pesam?|custam?|contém|precisam?",
+    "nl": r"heeft|hebben|weegt|wegen|kost|kosten|bevat|er\s+zijn",
+    "pl": r"ma|mają|waży|ważą|kosztują?e?|zawiera",
+    "zh": r"有|重|需要|共有",
+    "ja": r"には",
 }
 #: What a sentence adds behind the answer.
 ENDS = {
@@ -320,15 +333,15 @@ FORMER = {
 }
 #: Words by which another thing is described: it is near what follows, or its kin.
 RELATES = {
-    "en": r"near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|(?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|opposite|similar\s+to|like|unlike|bordering"
-    r"|(?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|suburb|neighbou?r|capital|part)\s+(?:of|to)"
-    r"|(?:inspired|influenced|taught|illustrated|succeeded|preceded|followed|translated)\s+by|(?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with|together\s+with",
-    "de": r"nahe|bei|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|(?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von",
+    "en": r"near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|(?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering"
+    r"|(?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)"
+    r"|(?:inspired|influenced|taught|illustrated|succeeded|preceded|followed|translated)\s+by|(?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with",
+    "de": r"nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|(?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von",
     "fr": r"près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|(?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+de",
     "es": r"cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|(?:hermano|hermana|padre|madre|esposa|esposo|hijo|hija|amig[oa]|alumn[oa])\s+de",
-    "it": r"vicino\s+a|presso|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|(?:fratello|sorella|padre|madre|moglie|marito|figlio|figlia|amic[oa]|allievo)\s+di",
+    "it": r"vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|(?:fratello|sorella|padre|madre|moglie|marito|figlio|figlia|amic[oa]|allievo)\s+di",
     "pt": r"perto\s+de|junto\s+a|ao\s+(?:norte|sul)\s+de|a\s+(?:leste|oeste)\s+de|(?:irmão|irmã|pai|mãe|esposa|marido|filho|filha|amig[oa]|alun[oa])\s+de",
-    "nl": r"bij|nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|(?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van",
+    "nl": r"nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|(?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van",
     "pl": r"koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od",
 }
 #: Words behind what another thing is described by.

@@ -20,15 +20,15 @@ from pytest_adaptive_eval.items.reading.constructions import (
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Patterns of words that say, behind "not" and by themselves, that the text does not think so.
-THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)\b", r"i\s+(?:\w+ly\s+)?doubt\b"
+THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)s?\b", r"i\s+(?:\w+ly\s+)?doubt\b"
 #: "I do not think that the answer is": words that take their verb with what they deny.
 _DISBELIEVED = (
-    rf"(?:(?:(?:do|does|did|would|ca)n'?t|not){THINK}|{DOUBT})\s+(?:that\s+)?"
+    rf"(?:(?:(?:do|does|did|would|ca)n'?t|not|nobody|no\s+one){THINK}|{DOUBT})\s+(?:that\s+)?"
     r"(?:it(?:'s|\s+is|\s+was)|this\s+is|(?:the\s+)?(?:\w+\s+)?(?:answer|choice|option|result)\s+(?:is|(?:w|c|sh)ould\s+be|can\s+be))"
 )
 #: Words before what they deny.
 _DENYING = (
-    rf"(?:\b{_DISBELIEVED}|{either(DENIES)})(?!\s+{either(AFFIRMS_MORE)})(?![\w-])\s*"
+    rf"(?:\b{_DISBELIEVED}|{either(DENIES)})(?!\s+{either(AFFIRMS_MORE)})(?!-)\s*"
     r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*="
 )
 _BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)

@@ -12,6 +12,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
     FORMER,
     HEDGES,
     LINKS,
+    MEASURES,
     NOT,
     STATES,
     either,
@@ -127,7 +128,7 @@ _CLAUSE = lazy_pattern(
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
 _CONTENT = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[^\W_\u2e80-\uffff]+")
 _NEGATION = lazy_pattern(either(DENIES, NOT), re.IGNORECASE)
-_EMPTY = lazy_pattern(rf"{either(ARTICLES, CARRIES, STATES, LINKS)}|\b(?:do|does|did|can|will|any|some|he|she|they|you|i)\b|[吗嗎呢了的]", re.IGNORECASE)
+_EMPTY = lazy_pattern(rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS)}|\b(?:do|does|did|can|will|any|some|he|she|they|you|i)\b|[吗嗎呢了的]", re.IGNORECASE)
 _UNCERTAIN = lazy_pattern(either(HEDGES), re.IGNORECASE)
 _PAST = lazy_pattern(rf"{either(FORMER)}|\b(?:was|were|had|initially|started|war|waren|était|era|eram|foi|fue|był[aoy]?|始め|最初|起初|原本)\b", re.IGNORECASE)
 
