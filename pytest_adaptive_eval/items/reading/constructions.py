@@ -32,13 +32,13 @@ def either(*tables: Words) -> str:
 #: Verbs between what is asked for and the answer.
 STATES = {
     "en": r"is|are|was|were|be|becomes?|equals?",
-    "de": r"ist|sind|war|waren|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt",
+    "de": r"ist|sind|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt",
     "fr": r"est|sont|était|étaient|s'appelle|vaut|serait|font|fait|c'est",
     "es": r"es|son|era|eran|fue|sería|se\s+llama|equivale\s+a",
     "it": r"è|sono|era|erano|fu|si\s+chiama|sarebbe",
     "pt": r"é|são|era|eram|foi|seria|chama-se|se\s+chama",
     "nl": r"is|zijn|was|waren|heet|luidt|wordt|bedraagt",
-    "pl": r"to|jest|są|był[aoy]?|nazywa\s+się|wynosi",
+    "pl": r"jest|są|był[aoy]?|nazywa\s+się|wynosi",
     "ru": r"это|является|равно|равен|равна|составляет",
     "zh": r"是|为|為|叫|等于",
     "ja": r"は|が",
@@ -294,6 +294,19 @@ ABOUT = {
     "zh": r"大约|约|共|一共|总共|正好|只",
     "ja": r"約|およそ|ちょうど|全部で|合計",
 }
+#: Questions whose answer is a place, a time or a way, and not what their subject is.
+ASKS_CIRCUMSTANCE = {
+    "en": r"where|when|how|why",
+    "de": r"wo|wann|wie|warum",
+    "fr": r"où|quand|comment|pourquoi",
+    "es": r"dónde|cuándo|cómo",
+    "it": r"dove|quando|perché",
+    "pt": r"onde|quando|como",
+    "nl": r"waar|wanneer|hoe",
+    "pl": r"gdzie|kiedy|jak",
+    "zh": r"哪里|何时|怎么",
+    "ja": r"どこ|いつ|どう",
+}
 #: Words before what only accompanies the answer: "after adding 7 gallons".
 ACCOMPANIES = {
     "en": r"after|before|by|in|for|from|with|at|when|if|within|per|during|on|step",
@@ -320,13 +333,13 @@ HEDGES = {
 }
 #: What was, and may not be now. It does not give the answer unless the question asks for it.
 FORMER = {
-    "en": r"used\s+to\s+be|formerly|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until|originally",
-    "de": r"früher|ehemals|einst|vormals|bis\s+\d{4}|ursprünglich",
-    "fr": r"autrefois|jadis|anciennement|auparavant|jusqu'en|à\s+l'origine",
-    "es": r"antes|antiguamente|solía|anteriormente|hasta\s+\d{4}|originalmente",
+    "en": r"used\s+to\s+be|formerly|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until",
+    "de": r"früher|ehemals|einst|vormals|bis\s+\d{4}",
+    "fr": r"autrefois|jadis|anciennement|auparavant|jusqu'en",
+    "es": r"antes|antiguamente|solía|anteriormente|hasta\s+\d{4}",
     "it": r"un\s+tempo|in\s+passato|una\s+volta|precedentemente|fino\s+al\s+\d{4}|prima\s+era",
     "pt": r"antigamente|outrora|costumava|anteriormente|até\s+\d{4}|antes\s+era",
-    "nl": r"vroeger|voorheen|ooit|tot\s+\d{4}|oorspronkelijk",
+    "nl": r"vroeger|voorheen|ooit|tot\s+\d{4}",
     "pl": r"dawniej|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio",
     "zh": r"曾经|以前|过去|曾是|原来是|曾为",
     "ja": r"かつて|以前は|昔は|元々は",
@@ -352,7 +365,7 @@ RELATED = {
 }
 #: Words that make another name of the name behind or before them.
 NAMES_ANOTHER = {
-    "en": r"new|old|north|south|east|west|northern|southern|eastern|western|upper|lower|port|fort|little|mount|lake|cape|saint|st\.?|san|santa",
+    "en": r"new|old|north|south|east|west|upper|lower|port|fort|little|mount|lake|cape|saint|st\.?|san|santa",
     "de": r"neu|alt|ober|unter|bad|groß|klein|sankt",
     "fr": r"nouvelle|nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port",
     "es": r"nuev[ao]|viej[ao]|puerto|villa|monte",

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
 from pytest_adaptive_eval.items.reading.constructions import (
+    ACCOMPANIES,
     ARTICLES,
+    ASKS_CIRCUMSTANCE,
     FORMER,
     NAMES_ANOTHER,
     RELATED,
@@ -47,8 +49,14 @@ _OTHER = lazy_pattern(
     rf"|{either(NAMES_ANOTHER)}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
     re.IGNORECASE,
 )
-#: A clause that says what its subject is.
-_SAYS = lazy_pattern(rf"(?P<subject>[^.;,:\n!?。，]{{3,80}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，]{{1,60}})", re.IGNORECASE)
+#: A clause that says what its subject is, not where it is or what was done to it.
+_SAYS = lazy_pattern(
+    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{3,40}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
+    rf"(?<!{SYMBOL})",
+    re.IGNORECASE,
+)
+_PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
+_CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
 _WORD = lazy_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 #: A line of a list: of other words, or of the expected text.
 _ITEM = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
@@ -70,7 +78,10 @@ def gives_part(text: str, answers: Sequence[str], question: str, *, within_words
     marked = with_symbols(text, answers, within_words=within_words)
     if marked == text or is_program(text):
         return marked != text
-    asked = set(_WORD.findall(question))
+    if _CIRCUMSTANCE.search(question):
+        asked = set()
+    else:
+        asked = set(_WORD.findall(question))
     read = functools.partial(_read, asked=asked)
     return read_answer(marked, Parser(read)).values == ((0,),)
 
@@ -89,13 +100,14 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
 
 
 def _says_another(text: str, asked: set[str]) -> bool:
-    """Return whether a text says what the subject of the question is, and never that it is the expected text."""
-    values = []
+    """Return whether a text says what the subject of the question is, without the expected text."""
     for match in _SAYS.finditer(text):
-        if asked.intersection(_WORD.findall(match["subject"])):
-            values.append(match[0])
-    others = [value for value in values if is_definite(_SAYS.match(value)["value"])]
-    return bool(others) and not any(map(_SYMBOL.search, values))
+        subject, value = match.group("subject", "value")
+        is_asked = asked.intersection(_WORD.findall(subject)) and not _SYMBOL.search(subject)
+        is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
+        if is_asked and is_new and is_definite(value):
+            return True
+    return False
 
 
 def _read(text: str, asked: set[str]) -> list[Chosen]:

@@ -97,7 +97,7 @@ _ABOUT = lazy_pattern(
     r"(?:clear|obvious|simple|easy|as|given|found|below|above|here|this|that|these|those|it|correct|right|wrong|incorrect|false|true"
     r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
     r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
-    r"|not|never|unclear|your|my|our|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])",
+    r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])",
     re.IGNORECASE,
 )
 _FIRST = lazy_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")

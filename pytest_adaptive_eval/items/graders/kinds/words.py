@@ -74,7 +74,21 @@ def _contains(question: Asked, text: str) -> float:
     if not isinstance(part, bool):
         raise ValueError(f"meta.{_WITHIN_WORDS} is {part!r:.80}, expected true or false")
     answers = [_normal(answer) or folded(answer) for answer in question.answers]
+    text = _without_longer_names(text, question)
     return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
+
+
+def _without_longer_names(text: str, question: Asked) -> str:
+    """Return a text without names that begin as an accepted one and go on: "Ada Finch Miller" is not "Ada Finch"."""
+    known = set(normal_words(" ".join((question.prompt, *question.answers))))
+
+    def unless_asked(match: re.Match[str]) -> str:
+        return match[0] if known.intersection(normal_words(match[1])) else "..."
+
+    for answer in question.answers:
+        if answer[:1].isupper() and not text.isupper():
+            text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
+    return text
 
 
 def shows_answer(question: Asked) -> bool:
