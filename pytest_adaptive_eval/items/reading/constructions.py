@@ -331,6 +331,19 @@ HEDGES = {
     "zh": r"如果|是否|也许|可能|假如|或",
     "ja": r"もし|かもしれ|かどうか|または|たぶん",
 }
+#: Words before the reason of an answer.
+BECAUSE = {
+    "en": r"because|since|as|for|given\s+that|due\s+to",
+    "de": r"weil|da|denn",
+    "fr": r"parce\s+qu\w*|car|puisqu\w*",
+    "es": r"porque|ya\s+que|pues|puesto\s+que",
+    "it": r"perché|poiché|siccome|dato\s+che",
+    "pt": r"porque|pois|já\s+que|visto\s+que",
+    "nl": r"omdat|want|aangezien",
+    "pl": r"ponieważ|bo|gdyż",
+    "zh": r"因为|由于",
+    "ja": r"なぜなら|というのも",
+}
 #: What was, and may not be now. It does not give the answer unless the question asks for it.
 FORMER = {
     "en": r"used\s+to\s+be|formerly|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until",

@@ -5,20 +5,10 @@ from __future__ import annotations
 import functools
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import (
-    ARTICLES,
-    CARRIES,
-    DENIES,
-    FORMER,
-    HEDGES,
-    LINKS,
-    MEASURES,
-    NOT,
-    STATES,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import FORMER, either
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
+from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
 from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -126,10 +116,6 @@ _CLAUSE = lazy_pattern(
     re.IGNORECASE,
 )
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
-_CONTENT = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[^\W_\u2e80-\uffff]+")
-_NEGATION = lazy_pattern(either(DENIES, NOT), re.IGNORECASE)
-_EMPTY = lazy_pattern(rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS)}|\b(?:do|does|did|can|will|any|some|he|she|they|you|i)\b|[吗嗎呢了的]", re.IGNORECASE)
-_UNCERTAIN = lazy_pattern(either(HEDGES), re.IGNORECASE)
 _PAST = lazy_pattern(rf"{either(FORMER)}|\b(?:was|were|had|initially|started|war|waren|était|era|eram|foi|fue|był[aoy]?|始め|最初|起初|原本)\b", re.IGNORECASE)
 
 
@@ -165,19 +151,11 @@ def _symbols(text: str, question: str) -> str:
     return _TOKEN.sub(word, text)
 
 
-def _content(text: str) -> list[str]:
-    """Return the words of a text that mean something, in order: of scripts without spaces, their characters."""
-    words = []
-    for word in _CONTENT.findall(_EMPTY.sub(" ", text.casefold())):
-        words.append(word.rstrip("s"))
-    return words
-
-
 def _restated(text: str, question: str) -> str:
     """Return a text with a symbol in place of the last statement that repeats the question, affirmed or denied."""
     *_, asked = ("", *_ASKED.findall(question))
-    order = _content(asked)
-    known = {*_content(question), *order}
+    order = content_words(asked)
+    known = {*content_words(question), *order}
     if len(order) > 1:
         predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
     else:
@@ -185,15 +163,15 @@ def _restated(text: str, question: str) -> str:
     found = None
     for clause in _CLAUSE.finditer(text):
         said = clause[0]
-        words = _content(_NEGATION.sub(" ", said))
+        words = content_words(said)
         repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
         in_order = [word for word in order if word in words] == [word for word in words if word in order]
-        unsure = _UNCERTAIN.search(said) or (_PAST.search(said) and not _PAST.search(asked))
+        unsure = is_uncertain(said) or (_PAST.search(said) and not _PAST.search(asked))
         if repeats and in_order and not unsure and said.strip() not in question:
             found = clause
     if found is None:
         return text
-    value = "no" if _NEGATION.search(found[0]) else "yes"
+    value = "no" if is_negated(found[0]) else "yes"
     return f"{text[: found.start()]} {symbol(_VALUES.index(value))}{text[found.end() :]}"
 
 

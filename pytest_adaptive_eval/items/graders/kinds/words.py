@@ -8,15 +8,24 @@ import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
-from pytest_adaptive_eval.items.reading.cleaning import plain_characters, whole_words, without_reasoning
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
+from pytest_adaptive_eval.items.reading.constructions import BECAUSE, CONTRASTS, CORRECTS, ENDS, HEDGES, TAKES_BACK, either
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
-from pytest_adaptive_eval.items.reading.reader import stated_texts
+from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
+from pytest_adaptive_eval.items.reading.restating import restates
 from pytest_adaptive_eval.items.reading.statements import symbol
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: An article before another word; a capital A within a sentence is a letter.
 _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
 _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
+#: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
+_ADDED = lazy_pattern(rf"(?:[,;]?\s{either(BECAUSE)}\s.*|\s*\([^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z", re.DOTALL)
+_STATEMENT = lazy_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
+_TAKEN = lazy_pattern(rf"\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, HEDGES)}")
+#: Characters from which what follows a statement explains it; less may be another answer.
+_EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
 _WITHIN_WORDS = "within_words"
 
@@ -63,8 +72,22 @@ def _exact(question: Asked, text: str) -> float:
     for answer in question.answers:
         if _normal(answer):
             words.append(_normal(answer))
-    marked = with_symbols(_lines(without_reasoning(text)), words)  # the words of an answer deny nothing
-    return float(symbol(0) in map(_normal, stated_texts(marked)))
+    marked = with_symbols(_lines(answer_part(text)), words)  # the words of an answer deny nothing
+    forms = stated_texts(marked)
+    bare = [_normal(_ADDED.sub("", form)) for form in forms]
+    return float(symbol(0) in (*bare, *map(_normal, forms)) or _restates(marked, question.prompt))
+
+
+def _restates(marked: str, question: str) -> bool:
+    """Return whether a text with symbols of its answer begins by saying it, alone or in words of the question."""
+    first, *others = _STATEMENT.split(marked, maxsplit=1)
+    rest = "".join(others).strip()
+    is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest) < _EXPLANATION)
+    is_asked = marked[len(first) : len(first) + 1] == "?"
+    said = _ADDED.sub("", first)
+    if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
+        return False
+    return restates(said.replace(symbol(0), " "), folded(question))
 
 
 def _contains(question: Asked, text: str) -> float:
