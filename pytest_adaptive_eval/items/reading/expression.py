@@ -16,7 +16,7 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 #: Between formulas of one list.
 _LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
 #: What a sentence says before the expression that it gives, and behind it.
-_SAID = lazy_pattern(rf".*\s{either(STATES)}\s*:?\s*|.*[^\x00-\x7f]{either({'zh': STATES['zh'], 'ja': STATES['ja']})}", re.IGNORECASE)
+_SAID = lazy_pattern(rf".*\s{either(STATES)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})|[^\W\d_]{{3,}}(?:\s[^\W\d_]+){{0,3}}\s*:", re.IGNORECASE)
 #: Several values, each with its name.
 _VALUES = lazy_pattern(rf"=[^=]*(?:,|;|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
 _TAIL = lazy_pattern(rf"(?<=\S){either(ENDS)}\Z")
@@ -65,6 +65,8 @@ _CANONICAL = (
     (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
     ("∞", r"\\infty "),
     ("∪", r"\\cup "),
+    (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
+    (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
     # the letters e and i are numbers, in whatever type they are set; others may be units
     (r"\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\}", r"{\1}"),
     (rf"\\text\w{{0,2}}\s*\{{\s*({JOINED})\s*\}}", r" \1 "),
