@@ -71,9 +71,9 @@ def _call(value: Any) -> Call | None:
     if not (isinstance(accepted, dict) and isinstance(optional, list)):
         return None
     lists = {}
-    for name, values in accepted.items():
+    for argument, values in accepted.items():
         if isinstance(values, list):
-            lists[name] = values
+            lists[argument] = values
     return Call(name, arguments, lists, frozenset(map(str, optional)))
 
 
