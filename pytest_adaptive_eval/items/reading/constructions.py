@@ -307,6 +307,17 @@ ASKS_CIRCUMSTANCE = {
     "zh": r"哪里|何时|怎么",
     "ja": r"どこ|いつ|どう",
 }
+#: Words that ask for one of several.
+ASKS_WHICH = {
+    "en": r"which|what",
+    "de": r"welche[rsmn]?|was",
+    "fr": r"quel(?:le)?s?|lequel|laquelle|qu'est-ce\s+qui",
+    "es": r"cuál|qué",
+    "it": r"quale|cosa|che",
+    "pt": r"qual|que",
+    "nl": r"welke?|wat",
+    "pl": r"któr[yae]|co",
+}
 #: Words before what only accompanies the answer: "after adding 7 gallons".
 ACCOMPANIES = {
     "en": r"after|before|by|in|for|from|with|at|when|if|within|per|during|on|step",

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from pytest_adaptive_eval.items.reading.constructions import AFFIRMS_MORE, LINKS, NOT, TAKES_BACK, WRONG, either
+from pytest_adaptive_eval.items.reading.constructions import AFFIRMS_MORE, DENIES, LINKS, NOT, TAKES_BACK, WRONG, either
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
-from pytest_adaptive_eval.items.reading.stated import announced_places, is_definite
+from pytest_adaptive_eval.items.reading.stated import JOINED, announced_places, is_definite
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Indexes of the options that are given together, sorted; empty for an answer that is none of them.
@@ -127,7 +127,7 @@ _CORRECTION = lazy_pattern(
 )
 #: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
 _UNDECIDED = lazy_pattern(
-    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1)\W*",
+    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1|{_MARKS}*{_S}{_MARKS}*\?)\W*",
     re.IGNORECASE,
 )
 _OR = lazy_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)
@@ -151,7 +151,8 @@ _IS_NOT = lazy_pattern(
 #: Options that are denied together.
 _DENIED_LIST = lazy_pattern(
     rf"\b(?:(?:none\s+of|neither|nor|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+|except){_MARKS}{{1,6}}|(?:incorrect|wrong|false|rejected|eliminated|ruled\s+out)\s*:\s*)"
-    rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+",
+    rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+"
+    rf"|{either(DENIES)}{_MARKS}{{0,6}}{_S}(?:{_CLOSE}{{0,4}},\s*{_OPEN}{{0,4}}{_S}){{0,9}}{_CLOSE}{{0,4}},?\s*{JOINED}\s*{_OPEN}{{0,4}}{_S}",
     re.IGNORECASE,
 )
 #: What is left when all others are ruled out.
