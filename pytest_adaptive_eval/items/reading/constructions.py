@@ -225,6 +225,31 @@ TAKES_BACK = {
     "zh": r"不对[，,]|等等|更正|其实|抱歉|我的意思是|应该是",
     "ja": r"いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正しくは",
 }
+#: Words that say that something is there, or is not.
+EXISTS = {
+    "de": r"(?:es|da|hier)\s+(?:gibt|ist|sind)",
+    "fr": r"il\s+(?:n')?y\s+a",
+    "es": r"(?:no\s+)?hay",
+    "it": r"(?:non\s+)?(?:c'è|ci\s+sono)",
+    "pt": r"(?:não\s+)?(?:há|existem?)",
+    "nl": r"er\s+(?:is|zijn)",
+    "pl": r"nie\s+ma|jest|są",
+    "zh": r"没?有",
+    "ja": r"(?:い|あり)ま(?:す|せん)",
+}
+#: Words for what shows what is asked for.
+SHOWN = {
+    "en": r"image|picture|photo(?:graph)?|text|passage|visible|present|shown|seen",
+    "de": r"bild|foto|text|sichtbar|sehen",
+    "fr": r"image|photo|texte|visible",
+    "es": r"imagen|foto|texto|visible",
+    "it": r"immagine|foto|testo|visibile",
+    "pt": r"imagem|foto|texto|visível",
+    "nl": r"afbeelding|foto|tekst|zichtbaar|zien",
+    "pl": r"obraz\w*|zdjęci\w*|tekście|widać",
+    "zh": r"图片|图|照片",
+    "ja": r"画像|写真",
+}
 #: Words before a number that bounds.
 BOUNDS = {
     "en": r"at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|a\s+(?:minimum|maximum)\s+of"
@@ -345,7 +370,7 @@ HEDGES = {
 #: Words before the reason of an answer.
 BECAUSE = {
     "en": r"because|since|as|for|given\s+that|due\s+to",
-    "de": r"weil|da|denn",
+    "de": r"weil|da(?!\s+(?:ist|sind|gibt))|denn",
     "fr": r"parce\s+qu\w*|car|puisqu\w*",
     "es": r"porque|ya\s+que|pues|puesto\s+que",
     "it": r"perché|poiché|siccome|dato\s+che",
@@ -398,7 +423,34 @@ NAMES_ANOTHER = {
     "nl": r"nieuw|oud|groot|klein",
     "pl": r"now[aye]|star[aye]|wielk[aiye]|mał[aye]",
 }
-#: Numbers in words, by value. Words that English or another language of the tables has with another meaning are left out.
-COUNTS = {
-    "de": "null ein eins zwei drei vier fünf sechs sieben acht neun zehn zwölf dreizehn vierzehn fünfzehn sechzehn",
+#: Words of languages that write 1.250 for 1250, and are no English words.
+DECIMAL_COMMA = {
+    "de": r"der|das|und|ist|sind|insgesamt|wie\s+viele?|lautet|beträgt",
+    "es": r"el|los|las|son|cuántos?|cuántas?|hay|respuesta",
+    "it": r"il|gli|sono|quant[iaeo]|totale|risposta|di",
+    "pt": r"os|são|quant[oa]s|há|resposta|uma",
+    "nl": r"het|zijn|hoeveel|een|antwoord",
 }
+#: Numbers in words: 0 to 20, then 30, 40 and so on to 90, 100 and 1000; a dash leaves one out.
+COUNTS = {
+    "de": "null ein|eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn"
+    " neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend",
+    "fr": "zéro un|une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf"
+    " vingt|vingts trente quarante cinquante soixante septante quatre-vingts?|huitante nonante cents? mille",
+    "es": "cero un[oa]? dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho"
+    " diecinueve veinte|veinti treinta cuarenta cincuenta sesenta setenta ochenta noventa cien|ciento mil",
+    "it": "zero un[oa]? due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto"
+    " diciannove venti? trenta quaranta cinquanta sessanta settanta ottanta novanta cento mille|mila",
+    "pt": "zero um|uma dois|duas três quatro cinco seis sete oito nove dez onze doze treze quatorze|catorze quinze dezesseis dezessete dezoito"
+    " dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa cem|cento mil",
+    "nl": "nul een|één twee|tweeën drie|drieën vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien"
+    " negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd duizend",
+    "pl": "zero jeden dwa|dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście piętnaście"
+    " szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt"
+    " osiemdziesiąt dziewięćdziesiąt sto tysiące?|tysięcy",
+    "zh": "零|〇 一 二|两 三 四 五 六 七 八 九 十 - - - - - - - - - - - - - - - - - 百 千",
+}
+#: Such words that are articles, or words of English; they count within longer numbers alone.
+NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een|once|due|sei|elf|cents?|mille|mil|zero|dix"
+#: Words between those of one number.
+COUNTS_JOINED = r"(?:\s?(?:und|et|y|e|en|i)\s?|[\s-]|)"

@@ -9,9 +9,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
-from pytest_adaptive_eval.items.reading.constructions import ABOUT, ACCOMPANIES, BOUNDED, BOUNDS, MEASURES, STATES, either
+from pytest_adaptive_eval.items.reading.constructions import ABOUT, ACCOMPANIES, BOUNDED, BOUNDS, MEASURES, OUT_OF, STATES, either
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
-from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_numbers
+from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -51,8 +51,10 @@ _BOUND = lazy_pattern(rf"[\s$*(]*(?:{either(BOUNDS)}|\b(?:more|less)\b)", re.IGN
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
 _ASIDE = lazy_pattern(
     r"(\d[\d.,/}]*[^\s()\d\[]{0,9}(?:\s[^\s()\d\[=]{1,20}(?<![.,;])){0,3})"
-    r"(?:(?:\s?\[\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\sout\s+of\s+(?:a\s+total\s+of\s+)?\d+)"
+    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either(OUT_OF)}\s+\d+)"
 )
+#: A part and the whole, which are a number where the question asks for a rate.
+_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either(OUT_OF)}\s+(\d+)(?![\d.,])", re.IGNORECASE)
 #: Values of several names.
 _ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
@@ -205,8 +207,10 @@ def _after_verb(numbers: list[Number], text: str) -> list[Number]:
 def read_number(text: str, question: str = "") -> Reading[Number]:
     """Return the numbers that a text gives as its answer, others than the question's if there are any."""
     asked = _numbers_of(question)
+    if RATE.search(question):
+        text = _SHARE.sub(r"\1/\2", text)
     reading = read_answer(text, Parser(lambda part: _stated(part, asked), lambda part: _loose(part, asked)))
-    return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)
+    return Reading(tuple(value.asked_in(question, text) for value in reading.values), reading.other)
 
 
 @functools.lru_cache(maxsize=64)

@@ -56,6 +56,7 @@ _SAYS = lazy_pattern(
     re.IGNORECASE,
 )
 _PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
+_PAST = lazy_pattern(either(FORMER))
 _CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
 _WORD = lazy_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 #: A line of a list: of other words, or of the expected text.
@@ -103,7 +104,8 @@ def _says_another(text: str, asked: set[str]) -> bool:
     """Return whether a text says what the subject of the question is, without the expected text."""
     for match in _SAYS.finditer(text):
         subject, value = match.group("subject", "value")
-        is_asked = asked.intersection(_WORD.findall(subject)) and not _SYMBOL.search(subject)
+        is_other = _SYMBOL.search(subject) or _PAST.search(match[0])
+        is_asked = asked.intersection(_WORD.findall(subject)) and not is_other
         is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
         if is_asked and is_new and is_definite(value):
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import FORMER, either
+from pytest_adaptive_eval.items.reading.constructions import BECAUSE, CONTRASTS, EXISTS, FORMER, SHOWN, either
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
@@ -78,42 +78,14 @@ _EXISTS = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _DENIED = lazy_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
-_FUNCTION = frozenset(
-    [
-        "a",
-        "an",
-        "any",
-        "the",
-        "in",
-        "on",
-        "of",
-        "at",
-        "to",
-        "is",
-        "are",
-        "there",
-        "it",
-        "some",
-        "this",
-        "that",
-        "and",
-        "with",
-        "image",
-        "picture",
-        "photo",
-        "text",
-        "visible",
-        "present",
-        "shown",
-        "seen",
-    ]
-)
+_SHOWN = lazy_pattern(either(SHOWN), re.IGNORECASE)
+#: A question for what is there, and statements about it in other languages, whose nouns cannot be compared with it.
+_ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
+_EXISTS_ELSEWHERE = lazy_pattern(either(EXISTS), re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
-#: Clauses of a text, and the last question of a prompt.
-_CLAUSE = lazy_pattern(
-    r"(?:(?!\b(?:since|because|as|so|but|and|therefore|thus|hence|weil|denn|also|parce|car|donc|porque|perché|quindi|omdat|dus|więc)\b)[^.,;:!?\n。，！？])+"
-    r"(?=[.,;:!\n。，！]|\Z|\b)(?!\s*[?？])",
-    re.IGNORECASE,
+#: Where a clause ends, and the questions of a prompt.
+_SEPARATOR = lazy_pattern(
+    rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS)}|\b(?:so|and|therefore|thus|hence|also|donc|quindi|dus|więc|daher)\b|\Z", re.IGNORECASE
 )
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
 _PAST = lazy_pattern(rf"{either(FORMER)}|\b(?:was|were|had|initially|started|war|waren|était|era|eram|foi|fue|był[aoy]?|始め|最初|起初|原本)\b", re.IGNORECASE)
@@ -125,10 +97,10 @@ def _kind(match: re.Match[str]) -> str:
 
 def _symbols(text: str, question: str) -> str:
     """Return a text with a symbol in place of each word and phrase that says yes, no or unknown."""
-    asked = _words(question) | {"one", "it"}
+    asked = set(_words(question))
 
     def existence(match: re.Match[str]) -> str:
-        words = _words(match["what"])
+        words = set(_words(match["what"]))
         denied = _DENIED.search(match["says"])
         if words and words <= asked:
             return symbol(_VALUES.index("no" if denied else "yes"))
@@ -154,30 +126,34 @@ def _symbols(text: str, question: str) -> str:
 def _restated(text: str, question: str) -> str:
     """Return a text with a symbol in place of the last statement that repeats the question, affirmed or denied."""
     *_, asked = ("", *_ASKED.findall(question))
-    order = content_words(asked)
-    known = {*content_words(question), *order}
+    order = _words(asked)
+    known = {*_words(question), *order}
     if len(order) > 1:
         predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
     else:
         predicate = order
     found = None
-    for clause in _CLAUSE.finditer(text):
-        said = clause[0]
-        words = content_words(said)
+    start = 0
+    for separator in _SEPARATOR.finditer(text):
+        said, place = text[start : separator.start()], (start, separator.start())
+        start = separator.end()
+        words = _words(said)
         repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
         in_order = [word for word in order if word in words] == [word for word in words if word in order]
+        elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(said)
         unsure = is_uncertain(said) or (_PAST.search(said) and not _PAST.search(asked))
-        if repeats and in_order and not unsure and said.strip() not in question:
-            found = clause
+        is_statement = (elsewhere or (repeats and in_order)) and not unsure and separator[0] != "?"
+        if is_statement and said.strip() not in question:
+            found = place
     if found is None:
         return text
-    value = "no" if is_negated(found[0]) else "yes"
-    return f"{text[: found.start()]} {symbol(_VALUES.index(value))}{text[found.end() :]}"
+    value = "no" if is_negated(text[slice(*found)]) else "yes"
+    return f"{text[: found[0]]} {symbol(_VALUES.index(value))}{text[found[1] :]}"
 
 
-def _words(text: str) -> set[str]:
-    """Return the words of a text that mean something, in the singular."""
-    return {word.rstrip("s") for word in re.findall(r"\w+", text.casefold())} - _FUNCTION
+def _words(text: str) -> list[str]:
+    """Return the words of a text that mean something, in order, without those for where it is seen."""
+    return content_words(_SHOWN.sub(" ", text))
 
 
 def _values(text: str, question: str = "") -> list[str]:

@@ -9,11 +9,11 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
-from pytest_adaptive_eval.items.reading.constructions import BECAUSE, CONTRASTS, CORRECTS, ENDS, HEDGES, TAKES_BACK, either
+from pytest_adaptive_eval.items.reading.constructions import BECAUSE, CONTRASTS, CORRECTS, DENIES, ENDS, HEDGES, TAKES_BACK, either
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
 from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
 from pytest_adaptive_eval.items.reading.restating import restates
-from pytest_adaptive_eval.items.reading.statements import symbol
+from pytest_adaptive_eval.items.reading.statements import SYMBOL, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: An article before another word; a capital A within a sentence is a letter.
@@ -22,6 +22,8 @@ _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
 #: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
 _ADDED = lazy_pattern(rf"(?:[,;]?\s{either(BECAUSE)}\s.*|\s*\([^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z", re.DOTALL)
+#: What a statement denies before it goes on with what it affirms.
+_CONTRASTED = lazy_pattern(rf"\A\W*{either(DENIES)}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either(CONTRASTS)}\s")
 _STATEMENT = lazy_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
 _TAKEN = lazy_pattern(rf"\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, HEDGES)}")
 #: Characters from which what follows a statement explains it; less may be another answer.
@@ -84,7 +86,7 @@ def _restates(marked: str, question: str) -> bool:
     rest = "".join(others).strip()
     is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest) < _EXPLANATION)
     is_asked = marked[len(first) : len(first) + 1] == "?"
-    said = _ADDED.sub("", first)
+    said = _CONTRASTED.sub("", _ADDED.sub("", first))
     if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
         return False
     return restates(said.replace(symbol(0), " "), folded(question))
