@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from pytest_adaptive_eval.items.reading.constructions import CORRECTS, DENIES, NOT, either
+from pytest_adaptive_eval.items.reading.constructions import CORRECTS, DENIES, either
 from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -65,7 +65,7 @@ _CUE = lazy_pattern(
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = lazy_pattern(rf"\s*(?:{either(DENIES, NOT)}|不)(?=\W*\w)", re.IGNORECASE)
+_NEGATED = lazy_pattern(rf"\s*(?:{either(DENIES)}|不)(?=\W*\w)", re.IGNORECASE)
 _DENYING = lazy_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.
