@@ -391,8 +391,8 @@ en: if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|u
     question|depends|should|thought|either|or
 de: ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder
 fr: si|peut-être|pourrait|serait|question|suppos\w+|ou
-es: si|quizás?|tal\s+vez|podría|sería|pregunta|suponiendo|o
-it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure|o
+es: si|quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
+it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure
 pt: se|talvez|poderia|seria|pergunta|supondo|ou
 nl: of|als|misschien|zou|vraag|stel
 pl: czy|jeśli|może|mógłby|pytanie|gdyby|lub|albo
@@ -425,11 +425,36 @@ pl: dawniej|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
 zh: 曾经|以前|过去|曾是|原来是|曾为
 ja: かつて|以前は|昔は|元々は
 """)
+#: Verbs and words of statements about the beginning of a story.
+PAST = _table(r"""
+en: was|were|had|initially|started
+de: war|waren|anfangs|zuerst
+fr: était|étaient|au\s+début
+es: era|eran|fue|al\s+principio
+it: era|erano|fu|all'inizio
+pt: era|eram|foi|no\s+início
+nl: was|waren|eerst
+pl: był[aoy]?|na\s+początku
+zh: 最初|起初|原本
+ja: 始め|最初|でした
+""")
+#: Words that begin a conclusion.
+CONCLUDES = _table(r"""
+en: so|and|therefore|thus|hence
+de: also|daher|somit|und
+fr: donc|ainsi
+es: así\s+que|entonces|luego
+it: quindi|dunque
+pt: logo|então
+nl: dus|daarom
+pl: więc|zatem
+""")
 #: Words by which another thing is described: it is near what follows, or its kin.
 RELATES = _table(r"""
 en: near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
     (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
-    (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
+    (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|
+    friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
     (?:inspired|influenced|taught|illustrated|succeeded|preceded|followed|translated)\s+by|
     (?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with
 de: nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|

@@ -16,7 +16,10 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 #: Between formulas of one list.
 _LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
 #: What a sentence says before the expression that it gives, and behind it.
-_SAID = lazy_pattern(rf".*\s{either(STATES)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})|[^\W\d_]{{3,}}(?:\s[^\W\d_]+){{0,3}}\s*:", re.IGNORECASE)
+_SAID = lazy_pattern(
+    rf".*\s{either(STATES)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})|[^\W\d_]{{3,}}(?:\s[^\W\d_]+){{0,3}}\s*:",
+    re.IGNORECASE,
+)
 #: Several values, each with its name.
 _VALUES = lazy_pattern(rf"=[^=]*(?:,|;|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
 _TAIL = lazy_pattern(rf"(?<=\S){either(ENDS)}\Z")
@@ -150,7 +153,9 @@ def is_vector(expression: str) -> bool:
 
 def is_equation(expression: str) -> bool:
     """Return whether an expression is one equation of two letters or more, such as that of a line."""
-    return len(re.findall(r"(?<![<>≤≥!\\])=", expression)) == 1 and len(_letters(expression)) > 1 and "," not in expression
+    return (
+        len(re.findall(r"(?<![<>≤≥!\\])=", expression)) == 1 and len(_letters(expression)) > 1 and "," not in expression
+    )
 
 
 def normal_expression(text: str) -> str:

@@ -9,7 +9,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
-from pytest_adaptive_eval.items.reading.constructions import ABOUT, ACCOMPANIES, BOUNDED, BOUNDS, MEASURES, OUT_OF, STATES, either
+from pytest_adaptive_eval.items.reading.constructions import (
+    ABOUT,
+    ACCOMPANIES,
+    BOUNDED,
+    BOUNDS,
+    MEASURES,
+    OUT_OF,
+    STATES,
+    either,
+)
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
@@ -30,7 +39,8 @@ _END = lazy_pattern(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = lazy_pattern(
-    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES)})[\s:~]*(?:(?:\w+ly|{either(ABOUT)})\s*)*[\s$*(\\\"'{{]*\Z", re.IGNORECASE
+    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES)})[\s:~]*(?:(?:\w+ly|{either(ABOUT)})\s*)*[\s$*(\\\"'{{]*\Z",
+    re.IGNORECASE,
 )
 _ACCOMPANIED = lazy_pattern(rf"{either(ACCOMPANIES)}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
 #: A word before the first number of a sentence. A value has "about", a name of it, or a currency there.

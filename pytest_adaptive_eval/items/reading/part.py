@@ -44,7 +44,7 @@ _LISTED = lazy_pattern(
 )
 #: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
 _OTHER = lazy_pattern(
-    rf"{either(FORMER)}[^,;.\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.\n{SYMBOL[1:-1]}]{{0,40}}{either(FORMER)}"
+    rf"{either(FORMER)}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either(FORMER)}"
     rf"|{either(RELATES)}\s+(?:{either(ARTICLES)}\s+)?{SYMBOL}|{SYMBOL}{either(RELATED)}"
     rf"|{either(NAMES_ANOTHER)}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
     re.IGNORECASE,

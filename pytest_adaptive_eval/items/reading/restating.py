@@ -20,7 +20,7 @@ _STEM = 6
 _WORD = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[^\W_\u2e80-\U0010ffff]+")
 _EMPTY = lazy_pattern(
     rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS)}"
-    r"|\b(?:do|does|did|can|will|any|some|one|he|she|they|you|i)\b|[吗嗎呢了的]"
+    r"|\b(?:[cdjlmnst]|qu)'|\b(?:do|does|did|can|will|any|some|one|he|she|they|you|i)\b|[吗嗎呢了的]"
 )
 _NEGATION = lazy_pattern(either(DENIES, NOT))
 _UNCERTAIN = lazy_pattern(either(HEDGES))

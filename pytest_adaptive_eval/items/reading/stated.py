@@ -214,6 +214,8 @@ def announced_places(text: str) -> Iterator[tuple[int, str]]:
             lines = list(itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12]))
             listed = list(itertools.takewhile(_SHORT_LINE.match, lines))
             line = "\n".join(listed if len(listed) > 1 else lines[:1])
+        if text[max(0, match.start() - 1) : match.start()] in ("(", "["):  # it ends with its bracket
+            line = re.split(r"[)\]]", line, maxsplit=1)[0]
         line = line.strip().lstrip("*_: ")
         before = re.split(r"[.!?\n:]", text[max(0, match.start() - 80) : match.start()])[-1]
         asked = _QUESTION.match(line) and _ASKING.search(before)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import functools
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import BECAUSE, CONTRASTS, EXISTS, FORMER, SHOWN, either
+from pytest_adaptive_eval.items.reading.constructions import (
+    BECAUSE,
+    CONCLUDES,
+    CONTRASTS,
+    EXISTS,
+    FORMER,
+    PAST,
+    SHOWN,
+    either,
+)
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
@@ -14,16 +23,19 @@ from pytest_adaptive_eval.items.reading.statements import Chosen, read_statement
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _YES = (
-    "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|cierto|correcto|हाँ|हां|"
-    "सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|はい|真|正しい|ja|wahr|richtig|"
-    "korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|prawda|natürlich|selbstverständlich|bien sûr|"
-    "bien sûr que oui|claro|claro que sí|por supuesto|certo|certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
+    "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|"
+    "cierto|correcto|हाँ|हां|सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|"
+    "はい|真|正しい|ja|wahr|richtig|korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|"
+    "prawda|natürlich|selbstverständlich|bien sûr|bien sûr que oui|claro|claro que sí|por supuesto|certo|"
+    "certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
 )
 _NO = (
-    "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|incorrecto|नहीं|"
-    "गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|아니오|거짓|tidak|salah|"
-    "না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|bien sûr que non|en absoluto|claro que no|"
-    "por supuesto que no|affatto|certo che no|claro que não|de modo algum|nee|onwaar|natuurlijk niet|zeker niet|wcale nie|oczywiście że nie|当然不是|違います|ちがいます"
+    "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|"
+    "incorrecto|नहीं|गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|"
+    "아니오|거짓|tidak|salah|না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|"
+    "bien sûr que non|en absoluto|claro que no|por supuesto que no|affatto|certo che no|claro que não|"
+    "de modo algum|nee|onwaar|natuurlijk niet|zeker niet|wcale nie|oczywiście że nie|当然不是|違います|"
+    "ちがいます"
 )
 _UNKNOWN = (
     "unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|"
@@ -84,11 +96,9 @@ _ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
 _EXISTS_ELSEWHERE = lazy_pattern(either(EXISTS), re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
 #: Where a clause ends, and the questions of a prompt.
-_SEPARATOR = lazy_pattern(
-    rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS)}|\b(?:so|and|therefore|thus|hence|also|donc|quindi|dus|więc|daher)\b|\Z", re.IGNORECASE
-)
+_SEPARATOR = lazy_pattern(rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\Z", re.IGNORECASE)
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
-_PAST = lazy_pattern(rf"{either(FORMER)}|\b(?:was|were|had|initially|started|war|waren|était|era|eram|foi|fue|był[aoy]?|始め|最初|起初|原本)\b", re.IGNORECASE)
+_PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -134,6 +144,8 @@ def _restated(text: str, question: str) -> str:
         predicate = order
     found = None
     start = 0
+    supposed, mark = False, ""
+    told = question.replace(asked, " ")
     for separator in _SEPARATOR.finditer(text):
         said, place = text[start : separator.start()], (start, separator.start())
         start = separator.end()
@@ -141,9 +153,11 @@ def _restated(text: str, question: str) -> str:
         repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
         in_order = [word for word in order if word in words] == [word for word in words if word in order]
         elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(said)
-        unsure = is_uncertain(said) or (_PAST.search(said) and not _PAST.search(asked))
-        is_statement = (elsewhere or (repeats and in_order)) and not unsure and separator[0] != "?"
-        if is_statement and said.strip() not in question:
+        supposed = is_uncertain(said) or (supposed and mark == ",")
+        mark = separator[0]
+        unsure = supposed or (_PAST.search(said) and not _PAST.search(asked))
+        is_statement = (elsewhere or (repeats and in_order)) and not unsure and mark != "?"
+        if is_statement and said.strip() not in told:
             found = place
     if found is None:
         return text
@@ -159,7 +173,7 @@ def _words(text: str) -> list[str]:
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
     affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
-    if not affirmations and question:
+    if not any(affirmations) and question:
         restated = _restated(text, question)
         affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
     if not affirmations and abstains(text):

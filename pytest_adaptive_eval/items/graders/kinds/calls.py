@@ -25,7 +25,9 @@ _MARKED = re.compile(
 #: Notations of a name and its arguments: of Llama, Mistral, DeepSeek, and ReAct.
 _NAMED = (
     re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL),
-    re.compile(r"\[TOOL_CALLS\]\s*([\w.-]+)(?:\[CALL_ID\]\w+)?\s*(?:\[ARGS\])?\s*(\{.*?\})\s*(?=\[TOOL_CALLS\]|\Z)", re.DOTALL),
+    re.compile(
+        r"\[TOOL_CALLS\]\s*([\w.-]+)(?:\[CALL_ID\]\w+)?\s*(?:\[ARGS\])?\s*(\{.*?\})\s*(?=\[TOOL_CALLS\]|\Z)", re.DOTALL
+    ),
     re.compile(r"<｜tool▁sep｜>\s*([\w.-]+)\s*(?:```json)?\s*(\{.*?\})\s*(?:```|<｜tool▁call▁end｜>)", re.DOTALL),
     re.compile(r"^Action:\s*([\w.-]+)\s*\nAction Input:\s*(\{.*?\})\s*(?=\n\S|\Z)", re.DOTALL | re.MULTILINE),
 )
@@ -33,7 +35,11 @@ _NAMED = (
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\s*(.*?)\s*</parameter>", re.DOTALL)
 _FENCED = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
 #: Fields of a call in JSON, and fields of an object around calls.
-_NAMES, _ARGUMENTS, _AROUND = ("name", "tool", "tool_name"), ("arguments", "parameters", "args"), ("tool_calls", "function_call")
+_NAMES, _ARGUMENTS, _AROUND = (
+    ("name", "tool", "tool_name"),
+    ("arguments", "parameters", "args"),
+    ("tool_calls", "function_call"),
+)
 #: Characters that do not count in texts with ``meta.arguments = "folded"``.
 _IGNORED = re.compile(r"[ ,./\-_*^]")
 _FOLDED = "folded"

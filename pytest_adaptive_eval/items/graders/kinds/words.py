@@ -9,7 +9,16 @@ from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
-from pytest_adaptive_eval.items.reading.constructions import BECAUSE, CONTRASTS, CORRECTS, DENIES, ENDS, HEDGES, TAKES_BACK, either
+from pytest_adaptive_eval.items.reading.constructions import (
+    BECAUSE,
+    CONTRASTS,
+    CORRECTS,
+    DENIES,
+    ENDS,
+    HEDGES,
+    TAKES_BACK,
+    either,
+)
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
 from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
 from pytest_adaptive_eval.items.reading.restating import restates
@@ -21,11 +30,14 @@ _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s
 _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
 #: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
-_ADDED = lazy_pattern(rf"(?:[,;]?\s{either(BECAUSE)}\s.*|\s*\([^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z", re.DOTALL)
+_ADDED = lazy_pattern(
+    rf"(?:[,;]?\s{either(BECAUSE)}\s.*|\s*\((?![^()]*{either(CORRECTS, HEDGES)})[^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z",
+    re.DOTALL,
+)
 #: What a statement denies before it goes on with what it affirms.
 _CONTRASTED = lazy_pattern(rf"\A\W*{either(DENIES)}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either(CONTRASTS)}\s")
 _STATEMENT = lazy_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
-_TAKEN = lazy_pattern(rf"\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, HEDGES)}")
+_TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, HEDGES)}")
 #: Characters from which what follows a statement explains it; less may be another answer.
 _EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
@@ -84,7 +96,7 @@ def _restates(marked: str, question: str) -> bool:
     """Return whether a text with symbols of its answer begins by saying it, alone or in words of the question."""
     first, *others = _STATEMENT.split(marked, maxsplit=1)
     rest = "".join(others).strip()
-    is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest) < _EXPLANATION)
+    is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest.partition("\n")[0]) < _EXPLANATION)
     is_asked = marked[len(first) : len(first) + 1] == "?"
     said = _CONTRASTED.sub("", _ADDED.sub("", first))
     if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
