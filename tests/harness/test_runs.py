@@ -219,6 +219,18 @@ def test_keys_of_other_models_do_not_reach_the_harness(
     assert "secret" not in json.dumps(model.identity.to_json())
 
 
+def test_an_edited_script_or_settings_file_is_another_subject(fake: Fake) -> None:
+    settings = fake.path / "settings.json"
+    command = f"{fake.write()} --config={settings}"
+    seen = []
+    for script, content in (("", "1"), ("", "1"), ("print(1)", "1"), ("print(1)", "2")):
+        fake.write(script)
+        settings.write_text(content)
+        seen.append(fake.model(command=command).identity)
+    assert [seen.index(each) for each in seen] == [0, 0, 2, 3]
+    assert len({each.decoding_hash for each in seen}) == 1, "a baseline of the script before it is still comparable"
+
+
 def test_identity_has_no_paths_and_follows_command_and_checkpoint(fake: Fake) -> None:
     (fake.path / "elsewhere").mkdir()
     one = fake.model()
