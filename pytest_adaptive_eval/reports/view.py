@@ -102,6 +102,7 @@ class InterviewView(ReportView):
             f"asked {self.asked}, {words.stop(record)}",
             f"ability {self.ability}, accuracy {self.result}",
             words.statuses(record),
+            self.cost and f"cost: {self.cost}",
         ]
         return "interview", [*facts, *(interviewer.faults if interviewer else ())]
 
@@ -129,6 +130,9 @@ class InterviewView(ReportView):
         if interview.interviewer:
             choices, categories = interview.interviewer.fallback_counts
             facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
+        price = interview.costs.prices.get("subject")
+        if price is not None:
+            facts |= {"cost": price.money, "cost_of_whole_bank": price.whole, "currency": price.currency}
         for prefix, interval in (
             ("accuracy", interview.accuracy),
             ("conformal_accuracy", interview.accuracy_conformal),
@@ -155,7 +159,7 @@ def _of_interview(interview: EvaluationRecord, gates: list[GateRecord]) -> Repor
         words.accuracy(interview),
         words.share(interview),
         words.end(interview),
-        words.usage(interview.costs),
+        words.spent(interview),
     )
 
 

@@ -75,6 +75,10 @@ class Command:
                 words.append(_PLACEHOLDER.sub(lambda match: str(texts[match[1]]), word))
         return words
 
+    def for_item(self, item: str) -> list[str]:
+        """Return the words that run one item, with the placeholders that only a call fills."""
+        return self.filled([item], {name: f"{{{name}}}" for name in PLACEHOLDERS})
+
     def _with_options(self, written: Sequence[str]) -> list[str]:
         words = []
         for item in written:

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
+    LOGGED_CURRENCY,
     BankRecord,
     InterviewerRecord,
     Price,
@@ -233,8 +234,19 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         of_judge = Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
     if spent.money:  # as a harness states it
-        record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
+        record.costs.prices["subject"] = Price(spent.money, LOGGED_CURRENCY, _cost_of_bank(record))
     return record
+
+
+def _cost_of_bank(record: EvaluationRecord) -> float | None:
+    """Return about what asking each item of the bank would cost, from the items whose cost is known."""
+    costs = []
+    for asked in record.administrations:
+        if "cost" in asked.measures:
+            costs.append(asked.measures["cost"])
+    if not costs:
+        return None
+    return sum(costs) / len(costs) * record.size * record.samples
 
 
 def _continued(budgets: Sequence[int]) -> str:
