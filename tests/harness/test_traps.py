@@ -209,6 +209,22 @@ def test_swebench_lists_say_who_failed(fake: Fake) -> None:
     ]
 
 
+def test_swebench_takes_cost_and_errors_of_the_server_from_trajectories(fake: Fake) -> None:
+    lists = {"resolved_ids": ["a"], "unresolved_ids": [], "empty_patch_ids": ["b", "c"]}
+    body = f"""
+log("m.run.json", dict({lists}, submitted_ids=ids))
+for item in "abc":
+    info = {{"exit_status": "Submitted", "model_stats": {{"instance_cost": 0.5, "api_calls": 20}}}}
+    if item == "c": info |= {{"exit_status": "APIError", "exception_str": "HTTP 529"}}
+    log(f"patches/{{item}}/{{item}}.traj.json", {{"info": info}})
+"""
+    model = fake.model(name="swe-bench", command=with_log(fake, body, "{ids_file}"))
+    right, empty, failed = model.answer(items(["a", "b", "c"]))
+    assert outcomes([right, empty, failed]) == [(1.0, ""), (0.0, ""), (None, "HTTP 529")]
+    assert right.measures == {"cost": 0.5, "steps": 20.0}
+    assert model.usage.money == 2.0, "the failed one cost money twice"
+
+
 def test_swebench_reports_of_instances_count_before_the_report_of_the_run(fake: Fake) -> None:
     body = "for item in ids: log(f'logs/run_evaluation/r/m/{item}/report.json', {item: {'resolved': item == 'a'}})"
     model = fake.model(name="swe-bench", command=with_log(fake, body, "{items}"))
