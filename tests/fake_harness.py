@@ -19,6 +19,7 @@ from pathlib import Path
 
 ids, output = [Path(ids_file).read_text().split() for ids_file in sys.argv[1:2]], Path(sys.argv[2])
 here = Path(__file__).parent
+assert not any(output.iterdir()), "each call has a folder of its own"
 
 def begin(item):
     with (here / "begun.txt").open("a") as file:

@@ -92,6 +92,18 @@ def test_a_line_of_a_bank_may_be_an_id_alone(tmp_path: Path) -> None:
         read_bank(path)
 
 
+def test_a_call_holds_as_many_ids_as_fit_into_one_argument(fake: Fake) -> None:
+    names = [f"{number}{'.' * 5000}" for number in range(60)]
+    model = fake.model(command=f"{fake.write()} {{regex}}", parallel=60)
+    model.prepare(items(names))
+    size = model.call_size(60)
+    assert 2 < size < 60
+    assert {each.score for each in model.answer(items(names[:size]))} == {1.0}
+    short = fake.model(parallel=60)
+    short.prepare(items(["a"]))
+    assert short.call_size(60) == 60
+
+
 def test_a_call_grows_with_its_start_and_never_beyond_what_is_expected() -> None:
     times = CallTimes(parallel=16)
     assert [times.size(expected) for expected in (1, 8, 32, 500)] == [1, 8, 32, 32]

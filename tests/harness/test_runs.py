@@ -182,6 +182,8 @@ for item in ids:
         ({"command": "python x.py {output}"}, "does not say which items to run"),
         ({"command": "python x.py {ids_file}"}, "has no {output}"),
         ({"command": "python x.py {ids} {otput}"}, "has {otput}, which is not known; did you mean 'output'?"),
+        ({"command": "python x.py {samples} {output}"}, "has {samples}, which is for lm-eval"),
+        ({"command": "python x.py --only={items} {output}"}, "has {items} where it is not a word of its own"),
         ({"command": "python x.py {ids} {output} -m {checkpoint}"}, "has {checkpoint}, and none is given"),
         ({"command": "python 'x.py {ids} {output}"}, "cannot be split into words"),
         ({"paralel": 3}, "has no option paralel"),

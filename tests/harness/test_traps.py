@@ -52,10 +52,12 @@ def test_a_result_is_taken_with_what_the_log_states_of_it(fake: Fake) -> None:
 def test_an_item_without_a_score_is_asked_twice_and_then_missing(
     fake: Fake, script: str, status: Status, words: str
 ) -> None:
-    (completion,) = fake.model(script, item_timeout=0.2, call_timeout=9.0, grace=0.2).answer(items(["a"]))
+    limit = 0.2 if status is Status.TIMEOUT else 0.0
+    model = fake.model(script, item_timeout=limit, grace=0.2)
+    (completion,) = model.answer(items(["a"]))
     assert (completion.score, completion.status) == (None, status)
     assert words in completion.detail
-    assert fake.calls == [["a"], ["a"]]
+    assert len(list(model.calls.folder.iterdir())) == 2
 
 
 def test_an_exit_status_that_is_not_0_means_nothing(fake: Fake) -> None:
@@ -345,6 +347,12 @@ def test_lm_eval_that_runs_everything_ends_the_run(fake: Fake, monkeypatch: pyte
     model = lm_eval(fake, monkeypatch, SAMPLES + "chosen['sum'] = range(10)\n" + LINES)
     with pytest.raises(ConfigError, match="which was not asked for"):
         model.answer(items(["sum:h7"]))
+
+
+def test_lm_eval_needs_the_placeholders_that_restrict_it(fake: Fake) -> None:
+    for command in ("--samples {samples} --tasks mysum", "--tasks {tasks} {ids}"):
+        with pytest.raises(ConfigError, match=r"needs \{samples\} and \{tasks\}: a task that --samples does not name"):
+            fake.model(name="lm-eval", command=f"python {{output}} {command}")
 
 
 @pytest.mark.parametrize("name", ["h7", "sum:", ":h7"])

@@ -6,14 +6,16 @@ items that the verdict turns out not to need.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 #: Share of a call's items' time that its start may take.
 START_SHARE = 0.25
 #: Items that a call holds at least, where as many are expected to be needed.
 LEAST = 8
 #: Rounds of items at once in a first call, whose times are not known.
 ROUNDS = 2
-#: Items that a call holds at most: their ids fit into one argument of a command.
-MOST = 400
+#: Items that a call holds at most, and bytes of their ids in one argument of a command; Linux takes 131 071.
+MOST, BYTES = 400, 120_000
 
 
 class CallTimes:
@@ -21,11 +23,20 @@ class CallTimes:
 
     Args:
         parallel: Number of items that a call runs at once.
+
+    Attributes:
+        most: Number of items that a call holds at most.
     """
 
     def __init__(self, parallel: int) -> None:
+        self.most = MOST
         self._parallel = parallel
         self._start = self._each = 0.0
+
+    def fit(self, items: Iterable[str]) -> None:
+        """Let a call hold no more items than their ids fit into one argument, with a sign before each of theirs."""
+        longest = max(len(item.encode()) for item in items)
+        self.most = max(1, min(MOST, BYTES // (2 * longest + 1)))
 
     def note(self, items: int, first: float, last: float) -> None:
         """Note the seconds from the begin of a call to its first and its last result."""
@@ -38,4 +49,4 @@ class CallTimes:
         size = max(LEAST, ROUNDS * self._parallel)
         if self._start and self._each:
             size = max(size, round(self._start / (START_SHARE * self._each)))
-        return max(1, min(expected, size, MOST))
+        return max(1, min(expected, size, self.most))
