@@ -91,13 +91,6 @@ def gate(folder: Path, bank: Path, recorded: Mapping[str, Mapping[str, float]], 
     shutil.rmtree(place)
     whole = record.costs.prices["subject"].whole or math.nan
     true_whole = sum(row["cost"] for row in recorded.values())
-    seen = 0.0
-    totals = []
-    for row in record.administrations:
-        if row.propensity and "cost" in row.measures:
-            totals.append(seen + row.measures["cost"] / row.propensity)
-            seen += row.measures["cost"]
-    print("DEBUG", len(totals), whole / true_whole, np.mean(totals) / true_whole, flush=True)
     outcome = found.gates[0].outcome.value
     return Gated(outcome, record.asked, [task in begun for task in recorded], whole / true_whole)
 
