@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -114,11 +115,13 @@ def _coverage(shape: str, fill: str, size: int) -> Ints:
     samples = max(1, min(_MOST_SAMPLES, math.ceil(_SAMPLES / size)))
     side = size * samples
     mask = _solid(shape, side)
-    if fill != "solid":
-        inner = _shrunk(mask, max(1, side // (11 if fill == "hollow" else 16)))
+    if fill == "hollow":
+        mask = mask & ~_shrunk(mask, max(1, side // 11))
+    if fill == "striped":
+        outline = mask & ~_shrunk(mask, max(1, side // 16))
         stripe = max(1, side // 10)
         rows, columns = np.indices(mask.shape)
-        mask = mask & ~inner | (mask & ((rows + columns) // stripe % 2 == 0) if fill == "striped" else False)
+        mask = outline | mask & ((rows + columns) // stripe % 2 == 0)
     counted = mask.reshape(size, samples, size, samples).sum(axis=(1, 3), dtype=np.int64)
     return np.asarray(counted * 255 // samples**2)
 
@@ -157,7 +160,10 @@ def board(icons: Iterable[Icon], n: int, pixels: int, share: int = 76) -> Pictur
     for edge in edges:
         picture[edge, :] = picture[:, edge] = LINE
     size = pixels // n * share // 100
+    centred = []
+    for start, end in pairwise(edges):
+        centred.append(start + (end - start - size) // 2 + 1)
     for i, icon in enumerate(icons):
-        y, x = (edges[k] + (edges[k + 1] - edges[k] - size) // 2 + 1 for k in divmod(i, n))
-        draw_icon(picture, icon, y, x, size)
+        row, column = divmod(i, n)
+        draw_icon(picture, icon, centred[row], centred[column], size)
     return picture
