@@ -63,8 +63,9 @@ def costs(difficulty: Array, name: str, rng: np.random.Generator) -> Array:
     hard = np.array([NormalDist().inv_cdf(rank) for rank in ranks])
     normal = CORRELATION * hard + np.sqrt(1 - CORRELATION**2) * rng.standard_normal(len(hard))
     deviation = np.log(high / low) / (2 * NormalDist().inv_cdf(0.9))
-    drawn: Array = middle * np.exp(deviation * normal)
-    return drawn * whole / drawn.sum()
+    drawn = middle * np.exp(deviation * normal)
+    scaled: Array = drawn * whole / drawn.sum()
+    return scaled
 
 
 class Gated(NamedTuple):
