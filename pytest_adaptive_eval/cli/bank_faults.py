@@ -38,7 +38,7 @@ def faults(bank: ItemBank) -> Iterator[str]:
     Raises:
         BankError: An item is malformed, or the texts were edited.
     """
-    from pytest_adaptive_eval.banks.reader import content_hash
+    from pytest_adaptive_eval.banks.hashes import content_hash
 
     images = []
     for item in items_naming(bank.items, "images"):
@@ -56,8 +56,10 @@ def faults(bank: ItemBank) -> Iterator[str]:
 
 def warnings(bank: ItemBank) -> Iterator[str]:
     """Yield warnings about a bank."""
-    if bank.report.get("textless"):
-        yield "it has no texts, so only a harness can be asked: calibrate it with --items for other models"
+    if bank.report.get("ready"):
+        yield f"it has ids alone, which a harness asks; {bank.report['ready']}"
+    elif bank.report.get("textless"):
+        yield "it has ids alone, which a harness asks: calibrate it with --items for other models"
     found: dict[str, list[str]] = {}
     first: dict[int, str] = {}
     for item in bank.items:

@@ -148,7 +148,7 @@ def test_a_log_without_texts_becomes_a_bank_of_ids_for_a_harness(run, tmp_path):
     code, out, _ = run("bank", "check", "ids.bank")
     assert code == 0
     assert [line for line in out.splitlines() if line.startswith("warning")] == [
-        "warning: it has no texts, so only a harness can be asked: calibrate it with --items for other models"
+        "warning: it has ids alone, which a harness asks: calibrate it with --items for other models"
     ]
 
 
