@@ -57,7 +57,7 @@ def test_an_item_without_a_score_is_asked_twice_and_then_missing(
     (completion,) = model.answer(items(["a"]))
     assert (completion.score, completion.status) == (None, status)
     assert words in completion.detail
-    assert len(list(model.calls.folder.iterdir())) == 2
+    assert len(list(model.calls.folder.glob("*/asked.json"))) == 2
 
 
 def test_an_exit_status_that_is_not_0_means_nothing(fake: Fake) -> None:
@@ -214,11 +214,11 @@ def test_swebench_lists_say_who_failed(fake: Fake) -> None:
 def test_swebench_takes_cost_and_errors_of_the_server_from_trajectories(fake: Fake) -> None:
     lists = {"resolved_ids": ["a"], "unresolved_ids": [], "empty_patch_ids": ["b", "c"]}
     body = f"""
-log("m.run.json", dict({lists}, submitted_ids=ids))
 for item in "abc":
     info = {{"exit_status": "Submitted", "model_stats": {{"instance_cost": 0.5, "api_calls": 20}}}}
     if item == "c": info |= {{"exit_status": "APIError", "exception_str": "HTTP 529"}}
     log(f"patches/{{item}}/{{item}}.traj.json", {{"info": info}})
+log("m.run.json", dict({lists}, submitted_ids=ids))
 """
     model = fake.model(name="swe-bench", command=with_log(fake, body, "{ids_file}"))
     right, empty, failed = model.answer(items(["a", "b", "c"]))
