@@ -199,7 +199,7 @@ def test_swebench_lists_say_who_failed(fake: Fake) -> None:
         "incomplete_ids": ["zzz"],
     }
     model = fake.model(
-        name="swe-bench", command=with_log(fake, f"log('m.run.json', dict({lists}, submitted_ids=ids))", "{items}")
+        name="swe-bench", command=with_log(fake, f"log('m.run.json', dict({lists}, submitted_ids=ids))", "-i {ids}")
     )
     scored = model.answer(items(["a", "b", "c", "d", "e"]))
     assert outcomes(scored) == [
@@ -227,9 +227,16 @@ log("m.run.json", dict({lists}, submitted_ids=ids))
     assert model.usage.money == 2.0, "the failed one cost money twice"
 
 
+def test_swebench_takes_all_ids_behind_one_option_since_it_reads_the_last_one_alone(fake: Fake) -> None:
+    model = fake.model(name="swe-bench", command="python run.py -i {ids} {output}")
+    assert model.command.filled(["a", "b"], {"output": "log"}) == ["python", "run.py", "-i", "a", "b", "log"]
+    with pytest.raises(ConfigError, match="this harness has no such option"):
+        fake.model(name="swe-bench", command="python run.py {items} {output}")
+
+
 def test_swebench_reports_of_instances_count_before_the_report_of_the_run(fake: Fake) -> None:
     body = "for item in ids: log(f'logs/run_evaluation/r/m/{item}/report.json', {item: {'resolved': item == 'a'}})"
-    model = fake.model(name="swe-bench", command=with_log(fake, body, "{items}"))
+    model = fake.model(name="swe-bench", command=with_log(fake, body, "-i {ids}"))
     assert [each.score for each in model.answer(items(["a", "b"]))] == [1.0, 0.0]
 
 
