@@ -496,7 +496,8 @@ def test_promotion_waits_for_the_gate() -> None:
 def samples() -> dict[str, str]:
     """All workflows that the project has, shows or writes, by a name of their own."""
     found = {path.name: path.read_text() for path in WORKFLOWS}
-    for path in (ROOT / "docs/tutorial.md", ROOT / "docs/how-to/gate-in-github-actions.md"):
+    for page in ("tutorial.md", "how-to/gate-in-github-actions.md", "how-to/gate-an-agent.md"):
+        path = ROOT / "docs" / page
         for name, text in re.findall(
             r'^```yaml title="\.github/workflows/([^"]*)"\n(.*?)^```', path.read_text(), BLOCK
         ):

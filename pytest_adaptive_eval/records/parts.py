@@ -245,6 +245,9 @@ class LevelsRecord(Part):
         return len({accuracy > 0.5 for accuracy in self.accuracy if accuracy is not None}) == 2
 
 
+LOGGED_CURRENCY = "USD"  #: Currency of the costs that logs of harnesses state.
+
+
 class Price(Part):
     """Money that calls cost, in a currency such as ``$``.
 

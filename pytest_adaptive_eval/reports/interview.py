@@ -136,7 +136,8 @@ def _samples(interview: EvaluationRecord) -> list[Table]:
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
     if rows:
-        return [Table("Cost", words.COST_HEADS, rows, "Of this run.")]
+        note = ", ".join(filter(None, ["Of this run", words.per_item(interview)]))
+        return [Table("Cost", words.COST_HEADS, rows, f"{note}.")]
     return []
 
 

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.records.parts import Costs, Price, QuantityRecord
+from pytest_adaptive_eval.records.parts import LOGGED_CURRENCY, Costs, Price, QuantityRecord
 from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
@@ -472,16 +472,48 @@ def panel_cost(costs: Costs) -> str:
     return "; ".join([whole, *roles])
 
 
-def usage(costs: Costs) -> str:
+def spent(interview: EvaluationRecord) -> str:
     """Return ``96 calls, 3,100 tokens, 12.3 s, $0.021``; empty where no call is known.
 
-    Models that worked for the run follow, as ``; judge 40 calls, 900 tokens, 2.0 s``.
+    Seconds and steps of an item follow where a log states them, and models that worked for the run, as ``; judge 40
+    calls, 900 tokens, 2.0 s``.
     """
-    usages = agent_usages(costs)
-    subject = _spent(costs.subject, costs.prices.get("subject"))
-    if subject:
-        usages.insert(0, subject)
-    return "; ".join(usages)
+    costs = interview.costs
+    of_subject = filter(None, [_spent(costs.subject, costs.prices.get("subject")), per_item(interview)])
+    usages = [", ".join(of_subject), *agent_usages(costs)]
+    return "; ".join(filter(None, usages))
+
+
+def per_item(interview: EvaluationRecord) -> str:
+    """Return ``12.5 s and 7 steps per item``, the means where a log states them; empty without."""
+    means = {}
+    for name in ("seconds", "steps"):
+        values = [asked.measures[name] for asked in interview.administrations if name in asked.measures]
+        if values:
+            means[name] = sum(values) / len(values)
+    if not means:
+        return ""
+    return f"{' and '.join(measured(means))} per item"
+
+
+#: How measures of an item read.
+_MEASURES = {
+    "seconds": "{:,.1f} s",
+    "steps": "{:,.3g} steps",
+    "input_tokens": "{:,.0f} tokens read",
+    "output_tokens": "{:,.0f} tokens written",
+}
+
+
+def measured(measures: Mapping[str, float]) -> list[str]:
+    """Return measures of an item as ``12.5 s``, ``7 steps`` and ``$0.12``."""
+    texts = []
+    for name, value in measures.items():
+        if name == "cost":
+            texts.append(money(value, LOGGED_CURRENCY))
+        else:
+            texts.append(_MEASURES.get(name, f"{name} {{:.4g}}").format(value))
+    return texts
 
 
 def agent_usages(costs: Costs) -> list[str]:
@@ -505,11 +537,18 @@ def _spent(usage: Usage | None, price: Price | None = None) -> str:
     if usage.seconds:
         parts.append(f"{usage.seconds:.1f} s")
     if price is not None:
-        paid = money(price.money, price.currency)
-        if price.whole is not None:
-            paid += f" of about {money(price.whole, price.currency)} for the whole bank"
-        parts.append(paid)
+        parts.append(_price(price))
     return ", ".join(parts)
+
+
+def _price(price: Price | None) -> str:
+    """Return ``$0.021``, or ``$3.84 of about $60 for the whole bank`` where that is known."""
+    if price is None:
+        return "-"
+    text = money(price.money, price.currency)
+    if price.whole is None:
+        return text
+    return f"{text} of about {money(price.whole, price.currency)} for the whole bank"
 
 
 def reused(interviews: Sequence[EvaluationRecord]) -> str:
@@ -531,7 +570,7 @@ def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     texts = []
     named = []
     for interview in interviews:
-        text = usage(interview.costs)
+        text = spent(interview)
         if text:
             texts.append(text)
             named.append(f"{interview.name}: {text}")
@@ -573,11 +612,7 @@ def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
 
 def _cost_cells(usage: Usage, price: Price | None) -> tuple[str, ...]:
     tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
-    if price:
-        paid = money(price.money, price.currency)
-    else:
-        paid = "-"
-    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", paid
+    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", _price(price)
 
 
 def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:

@@ -24,6 +24,7 @@ from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
+    LOGGED_CURRENCY,
     BankRecord,
     InterviewerRecord,
     Price,
@@ -244,7 +245,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         of_judge = Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
     if spent.money:  # as a harness states it
-        record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
+        record.costs.prices["subject"] = Price(spent.money, LOGGED_CURRENCY, _cost_of_bank(record))
     return record
 
 
@@ -258,6 +259,17 @@ def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[s
             by_item = zip(ids, measure.scores.of(result.log).tolist(), strict=True)
             estimates[condition.metric] = {item: value for item, value in by_item if not math.isnan(value)}
     return estimates
+
+
+def _cost_of_bank(record: EvaluationRecord) -> float | None:
+    """Return about what asking each item of the bank would cost, from the items whose cost is known."""
+    costs = []
+    for asked in record.administrations:
+        if "cost" in asked.measures:
+            costs.append(asked.measures["cost"])
+    if not costs:
+        return None
+    return sum(costs) / len(costs) * record.size * record.samples
 
 
 def _continued(budgets: Sequence[int]) -> str:
