@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_adaptive_eval.inputs import ANSWERS_FILE
+from pytest_adaptive_eval.inputs import ANSWERS_FILE, DRIFT_ACTIONS
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
 
 REPORTS = ("record", "html", "junit")  #: Reports whose path a flag sets.
@@ -84,6 +84,11 @@ RUN_SETTINGS: Mapping[str, RunSetting] = {
         "without a baseline: warn and promote nothing (default), record this run as the baseline, or fail; a named "
         "file that is not there is a mistake unless this run records it",
         {"metavar": "WHAT", "choices": MISSING_BASELINE},
+        Ini(),
+    ),
+    "drift": RunSetting(
+        "warn, or fail the run, where a level of an evaluation fell below that of earlier runs in DIR",
+        {"metavar": "WHAT", "choices": DRIFT_ACTIONS},
         Ini(),
     ),
     "record": RunSetting("write the run's JSON record to PATH as well", {"metavar": "PATH"}),

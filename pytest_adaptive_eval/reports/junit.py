@@ -13,12 +13,13 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
+DRIFT_CASE = "drift"  #: Name of the case that says whether a level fell.
 #: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
@@ -49,11 +50,13 @@ def gate_report(record: RunRecord) -> bytes:
     unique = _UniqueNames()
     for view in views(record):
         name = unique(_one_line(view.title, _NAME))
-        cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
+        cases = [_evaluation_case(view, name), *_drift_cases(view.record, name), *_gate_cases(view.gates, name)]
         decided = {}
         for gate in view.gates:
             decided[f"decided after: {gate.name}"] = gate.verdict.decided_after
-        properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
+        drift = {"since_last_run": view.record.drift.change, "drift": view.record.drift.state}
+        facts = {"run": record.run, "evaluation": view.record.name, **view.properties(), **drift, **decided}
+        properties = _texts(facts)
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     if alone := record.judged()[1]:
         name = unique("gates without an interview")
@@ -95,11 +98,25 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
     return case
 
 
+def _drift_cases(evaluation: EvaluationRecord, suite: str) -> list[Any]:
+    """Return the case of a watched evaluation, which fails on an alarm if that fails the run."""
+    from junit_xml import TestCase
+
+    drift = evaluation.drift
+    if not drift.state:
+        return []
+    message = _one_line("; ".join(drift.alarms) or drift.news or "no alarm")
+    case = TestCase(DRIFT_CASE, _class(suite), stdout=message)
+    if drift.fails:
+        case.add_failure_info(message, message, "drift")
+    return [case]
+
+
 def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     from junit_xml import TestCase
 
     cases = []
-    unique = _UniqueNames("interview", "study")
+    unique = _UniqueNames("interview", "study", DRIFT_CASE)
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
         name = _one_line(_case_name(gate), _NAME)

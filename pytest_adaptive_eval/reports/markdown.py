@@ -79,6 +79,7 @@ def summary_markdown(
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
+        ("changes", _listed("Since the last run", words.changes(record))),
         ("interviews", _interviews([view for view in entries if view.end])),
         ("other evaluations", "\n".join([_rows(view) for view in entries if not view.end][:_ROWS])),
         ("side by side", "\n".join(map(_side_by_side, side_by_side(record)))),

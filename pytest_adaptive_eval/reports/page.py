@@ -102,6 +102,7 @@ def html_page(
         policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record, entries),
+        changes=words.changes(record),
         gates=[_gate(gate) for view in entries for gate in view.gates] + list(map(_gate, record.judged()[1])),
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
