@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES, Policy
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.claims.categories import by_category
-from pytest_adaptive_eval.inference.sampling import standard_error
+from pytest_adaptive_eval.inference.design import uniform_draws
+from pytest_adaptive_eval.inference.sampling import mean_of_draws, sampling_error, standard_error
 from pytest_adaptive_eval.irt.estimation import sandwich_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Series, SeriesPoint, monitor
@@ -127,30 +127,27 @@ def falls(scale: int) -> None:
 
 
 def points(bank: ItemBank, policy: Policy, scores: Array, seed: int) -> list[list[tuple[float, float, float]]]:
-    """Value, standard error and sampling error of the ability and of each category, for each row of scores."""
+    """Value, standard error and sampling error of the ability, for each row of scores; of categories too if uniform."""
     found = []
-    for start in range(0, len(scores), 200):
-        rows = scores[start : start + 200]
+    codes = np.unique(bank.categories, return_inverse=True)[1]
+    for start in range(0, len(scores), 400):
+        rows = scores[start : start + 400]
         seeds = list(range(seed + start, seed + start + len(rows)))
         session = Session(bank, policy, seed=seeds, subjects=len(rows))
-        abilities: list[Array] = []
         while (proposal := session.ask()) is not None:
-            abilities += [session.estimate.theta] * proposal.items.shape[1]
             session.tell(np.take_along_axis(rows, proposal.items, axis=1))
-        before = np.stack(abilities, axis=1)
         items = np.stack([session.log(s).items for s in range(len(rows))])
         asked = np.take_along_axis(rows, items, axis=1)
         sampled = sandwich_error(session.estimate, asked, bank.discrimination[items], bank.intercept[items], None)
         for s in range(len(rows)):
-            log = session.log(s)
             error = float(session.estimate.standard_error[s, 0])
             run = [(float(session.estimate.theta[s, 0]), error, max(error, float(sampled[s, 0])))]
-            for row in by_category(bank, log, before[s, : len(log)].tolist()):
-                if row.accuracy is not None and row.sampling_error is not None:
-                    most = max(row.standard_error or 0.0, row.sampling_error)
-                    run.append((row.accuracy.estimate, row.standard_error or most, most))
+            if policy.selector.name == "random":
+                for code in range(codes.max() + 1):
+                    log = uniform_draws(asked[s, codes[items[s]] == code], int((codes == code).sum()))
+                    drawn, new = standard_error(log), sampling_error(log.scores)
+                    run.append((mean_of_draws(log), drawn or new, max(drawn, new)))
             found.append(run)
-            assert standard_error(log) >= 0.0
     return found
 
 
@@ -195,7 +192,7 @@ def interviews(number: int) -> None:
                     drawn = (rng.random((number, *p.shape)) < p).astype(float)
                     rows: NDArray[np.float64] = drawn.reshape(-1, len(bank))
                     held = points(bank, policy, rows, 0)
-                    for count in (1, 6):
+                    for count in (1, 6)[: len(held[0])]:
                         found = []
                         for h in range(number):
                             found.append(monitor(series(held[h * runs : (h + 1) * runs], count)))

@@ -480,6 +480,21 @@ def test_no_snippet_of_the_documentation_shares_the_journal_with_pull_requests()
         assert not FOLDER.search(block), block
 
 
+def test_the_nightly_job_keeps_the_runs_alone_on_the_protected_branch() -> None:
+    (text,) = re.findall(r'^```yaml title="\.github/workflows/nightly\.yml"\n(.*?)^```', page("watch-for-drift"), BLOCK)
+    data = yaml.safe_load(text)
+    assert set(data[True]) == {"schedule", "workflow_dispatch"}
+    (job,) = data["jobs"].values()
+    assert job["if"] == "github.ref == 'refs/heads/main'"
+    assert "cache" not in text
+    fetch, upload = job["steps"][1]["run"], job["steps"][-1]
+    assert upload["with"] == {"name": "runs", "path": "nightly/runs"}
+    assert '.event == "schedule" or .event == "workflow_dispatch"' in fetch, "a branch of a fork can be called main"
+    (action,) = (step["with"] for step in job["steps"] if "pytest-adaptive-eval" in step.get("uses", ""))
+    assert action["drift"] == "fail"
+    assert set(action) <= set(load(ACTION)["inputs"])
+
+
 def test_promotion_waits_for_the_gate() -> None:
     jobs = load(PROMOTE)["jobs"]
     assert jobs["promote"]["needs"] == "gate"
@@ -496,7 +511,8 @@ def test_promotion_waits_for_the_gate() -> None:
 def samples() -> dict[str, str]:
     """All workflows that the project has, shows or writes, by a name of their own."""
     found = {path.name: path.read_text() for path in WORKFLOWS}
-    for path in (ROOT / "docs/tutorial.md", ROOT / "docs/how-to/gate-in-github-actions.md"):
+    for page_name in ("tutorial", "how-to/gate-in-github-actions", "how-to/watch-for-drift"):
+        path = ROOT / f"docs/{page_name}.md"
         for name, text in re.findall(
             r'^```yaml title="\.github/workflows/([^"]*)"\n(.*?)^```', path.read_text(), BLOCK
         ):

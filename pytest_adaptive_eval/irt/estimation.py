@@ -71,7 +71,8 @@ def sandwich_error(estimate: Estimate, scores: Array, A: Array, d: Array, c: Arr
     """Return standard errors over new samples of items and answers, shape (S, D), without the model's variance.
 
     It is the spread of the answers' gradients, through the inverse information (Huber 1967; White 1982). So it holds
-    where the bank's model does not describe the answers.
+    where the bank's model does not describe the answers. With guessing, the information is that of the model, and the
+    error may be an eighth too small.
 
     Args:
         estimate: Of the answers.

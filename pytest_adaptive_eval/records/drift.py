@@ -445,8 +445,8 @@ class _Watch:
         )
         if drop_found.early:
             sentence += (
-                f"{1 / EARLY_RATE:.0f} evaluations have one such alarm within {BASELINE} runs, if these vary by their "
-                "errors alone"
+                f"at most one evaluation in {1 / EARLY_RATE:.0f} has such an alarm within {BASELINE} runs, if these "
+                "vary by their errors alone"
             )
         else:
             sentence += f"one such alarm is expected in {runs_between} runs"
