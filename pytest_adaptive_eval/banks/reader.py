@@ -204,7 +204,7 @@ def _check_unique(path: Path, ids: Sequence[str], lines: Sequence[int]) -> None:
     if len(set(ids)) < len(ids):
         twice = next(item_id for item_id, count in Counter(ids).items() if count > 1)
         earlier, number = [line for item_id, line in zip(ids, lines, strict=True) if item_id == twice][:2]
-        raise BankError(f"{path}:{number}: the item id {twice!r} stands already in line {earlier}; ids must be unique")
+        raise BankError(f"{path}:{number}: the item id {twice!r} is already in line {earlier}; ids must be unique")
 
 
 def is_bank(path: Path) -> bool:
@@ -351,7 +351,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         with open_regular(path, follow=False) as stream, np.load(stream, allow_pickle=False) as file:
             columns = {name: file[name] for name in file.files}
             if others := [name for name, value in columns.items() if not isinstance(value, np.ndarray)]:
-                raise ValueError(f"{others[0]!r:.80} is no array")
+                raise ValueError(f"{others[0]!r:.80} is not an array")
             return columns
     except OSError:
         raise

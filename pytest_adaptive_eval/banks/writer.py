@@ -35,7 +35,7 @@ def check_place(path: Path, replace: bool) -> None:
     elif path.exists() and not replace:
         fault = " exists: choose another name, or replace it (--replace, replace=True)"
     elif path.exists() and not is_bank(path):
-        fault = " is no bank folder, and nothing else is replaced: choose another name"
+        fault = " exists and is not a bank folder: choose another name"
     if fault:
         raise BankError(f"{path}{fault}")
 

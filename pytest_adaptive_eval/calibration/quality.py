@@ -246,7 +246,7 @@ def assess(
 
 
 def _different_subjects(answered: Bools, names: Sequence[Hashable]) -> Array:
-    """Return by item how many subjects answered it, those of one name counted once; shape (n,)."""
+    """Return how many subjects answered each item, shape (n,). Subjects of one name count once."""
     row = {name: k for k, name in enumerate(dict.fromkeys(names))}
     answered_by_any = np.zeros((len(row), answered.shape[1]), dtype=bool)
     for name, of_subject in zip(names, answered, strict=True):

@@ -261,7 +261,7 @@ class Session:
         return all(self.stop)
 
     def ask(self, k: int | None = None) -> Proposal | None:
-        """Return the next open items, a batch of which is drawn if there are none; None at the end.
+        """Return the next open items, None at the end. A batch is drawn if none is open.
 
         Args:
             k: Most items to return, at least 1 (default: the policy's batch).

@@ -219,7 +219,7 @@ class Interview(Evaluation):
     Args:
         seed: Seed as the user set it; recorded.
         stream: Seed of this evaluation's own draws, from `seed` and `name`, or `group`.
-        group, variant: See `EvalSpec`.
+        group, variant, series: See `EvalSpec`.
         lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
         samples: Administrations of each item; its score is their mean.
         repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
@@ -254,6 +254,7 @@ class Interview(Evaluation):
     written: frozenset[str] = frozenset()
     group: str = ""
     variant: str = ""
+    series: str = ""
 
     def administer(self, runner: Runner) -> None:
         """Ask the questions, each in a test of its own."""
@@ -378,8 +379,8 @@ class Interview(Evaluation):
         partial = [baseline for baseline in drawn if not baseline.complete]
         if partial and len(drawn) > 1:
             raise BaselineError(
-                f"{self.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot be "
-                "followed at once: record it on the whole bank, or compare in evaluations of their own"
+                f"{self.name}: several baselines, and {partial[0].name!r} answered some items only: record it "
+                "on the whole bank, or compare in evaluations of their own"
             )
         return drawn[0] if drawn else None
 
@@ -672,6 +673,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
         frozenset(spec.data),
         spec.group,
         spec.variant,
+        spec.series,
     )
 
 
@@ -696,7 +698,7 @@ INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: T
 
 
 def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
-    """Return whether the model that a setting or the file names answers items of which only the id is known."""
+    """Return whether the model that a setting or the file names answers items by their id alone."""
     named = settings.models.get(spec.name) or settings.model or spec.table.model
     if named is None:
         return False

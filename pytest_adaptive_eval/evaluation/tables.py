@@ -101,7 +101,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
 
 
 class TextFileTable(Table, frozen=True, kw_only=True):
-    """A text that stands in a file.
+    """A text in a file.
 
     Args:
         file: Its path, relative to the file of the evaluation.
@@ -167,7 +167,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
             bank with items of it, for the levels' difficulties.
         task: Family of generated tasks.
         model: The subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME].
-        models: Models to ask side by side, in TOML files.
+        models: Models to ask side by side, in TOML files; { NAME = MODEL, ... } names them in reports.
         model_options: Options for loading or reaching the model.
         budget: Items at most: a count, or a share such as "15%".
         gate: Conditions that the run is judged by.
@@ -184,7 +184,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         samples: Times that each item is asked; its score is the mean.
         repeat: Items asked again to measure decoding noise: a count, or a share such as "10%".
         formats: All, or a list of modality combinations of items.
-        must_pass: Ids or categories of items that are asked first, and of which none may be wrong.
+        must_pass: Ids or categories of items that are asked first; a wrong answer to one fails every gate.
         wrong_answer: Answer that the test has to fail, where it would pass any made-up one.
         levels: Highest level of the task; the family's own by default.
         queries: Items of each level: 10 on a ladder, else 50 by default.
@@ -216,7 +216,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     bank: str = ""
     task: str = ""
     model: str | None = None
-    models: list[str] = []
+    models: list[str] | dict[str, str] = []
     model_options: dict[str, Any] = {}
     budget: Annotated[int | str | None, hinted(' (a share is written in quotes: "15%")')] = None
     gate: list[GateTable] = []

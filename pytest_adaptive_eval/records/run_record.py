@@ -88,7 +88,7 @@ class Administration(Record):
         detail: Reason of a missing score.
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
-        request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
+        request: Hash of what its test asked, see `changed_requests`; empty for the unchanged item.
         question: Hash of what the item asks, see `models.images.question_hash`; empty in older records.
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
@@ -217,6 +217,7 @@ class EvaluationRecord(Record, kw_only=True):
         categories: Results of the bank's broadest categories.
         own_name: Name in its own run, in a merged record that gives it another; else empty.
         group, variant: Evaluation of several models or prompts that this interview is of, and which it asked.
+        series: Name that stays when these models change; empty where `name` does.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
     """
@@ -234,6 +235,7 @@ class EvaluationRecord(Record, kw_only=True):
     own_name: str = ""
     group: str = ""
     variant: str = ""
+    series: str = ""
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = []
@@ -407,7 +409,7 @@ class RunRecord(Record):
     Args:
         started: ISO 8601, UTC.
         versions: Of python, pytest, this package, and what the subject used.
-        exit_status: Of the run as far as known when written.
+        exit_status: Of the run, if known when written.
         evaluations: Of all kinds, interviews first. Their JSON key is ``interviews``, by which scripts find them.
         warnings: What whoever promotes must know.
         required: Node ids of the gates that the settings require, by their names there; none where no gate was found.

@@ -98,7 +98,7 @@ def members(
 def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
     if not entry.model.strip():
         raise ConfigError(
-            f'{entry.model!r} is no model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}'
+            f'{entry.model!r} is not a model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}'
         )
     kind, spec = resolve(entry.model, folders, chats=True)
     name = kind.model_name(spec)

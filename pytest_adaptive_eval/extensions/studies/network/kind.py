@@ -438,7 +438,7 @@ def check_members(networks: Sequence[Network], names: Sequence[str], where: str)
     if twice:
         fault = f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
     elif absent:
-        fault = f'{absent[0]!r} is no model here: add it under models = {{ {absent[0]} = "FOLDER" }}'
+        fault = f'{absent[0]!r} is not a model of this file: add it under models = {{ {absent[0]} = "FOLDER" }}'
     elif unused:
         fault = f"the model {min(unused)!r} has no part in {where}: remove it"
     if fault:

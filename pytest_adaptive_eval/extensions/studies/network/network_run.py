@@ -65,7 +65,7 @@ def hold_network(
 
 
 def _check_pictures(network: Network, pictures: Path | None) -> None:
-    """Raise a ConfigError if a node has pictures and there is no folder for them."""
+    """Raise a ConfigError if a node has pictures and no folder for them is set."""
     for node in network.nodes:
         if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
             raise ConfigError(

@@ -124,7 +124,7 @@ COUNTERS: Mapping[str, str] = {
     "review": "attempts that the supervisor refused",
     "directives": "orders to write a question again",
     "fallbacks": "questions by code in place of an interviewer that failed",
-    "given_up": "1 if the interviewer was given up, so that code set the rest of the questions",
+    "given_up": "1 if the interviewer was given up; code set the other questions",
     "supervisor_given_up": "1 if the supervisor was given up, and code set the rest of the questions",
     "claims": "answers that an interviewer gave with its question",
     "wrong_claims": "claims that code found wrong",

@@ -175,7 +175,7 @@ class Network:
 
     def _node_faults(self, node: Node, names: Sequence[str]) -> Iterator[str]:
         if not node.name.strip() or names.count(node.name) > 1:
-            yield f"{names.count(node.name)} nodes are called {node.name!r}: give each a name"
+            yield f"{names.count(node.name)} nodes are called {node.name!r}: name each of them"
         for other in node.after:
             if other not in names or other == node.name:
                 yield f"node {node.name!r} comes after {other!r}; expected another node: {', '.join(names)}"

@@ -124,7 +124,7 @@ class PanelEvaluation(Evaluation):
         new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
         if new != old or assessment.names[1:] != self.subjects[1:]:
             raise BaselineError(
-                "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
+                "the baseline's panel had other settings or other peers; its scores are not comparable: record it "
                 "again"
             )
         quantities, unsure = _quantities(assessment, self.metrics)
@@ -233,7 +233,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelEvaluat
     plan = PanelEvaluation(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
     if spec.data.get("gate") and not plan.metrics:
         raise ConfigError(
-            "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
+            "mode 'paper' has no errors of its scores, so they cannot feed a gate: leave "
             'the gates out, or use mode = "reliability"'
         )
     return plan

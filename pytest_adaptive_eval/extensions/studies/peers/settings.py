@@ -106,7 +106,7 @@ class PeerSettings:
             yield f"{counted(len(names), 'model')}, expected at least {LEAST}: name more under peers = [...]"
         for name in names:
             if names.count(name) > 1:
-                yield f"{names.count(name)} models are called {name!r}: give each a name of its own"
+                yield f"{names.count(name)} models are called {name!r}: rename one of them"
         if self.judge is not None and self.judge not in names:
             yield f"the judge {self.judge!r} is none of the panel: expected one of {', '.join(names)}"
 
