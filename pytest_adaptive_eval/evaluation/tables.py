@@ -135,7 +135,7 @@ class GateTable(Table, frozen=True, kw_only=True):
         metric: Quantity that is judged, or ability.PART; accuracy by default, or a kind's first.
         at_least: Condition: the metric reaches this threshold, such as 0.6 or "60%".
         not_worse_than: Condition: no loss beyond the margin against a baseline.
-        margin: Allowed loss against the baseline, such as 0.02 or "2%".
+        margin: Allowed loss against the baseline, in the metric's unit, such as 0.02 or "2%".
         rank_within: Condition: a rank among the first so many subjects, on a bank by their accuracies.
         above: Condition: above this subject, on a bank at least as accurate as this recorded one.
         confidence: Confidence of each one-sided bound, .95 by default.

@@ -102,8 +102,8 @@ class BoundMetric(NoVerdict):
         Args:
             baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
                 file of ``--adaptive-eval-baseline``.
-            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of auc in levels, of score
-                in points.
+            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of ability in logits, of auc
+                in levels, of score in points.
         """
         return self._verdict(
             "not_worse_than",

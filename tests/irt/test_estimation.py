@@ -19,8 +19,8 @@ from pytest_adaptive_eval.irt.estimation import (
     Estimate,
     Estimator,
     PseudoItems,
-    sandwich_error,
     _derivatives,
+    sandwich_error,
 )
 
 ALL = (MAP(), EAP(), MLE())
