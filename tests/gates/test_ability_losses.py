@@ -79,7 +79,7 @@ def test_a_candidate_as_good_passes_and_a_worse_one_fails_in_logits() -> None:
     verdict = judged(loss(0.5), old, worse)
     assert verdict.outcome is Outcome.FAIL
     assert verdict.interval is not None
-    assert verdict.interval.high == pytest.approx(-0.5, abs=1e-3)
+    assert verdict.interval.high <= -0.5 + 1e-6
 
 
 def test_a_partial_baseline_is_refused_with_the_reason() -> None:

@@ -124,6 +124,7 @@ def _named(record: RunRecord, cell: Cell) -> RunRecord:
     """Return a cell's record with the checkpoint in the names of its evaluations, which makes them unique."""
     names = {entry.name for entry in record.evaluations}
     for entry in record.evaluations:
+        entry.own_name = entry.evaluation_name
         entry.name += f" ({cell.name})"
     for gate in record.gates:
         if gate.interview in names:
