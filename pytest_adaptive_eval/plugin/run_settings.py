@@ -93,7 +93,11 @@ RUN_SETTINGS: Mapping[str, RunSetting] = {
     ),
     "record": RunSetting("write the run's JSON record to PATH as well", {"metavar": "PATH"}),
     "html": RunSetting("write the report for people to PATH", {"metavar": "PATH"}),
-    "junit": RunSetting("write a JUnit report of the gates to PATH", {"metavar": "PATH"}),
+    "junit": RunSetting(
+        "write a JUnit report of the gates to PATH, for Jenkins and GitLab; pytest's --junitxml has each question, and "
+        "properties that the schema of Jenkins' xUnit plugin refuses",
+        {"metavar": "PATH"},
+    ),
     "unsafe_code": RunSetting(
         "run code that a model wrote without a sandbox, where no sandbox works",
         {"metavar": "I-accept", "choices": ("I-accept",)},

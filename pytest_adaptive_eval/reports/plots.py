@@ -250,12 +250,15 @@ def levels_of_subjects(subjects: Sequence[Sequence[Share]], key: str) -> Markup:
     frame = Frame((first - 0.5, last + 0.5), (0.0, 1.0))
     parts = [frame.above("share right"), *frame.grid(SHARES, share_label)]
     descriptions = []
+    ends: list[tuple[float, float]] = []
     for n, shares in enumerate(subjects):
         line = [(frame.x(share.at), frame.y(share.right)) for share in shares]
         parts.append(path(line, "line", stroke_dasharray=_DASHES[n % len(_DASHES)]))
         parts += [tag("circle", class_="point", cx=x, cy=y, r=3) for x, y in line]
+        ends.append(line[-1])
         x, y = line[-1]
-        parts.append(tag("text", str(n + 1), class_="value", x=x + 7, y=y + 4))
+        beside = 7 + 11 * (ends.count(line[-1]) - 1)
+        parts.append(tag("text", str(n + 1), class_="value", x=x + beside, y=y + 4))
         values = ", ".join(number(share.right, 2) for share in shares)
         descriptions.append(f"{n + 1}: {values}")
     every = max(1, math.ceil((last - first + 1) / 12))

@@ -201,6 +201,11 @@ _TO_KEEP = (
     "--adaptive-eval-missing-baseline=record with --adaptive-eval-baseline=FILE.json keeps the record of a first run "
     "that does not fail as its baseline"
 )
+#: Note on a run whose only JUnit report is pytest's own.
+_JUNIT_NOTE = (
+    "--junitxml: each test case has properties, which the schema of Jenkins' xUnit plugin refuses; give Jenkins and "
+    "GitLab the report of --adaptive-eval-junit=FILE, and --junitxml to readers of properties"
+)
 _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 
 
@@ -497,7 +502,7 @@ class RunRecorder:
         if not (run.evaluations or run.gates or self._complaints or self._has_answers):
             return
         from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
-        from pytest_adaptive_eval.text import guard
+        from pytest_adaptive_eval.text import guard, wrap
 
         writer = terminalreporter
         width = self.config.get_terminal_writer().fullwidth
@@ -519,6 +524,8 @@ class RunRecorder:
                     banks[known.name] = bank
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
+            if getattr(self.config.option, "xmlpath", None) and self.state.settings.junit is None:
+                write_lines([((line, {}),) for line in wrap(_JUNIT_NOTE, max(width, 40), "  ")], writer.write)
         for complaint in self._complaints:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._has_answers:

@@ -103,3 +103,11 @@ def test_a_damaged_file_of_accepted_levels_fails_a_watched_run(lab: Lab) -> None
     result = lab.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*earlier runs cannot be compared with:*accepted-levels.jsonl, line 1*"])
+
+
+def test_a_run_says_which_junit_report_is_for_which_ci(lab: Lab) -> None:
+    lab.project()
+    said = "give Jenkins and GitLab the report of --adaptive-eval-junit=FILE"
+    assert said in " ".join(" ".join(lab.run("--junitxml=j.xml").outlines).split())
+    both = lab.run("--junitxml=j.xml", "--adaptive-eval-junit=g.xml", "--adaptive-eval-seed=1")
+    assert said not in " ".join(" ".join(both.outlines).split())
