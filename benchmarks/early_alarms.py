@@ -163,7 +163,7 @@ def series(runs: Sequence[Sequence[tuple[float, float, float]]], count: int) -> 
     return out
 
 
-def interviews(number: int) -> None:
+def interviews(number: int, cells: str) -> None:
     bank = read_bank(ROOT / "fixtures" / "banks" / "text.bank")
     name, answers = max(recorded(bank).items(), key=lambda entry: -abs(entry[1].mean() - 0.6))
     runs = 40
@@ -187,6 +187,9 @@ def interviews(number: int) -> None:
                 for label in (FIXED_FORM, "decide"):
                     if share == 1.0 and label == "decide":
                         continue
+                    name_of_cell = f"{model} | {level} | {label} | {share:.0%}"
+                    if cells not in name_of_cell:
+                        continue
                     policy = replace(POLICIES[label], stop="budget", budget=round(share * len(bank)))
                     rng = np.random.default_rng(7)
                     drawn = (rng.random((number, *p.shape)) < p).astype(float)
@@ -196,8 +199,7 @@ def interviews(number: int) -> None:
                         found = []
                         for h in range(number):
                             found.append(monitor(series(held[h * runs : (h + 1) * runs], count)))
-                        cells = f"{model} | {level} | {label} | {share:.0%} | {count}"
-                        print(f"| {cells} | {shares(found, runs)} |", flush=True)
+                        print(f"| {name_of_cell} | {count} | {shares(found, runs)} |", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -205,12 +207,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("what", choices=("normal", "interviews"))
     parser.add_argument("--scale", type=int, default=1, help="times as many normal draws")
     parser.add_argument("--histories", type=int, default=200, help="histories of interviews per row")
+    parser.add_argument("--cells", default="", help="only rows of interviews that contain this text")
     options = parser.parse_args(arguments)
     if options.what == "normal":
         false_alarms(options.scale)
         falls(options.scale)
     else:
-        interviews(options.histories)
+        interviews(options.histories, options.cells)
 
 
 if __name__ == "__main__":

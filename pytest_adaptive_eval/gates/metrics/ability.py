@@ -183,8 +183,8 @@ class AbilityComponent(Metric[SessionResult]):
         ability = weighted_ability(bank, uniform_draws(baseline.scores, len(bank))).theta[index]
         if any(ability == end[index] for end in limits(bank)):
             raise BaselineError(
-                f"the baseline {baseline.name!r} has the {self.part} ability {number(ability, 2)}, the end of its range: "
-                "gate on accuracy"
+                f"the baseline {baseline.name!r} has the {self.part} ability {number(ability, 2)}, the end of its "
+                "range: gate on accuracy"
             )
         return float(ability)
 

@@ -359,9 +359,7 @@ class NodeInterview:
         for draft in waiting:  # code asks what nobody reviews any more
             draft.question = None
 
-    def _review(
-        self, supervision: Supervision, drafts: Sequence[_Draft], position: tuple[int, int]
-    ) -> Section[None]:
+    def _review(self, supervision: Supervision, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
         """Let the supervisor review new questions, and reset the drafts that it refuses."""
         family = self.node.task
         assert isinstance(family, TaskFamily)
