@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, is_bank, read_bank
+from pytest_adaptive_eval.banks.hashes import content_hash, file_hash
+from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, is_bank, read_bank
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt.prediction import Predictor

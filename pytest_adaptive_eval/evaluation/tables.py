@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.cat.policy import AUTOJUDGER_PAPER, PAPERS, POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
@@ -163,8 +164,8 @@ class EvalTable(Table, frozen=True, kw_only=True):
 
     Args:
         name: Name of the evaluation; the bank's stem or the task by default.
-        bank: Bank folder or JSONL file of items, or FILE#CATEGORY for one category of it; beside a task, a calibrated
-            bank with items of it, for the levels' difficulties.
+        bank: Bank folder or JSONL file of items, FILE#CATEGORY for one category of it, or ready:NAME for the parameters
+            of a public benchmark; beside a task, a calibrated bank with items of it, for the levels' difficulties.
         task: Family of generated tasks.
         model: The subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME].
         models: Models to ask side by side, in TOML files; { NAME = MODEL, ... } names them in reports.
@@ -273,7 +274,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         """The task, or the bank's file name without its suffixes."""
         if self.task:
             return self.task
-        stem = Path(self.source[0]).name
+        stem = ready_name(self.source[0]) or Path(self.source[0]).name
         for suffix in _SUFFIXES:
             stem = stem.removesuffix(suffix)
         return stem

@@ -195,7 +195,9 @@ def test_a_gate_of_an_unknown_name(lab: Any, name: str, message: str) -> None:
 
 def test_a_gate_alone(lab: Any) -> None:
     lab.tests(f"import pytest\n{GATE}")
-    refused(lab, "ERROR: test_it.py::test_gate: adaptive_eval?'toy'?: not among the collected evaluations (none); check *")
+    refused(
+        lab, "ERROR: test_it.py::test_gate: adaptive_eval?'toy'?: not among the collected evaluations (none); check *"
+    )
     lab.tests("def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n")
     refused(lab, "ERROR: test_it.py::test_gate: *, and no evaluation is among the collected tests: check that *")
 

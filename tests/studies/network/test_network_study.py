@@ -110,7 +110,7 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
         "From the interviewee to the last nodes",
     ):
         assert part in page
-    assert "name=\"web\"" in (lab.path / "gates.xml").read_text()
+    assert 'name="web"' in (lab.path / "gates.xml").read_text()
     assert not lab.journals
 
 
@@ -250,7 +250,9 @@ def test_mistakes_are_told_before_anything_is_asked(
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in lab.mistake(result, new)
-    assert "not among the collected evaluations" not in result.stderr.str()  # of the gates on it: the mistake is told once
+    assert (
+        "not among the collected evaluations" not in result.stderr.str()
+    )  # of the gates on it: the mistake is told once
     assert not server.asked
 
 

@@ -113,7 +113,9 @@ class PeerSettings:
     @property
     def sampling(self) -> Mapping[str, float]:
         """Default options of the panel's models: the paper's in mode ``paper``, else none."""
-        return PAPER_SAMPLING if self.mode == "paper" else {}
+        if self.mode == "paper":
+            return PAPER_SAMPLING
+        return {}
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; see `from_json`."""
