@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from drift_alarms import ROOT, Array, recorded, watched
+from drift_alarms import ROOT, Array, recorded
+from drift_alarms import series as series_of
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.reader import read_bank
@@ -64,6 +65,11 @@ KINDS: dict[str, Draws] = {
     "Student's t(3)": heavy,
     "exponential, towards falls": skewed,
 }
+
+
+def watched(values: Array, errors: Array) -> list[Alarm]:
+    """All alarms of one history."""
+    return monitor(series_of(values, errors))
 
 
 def shares(histories: Sequence[Sequence[Alarm]], runs: int) -> str:
