@@ -150,7 +150,8 @@ def points(bank: ItemBank, policy: Policy, scores: Array, seed: int) -> list[lis
             begun = policy.estimator.prior(len(rows), 1)
             estimate = policy.estimator.estimate(asked, bank.discrimination[items], bank.intercept[items], None, begun)
         else:
-            session = Session(bank, policy, seed=list(range(seed + start, seed + start + len(rows))), subjects=len(rows))
+            seeds = list(range(seed + start, seed + start + len(rows)))
+            session = Session(bank, policy, seed=seeds, subjects=len(rows))
             while (proposal := session.ask()) is not None:
                 session.tell(np.take_along_axis(rows, proposal.items, axis=1))
             items = np.stack([session.log(s).items for s in range(len(rows))])

@@ -485,7 +485,6 @@ class SessionResult(Result):
     log: DesignLog
     theta: list[float] | None
     standard_error: list[float] | None
-    sampling_error: list[float] | None
     stop: StopReason | None
     statuses: Mapping[str, int]
     climb: Climb | AdaptiveClimb | None = None

@@ -9,6 +9,7 @@ import sqlite3
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -286,9 +287,16 @@ class History:
 
     def add(self, record: RunRecord) -> None:
         """Add a run of another source, unless it is in this one."""
-        if all(record.run != earlier.run for earlier in self.runs):
+        if record.run not in self._files:
             self.runs.append(record)
             self.runs.sort(key=lambda record: (record.started, record.run))
+
+    def including(self, record: RunRecord) -> History:
+        """Return the history with a run that is under way; others may still read the whole runs of this one."""
+        other = copy(self)
+        other.runs = list(self.runs)
+        other.add(record)
+        return other
 
     def whole(self, run: str) -> RunRecord:
         """Return a run with its administrations; JournalError if its file is gone or damaged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.inference.interval import Interval
@@ -42,7 +42,7 @@ def of_answers(interview: EvaluationRecord) -> Iterator[tuple[Quantity, Quantity
     subject = interview.subject.name
     theta = interview.theta or []
     errors = interview.standard_error or []
-    spreads = interview.ability_sampling_error or [None] * len(errors)
+    spreads: Sequence[float | None] = interview.ability_sampling_error or [None] * len(errors)
     if interval := area(interview):
         yield Quantity("auc"), _row(subject, interval, area_error(interview))
     if len(theta) == 1:

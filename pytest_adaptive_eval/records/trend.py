@@ -17,12 +17,12 @@ def note_change(run: RunRecord, evaluation: EvaluationRecord, history: History |
 
     Args:
         run: A run with an id, which has the evaluation.
-        history: Earlier runs, which the run is added to; None if there are none.
+        history: Earlier runs; None if there are none.
     """
     if history is None:
         return
-    history.add(run)
-    for entry in _series_of(evaluation, run, history.series(until=run.started, evaluation=evaluation.name)):
+    series = history.including(run).series(until=run.started, evaluation=evaluation.name)
+    for entry in _series_of(evaluation, run, series):
         if not entry.category and len(entry.points) >= FEWEST:
             evaluation.drift.change = change_of(entry)
             return
@@ -53,8 +53,7 @@ def watch_run(run: RunRecord, history: History | None, action: str | None) -> No
         return
     series: list[Series] = []
     if history is not None:
-        history.add(run)
-        series = history.series(until=run.started)
+        series = history.including(run).series(until=run.started)
     alarms = lasting(monitor(series), series)
     for evaluation in watched:
         own = _series_of(evaluation, run, series)

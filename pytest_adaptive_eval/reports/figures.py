@@ -88,7 +88,7 @@ def level_figures(evaluations: Sequence[EvaluationRecord]) -> list[Figure]:
         shares = plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))
         if shares:
             by_name.setdefault(interview.evaluation_name, []).append((interview.subject.name, shares))
-    figures = []
+    figures: list[Figure] = []
     for name, subjects in by_name.items():
         drawn = subjects[:_LINES]
         if len(drawn) < 2:

@@ -104,8 +104,8 @@ def baseline_accuracy(baseline: Baseline) -> float:
     """
     if not baseline.complete:
         raise BaselineError(
-            f"the baseline {baseline.name!r} has scores on {baseline.draws} of {len(baseline.scores)} items, expected all: "
-            'its ability would have an error; record it with budget = "100%", or gate on accuracy'
+            f"the baseline {baseline.name!r} has scores on {baseline.draws} of {len(baseline.scores)} items, expected "
+            'all: its ability would have an error; record it with budget = "100%", or gate on accuracy'
         )
     return float(baseline.scores.mean())
 
@@ -126,8 +126,8 @@ def least_ability(condition: Condition, bank: ItemBank, baseline: Baseline) -> f
     least = ability - condition.value
     if least < -ABILITY_BOUND:
         raise BaselineError(
-            f"margin is {condition.value:g}, and the baseline {baseline.name!r} has the ability {number(ability, 2)}: the "
-            f"difference is below -{ABILITY_BOUND:g} logits, the end of the scale; write a smaller margin"
+            f"margin is {condition.value:g}, and the baseline {baseline.name!r} has the ability {number(ability, 2)}: "
+            f"the difference is below -{ABILITY_BOUND:g} logits, the end of the scale; write a smaller margin"
         )
     return least
 

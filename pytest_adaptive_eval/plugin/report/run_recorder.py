@@ -113,10 +113,9 @@ class RunFiles:
         history = self.state.history
         if history is None:
             return
-        earlier = [record for record in history.runs if record.run != run.run]
-        run.warnings += [*earlier_tries(run, earlier), *history.unread_notes()]
+        run.warnings += [*earlier_tries(run, history.runs), *history.unread_notes()]
         if any(evaluation.opinion for evaluation in run.evaluations):
-            service("agree_with_truth", "studies")(run, earlier)
+            service("agree_with_truth", "studies")(run, history.runs)
 
     def _write_gate_report(self, path: Path) -> None:
         from pytest_adaptive_eval.reports.junit import write_gate_report
