@@ -213,6 +213,28 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"
 
 
+def test_a_drop_at_the_fifth_night_is_seen_wherever_people_look(runner: Runner) -> None:
+    (runner.workspace / "adaptive-eval.toml").write_text(
+        '[[eval]]\nbank = "toy.jsonl"\nbudget = 60\nstop = "budget"\n[[eval.gate]]\nat_least = 0.2\n'
+    )
+    nights = []
+    for model in ["good"] * 4 + ["regressed"] * 4:
+        nights.append(runner.action(model=f"replay:{model}.jsonl", folder="nightly", drift="fail"))
+    assert [night.outputs["drift"] for night in nights] == ["unknown", *["none"] * 3, *["alarm"] * 4]
+    assert [night.status for night in nights] == [0] * 4 + [1] * 4
+    assert ("notice", "drift") in told(nights[0])
+    fell = nights[4]
+    assert fell.outputs["promote"] == "false"
+    assert ("warning", "promotion") in told(fell)
+    assert "FAILED adaptive-eval.toml::toy-drift - accuracy of toy fell from" in fell.logs["Interview and judge"]
+    assert "1 level fell below that of earlier runs" in fell.summary
+    assert "### Since the last run\n\n- toy: accuracy " in fell.summary
+    junit = (Path(fell.outputs["record"]).parent / "gates.xml").read_text()
+    assert '<testcase name="drift"' in junit
+    assert 'failure type="drift" message="accuracy of toy fell from' in junit
+    assert len(list((runner.workspace / "nightly" / "runs").glob("*.json"))) == 8
+
+
 #: A service that keeps what it is sent, and has a comment of an earlier run once it was asked to write one.
 COMMENTS = """#!/usr/bin/env bash
 here=$(dirname "$0")
