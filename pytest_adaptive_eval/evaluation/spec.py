@@ -45,6 +45,7 @@ class Settings:
         reuse: Store of answers that runs share; None where every answer is asked for.
         names_reuse: Whether a flag names that store, or it is that of one's own machine.
         side_by_side: Models that evaluations of TOML files ask side by side.
+        drift: What the run does where the level of an evaluation fell below that of earlier runs.
     """
 
     root: Path
@@ -66,6 +67,7 @@ class Settings:
     models: Mapping[str, str] = field(default_factory=dict)
     names_reuse: bool = False
     side_by_side: tuple[str, ...] = ()
+    drift: str | None = None
 
 
 def _families() -> Mapping[str, TaskFamily]:

@@ -36,6 +36,7 @@ from pytest_adaptive_eval.records.parts import (
     BaselineSource,
     Costs,
     Data,
+    DriftRecord,
     InterviewerRecord,
     LevelsRecord,
     Pair,
@@ -241,11 +242,14 @@ class EvaluationRecord(Record, kw_only=True):
         accuracy: Accuracy by the draws; gates decide on it.
         accuracy_conformal: The bank's projection with an interval from replayed interviews; shown only.
         accuracy_error: Standard error of the accuracy by the draws, for comparing runs; gates never use it.
+        ability_sampling_error, accuracy_sampling_error: Standard errors over new samples of items and answers, by which
+            runs of one model differ, for monitoring.
         accuracy_model: The bank's own projection; shown only.
         samples: Answers that an item's score is the mean of; further ones to an item are repeats, which count for
             `decoding_noise` alone.
         item_estimates: By metric of gates on samples, such as ``pass^3``, the estimate of each item.
         flaky: Items with a right answer and one that is not.
+        drift: What earlier runs say of its levels.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
         own_name: Name in its own run, in a merged record that gives it another; else empty.
@@ -274,6 +278,7 @@ class EvaluationRecord(Record, kw_only=True):
     notes: list[str] = []
     warnings: list[str] = []
     journal: str = ""
+    drift: DriftRecord = msgspec.field(default_factory=DriftRecord)
     usage_error: bool = False
     members: list[SubjectIdentity] = []
     metrics: dict[str, list[QuantityRecord]] = {}
@@ -288,11 +293,13 @@ class EvaluationRecord(Record, kw_only=True):
     stop_sentence: str = ""
     theta: list[float] | None = None
     standard_error: list[float | None] | None = None
+    ability_sampling_error: list[float] | None = None
     misfit: str = ""
     accuracy: Interval | None = None
     accuracy_model: Interval | None = None
     accuracy_conformal: Interval | None = None
     accuracy_error: float | None = None
+    accuracy_sampling_error: float | None = None
     samples: int = 1
     item_estimates: dict[str, dict[str, float]] = {}
     flaky: list[str] = []
@@ -629,6 +636,7 @@ def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
     if interview.reuse and interview.reuse.refused:
         yield f"no answer was taken from the store (--adaptive-eval-reuse): {interview.reuse.refused}"
     yield from filter(None, interview.warnings)
+    yield from interview.drift.alarms
     counts = interview.judged
     if counts and counts.repeated >= _LEAST_REPEATED and (counts.noise or 0.0) >= _REPEAT_NOISE:
         yield (

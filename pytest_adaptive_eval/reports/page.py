@@ -31,6 +31,7 @@ from pytest_adaptive_eval.reports.figures import (
     PANELS,
     history_legend,
     history_panels,
+    level_figures,
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, span_of
@@ -113,6 +114,8 @@ def html_page(
         policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record, entries),
+        changes=words.changes(record),
+        level_figures=level_figures(record.evaluations),
         gates=gates,
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],

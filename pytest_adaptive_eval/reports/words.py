@@ -344,6 +344,11 @@ def promotion(record: RunRecord) -> str:
     return "Not to be promoted"
 
 
+def changes(record: RunRecord) -> list[str]:
+    """Return what earlier runs say of each evaluation, such as its change since the last one."""
+    return [f"{entry.name}: {entry.drift.news}" for entry in record.evaluations if entry.drift.news]
+
+
 def why(record: RunRecord) -> str:
     """Return the reasons of the promotion decision as a sentence without any text of the record."""
     outcomes = [gate.outcome for gate in record.gates]
@@ -390,6 +395,7 @@ def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[
     yield sum(gate.verdict.notice for gate in record.gates), "gate", "had nothing to compare with yet"
     yield sum(bool(interview.void) for interview in record.interviews), "interview", "gave no result"
     yield sum(bool(evaluation.void) for evaluation in record.others), "evaluation", "gave no result"
+    yield sum(entry.drift.fails for entry in record.evaluations), "level", "fell below that of earlier runs"
     yield len(record.absent_required), "required gate", "gave no result"
 
 

@@ -26,6 +26,7 @@ from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
     LOGGED_CURRENCY,
     BankRecord,
+    DriftRecord,
     InterviewerRecord,
     Price,
 )
@@ -213,6 +214,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
             calibration_subject=identity.name in bank.subjects,
         ),
         policy=loop.policy_record(),
+        drift=DriftRecord(action=loop.node.drift),
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
         samples=evaluation.samples,
