@@ -443,7 +443,7 @@ class DriftRecord(Part):
     def news(self) -> str:
         """The change since the last run, or that a watched evaluation has none; else empty."""
         if self.state == UNKNOWN:
-            return "unknown whether a level fell: there is no earlier run to compare with"
+            return "unknown whether a level fell: no earlier run to compare with"
         return self.change
 
 
