@@ -132,8 +132,10 @@ def falls(scale: int) -> None:
 # --- interviews -------------------------------------------------------------------------------------------------------
 
 
-def points(bank: ItemBank, policy: Policy, scores: Array, seed: int) -> list[list[tuple[float, float, float]]]:
-    """Value, standard error and sampling error of the ability, for each row of scores; of categories too if uniform.
+def points(
+    bank: ItemBank, policy: Policy, scores: Array, seed: int, *, alone: bool
+) -> list[list[tuple[float, float, float]]]:
+    """Value, standard error and sampling error of the ability, for each row of scores; of categories unless `alone`.
 
     A fixed form is drawn and estimated at once, since no draw depends on an answer.
     """
@@ -160,7 +162,7 @@ def points(bank: ItemBank, policy: Policy, scores: Array, seed: int) -> list[lis
         for s in range(len(rows)):
             error = float(estimate.standard_error[s, 0])
             run = [(float(estimate.theta[s, 0]), error, max(error, float(sampled[s, 0])))]
-            for code in range(codes.max() + 1) if uniform else ():
+            for code in range(codes.max() + 1) if uniform and not alone else ():
                 log = uniform_draws(asked[s, codes[items[s]] == code], int((codes == code).sum()))
                 drawn, new = standard_error(log), sampling_error(log.scores)
                 run.append((mean_of_draws(log), drawn or new, max(drawn, new)))
@@ -180,7 +182,7 @@ def series(runs: Sequence[Sequence[tuple[float, float, float]]], count: int) -> 
     return out
 
 
-def interviews(number: int, cells: str) -> None:
+def interviews(number: int, cells: str, *, alone: bool) -> None:
     bank = read_bank(ROOT / "fixtures" / "banks" / "text.bank")
     name, answers = max(recorded(bank).items(), key=lambda entry: -abs(entry[1].mean() - 0.6))
     runs = 40
@@ -211,8 +213,8 @@ def interviews(number: int, cells: str) -> None:
                     rng = np.random.default_rng(7)
                     drawn = (rng.random((number, *p.shape)) < p).astype(float)
                     rows: NDArray[np.float64] = drawn.reshape(-1, len(bank))
-                    held = points(bank, policy, rows, 0)
-                    for count in (1, 6)[: len(held[0])]:
+                    held = points(bank, policy, rows, 0, alone=alone)
+                    for count in (1, 6)[: min(len(held[0]), 2)]:
                         found = []
                         for h in range(number):
                             found.append(monitor(series(held[h * runs : (h + 1) * runs], count)))
@@ -225,12 +227,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--scale", type=int, default=1, help="times as many normal draws")
     parser.add_argument("--histories", type=int, default=200, help="histories of interviews per row")
     parser.add_argument("--cells", default="", help="only rows of interviews that contain this text")
+    parser.add_argument(
+        "--alone", action="store_true", help="abilities without categories, which take most of the time"
+    )
     options = parser.parse_args(arguments)
     if options.what == "normal":
         false_alarms(options.scale)
         falls(options.scale)
     else:
-        interviews(options.histories, options.cells)
+        interviews(options.histories, options.cells, alone=options.alone)
 
 
 if __name__ == "__main__":
