@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
-from pytest_adaptive_eval.extensions.importing.base import Imported
+from pytest_adaptive_eval.extensions.importing.base import Advice, Imported, Undecided
 from pytest_adaptive_eval.extensions.importing.check import KeyCheck
 from pytest_adaptive_eval.extensions.importing.choices import LETTERS, find_convention, named
 from pytest_adaptive_eval.extensions.importing.grading import (
@@ -67,7 +67,7 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Impo
             check.check(item)
             imported.items.append(item)
         except (BankError, DatasetError) as error:
-            imported.refused.append((draft.where, re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))))
+            imported.refuse(draft.where, error)
     imported.notes += check.notes()
 
 
@@ -80,7 +80,7 @@ def _kept(
         try:
             drafts.append((draft, read(draft, *more)))
         except DatasetError as error:
-            imported.refused.append((draft.where, str(error)))
+            imported.refuse(draft.where, error)
     return drafts
 
 
@@ -97,7 +97,8 @@ def _graded(
             try:
                 yield from ((draft, graded, mapping) for draft, graded in read(group, mapping, imported))
             except DatasetError as error:
-                imported.refused += [(draft.where, str(error)) for draft in group]
+                for draft in group:
+                    imported.refuse(draft.where, error)
 
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Imported) -> list[tuple[Draft, Graded]]:
@@ -114,16 +115,17 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Impor
     rights_by_place = {right for _, right in rights}
     always_same = len(rights_by_place) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
-        raise DatasetError(
+        raise Undecided(
             f"the answers of {mapping.answer or 'the labels'!r} are all {unmarked[0].answer!r:.60}, as where they are "
-            f"hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
+            "hidden",
+            Advice({"counted": convention}, "where each names the right choice"),
         )
     if mapping.distractors or (always_same and rights_by_place == {frozenset({0})}):
         if not mapping.distractors:
             imported.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
         others = [draft.where for draft, _ in rights if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
         for where in others:
-            imported.refused.append((where, "a choice names others by letter, and they are shuffled"))
+            imported.refuse(where, DatasetError("a choice names others by letter, and they are shuffled"))
         rights = [_shuffled(*entry) for entry in rights if entry[0].where not in others]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in rights)
     return [(draft, _of_choices(draft, right, mapping, several=several)) for draft, right in rights]
@@ -168,9 +170,10 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
             none = f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
     if len(right) > 1 and choices.right is None and not mapping.answer_kind:
-        raise DatasetError(
-            f"the answer {answer!r:.60} names {len(right)} choices; give --set answer_kind=all where these are right "
-            "together, or any where each of them is"
+        raise Undecided(
+            f"the answer {answer!r:.60} names {len(right)} choices",
+            Advice({"answer_kind": "all"}, "where these are right together"),
+            Advice({"answer_kind": "any"}, "where each of them is right"),
         )
     if len(choices.texts) > len(LETTERS):
         raise DatasetError(f"{len(choices.texts)} choices, at most {len(LETTERS)} have a letter")

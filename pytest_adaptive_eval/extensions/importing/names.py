@@ -22,7 +22,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
         problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim clue
         riddle hypothesis instruction instructions task text content title userprompt frage pregunta pertanyaan qtext
-        startphrase utterance
+        startphrase utterance questionstem conclusion citingprompt domanda questão вопрос soru otázka 질문 问题 題目 题目 質問 سؤال प्रश्न
+        kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés swali ερώτηση
         """
     ),
     "context": _words(
@@ -30,6 +31,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         instruction instructions definition taskdescription taskdefinition taskinstruction taskprefix system
         systemprompt passage context contexts story article paragraph background body premise document situation
         scenario florespassage dialogue dialog excerpt abstract material text hint statement input case introduction
+        narrative rule rules description premises theory law statute statutes patientnote note pretext posttext
         """
     ),
     "answer": _words(
@@ -40,7 +42,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         referenceanswer answer shortanswer target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
         finaldecision label cop expectedoutput expected ideal answernumber ans output outputs solution reference
         response continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment
-        labels
+        labels groundtruthanswer exactanswer targettext ra risposta resposta réponse ответ cevap odpověď 정답 答案 回答 答え الجواب उत्तर
+        vastaus svar odpowiedź antwoord răspuns đápán válasz jibu απάντηση
         """
     ),
     "accepted": _words(
@@ -53,7 +56,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "choices": _words(
         """
         choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist optionlist
-        questionchoices multiplechoicetargets mc1targets targetscores questionoptions candidateanswers opts choice
+        questionchoices multiplechoicetargets mc1targets targetscores questionoptions candidateanswers opts choice optionlist
+        opciones optionen opzioni opções варианты seçenekler secenekler možnosti 选项 選項 選択肢 보기 선택지 vaihtoehdot alternativer
         """
     ),
     "images": _words(
@@ -115,28 +119,38 @@ _ABOUT = frozenset(
     _words("""
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
-    difficulty level category subject topic type canary
+    difficulty level category subject topic type canary justification justifications analysis annotation annotations
+    annotated template templates test tests unittest unittests assertions steps feedback formula derivation name title
     """)
 )
+#: Words of fields that name a record or a file, and of fields and files that have answers.
+_REFERENCES = frozenset(_words("id idx index file filename attachment attachments path"))
+ANSWERING = frozenset(_words("answer answers key keys gold truth label labels target targets output outputs solution"))
 _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
 
 def normal(key: str) -> str:
     """Return a field's name in small letters and digits."""
-    return re.sub(r"[^a-z0-9]", "", key.lower())
+    return re.sub(r"[\W_]", "", key.casefold())
 
 
 def is_needed(key: str) -> bool:
     """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
-    words = _words_of(key)
+    words = words_of(key)
     return bool(words & _NEEDED) and not words & _NOT_NEEDED
+
+
+def is_reference(key: str) -> bool:
+    """Return whether a field's name says that it names something else: a record or a file."""
+    return bool(words_of(key) & _REFERENCES)
 
 
 def is_about(key: str) -> bool:
     """Return whether a field's name says that it belongs to the answer, or is about the question."""
-    return bool(_words_of(key) & _ABOUT)
+    return bool(words_of(key) & _ABOUT)
 
 
-def _words_of(key: str) -> frozenset[str]:
+def words_of(key: str) -> frozenset[str]:
+    """Return the words in a name such as ``rule_id`` or ``codeSnippet``, and the whole name."""
     separated = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()
-    return frozenset(re.findall(r"[a-z]+", separated)) | {normal(key)}
+    return frozenset(re.findall(r"[^\W\d_]+", separated)) | {normal(key)}

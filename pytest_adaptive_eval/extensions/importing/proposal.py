@@ -45,12 +45,27 @@ class Unused(NamedTuple):
         needed: Whether questions may need it: by its name, or as a text of several words.
         example: One of its values.
         constant: Whether all of its values are equal.
+        words: Number of words in the middle.
+        asks: Whether most values have a question mark.
+        varied: Share of values that are distinct.
+        is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
+        holds_question: Whether most values have the text of the question and more.
     """
 
     name: str
     needed: bool
     example: str
     constant: bool
+    words: float = 0
+    asks: bool = False
+    varied: float = 0
+    is_text: bool = False
+    holds_question: bool = False
+
+    @property
+    def expression(self) -> str:
+        """The field as an expression."""
+        return _expression(self.name)
 
 
 class _Fields:
@@ -317,20 +332,33 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     asked = []
     for record in records:
         asked.append(" ".join(_begin(each(record.data, record.names)) for each in read))
-    names_of_all = dict.fromkeys(name for record in records for name in record.data)
+    names_of_all = list(dict.fromkeys(name for record in records for name in record.data))
+    answer_at = min((n for n, name in enumerate(names_of_all) if name in mapping.answer), default=len(names_of_all))
     unused = []
-    for name in names_of_all:
-        cells = [record.data.get(name) for record in records]
-        values = []
-        for cell in cells:
-            if not is_missing(cell):
-                values.append(cell)
-        if not values or not {name, _expression(name)}.isdisjoint(used):
+    for number, name in enumerate(names_of_all):
+        pairs = []
+        for record, text in zip(records, asked, strict=True):
+            if not is_missing(record.data.get(name)):
+                pairs.append((record.data[name], _begin(record.data[name]), text))
+        if not pairs or not {name, _expression(name)}.isdisjoint(used):
             continue
-        contained = sum(not is_missing(cell) and _begin(cell) in text for cell, text in zip(cells, asked, strict=True))
-        needed = contained < _MOSTLY * len(values) and _may_be_needed(name, values)
-        constant = len(values) == len(records) > 1 and len(set(map(_begin, values))) == 1
-        unused.append(Unused(name, needed, _begin(values[0]), constant))
+        values, begins, _ = map(list, zip(*pairs, strict=True))
+        mostly = _MOSTLY * len(pairs)
+        is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
+        holds = sum(bool(text) and text.strip() in begin for _, begin, text in pairs) >= mostly
+        needed = not is_contained and _may_be_needed(name, values)
+        field = Unused(
+            name,
+            needed,
+            begins[0],
+            constant=len(pairs) == len(records) > 1 and len(set(begins)) == 1,
+            words=_middle_words(values),
+            asks=sum("?" in begin or "？" in begin for begin in begins) * 2 > len(pairs),
+            varied=len(set(begins)) / len(pairs),
+            is_text=not (holds or names.is_reference(name)) and (names.is_needed(name) or number < answer_at),
+            holds_question=holds,
+        )
+        unused.append(field)
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
 
 
@@ -346,8 +374,13 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if not named_apart and (names.is_needed(name) or names.is_about(name)):
         return names.is_needed(name)
+    return _middle_words(values) >= (_LONGER if named_apart else _LONG)
+
+
+def _middle_words(values: Sequence[Any]) -> float:
+    """Return the median number of words of texts, lists and objects; 0 for other values."""
     words = []
     for value in values:
         if isinstance(value, str | list | Mapping):
             words.append(count_words(_begin(value)))
-    return bool(words) and median(words) >= (_LONGER if named_apart else _LONG)
+    return median(words or [0])

@@ -14,10 +14,11 @@ from typing import Any
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
+from pytest_adaptive_eval.extensions.importing.base import Advice, Dataset, ImportSettings, Undecided, merged
 from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular, reading
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.tables import read_rows
 from pytest_adaptive_eval.text import counted
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
@@ -26,6 +27,9 @@ _SAME = {"valid": "validation", "val": "validation", "few-shot": "fewshot"}
 _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Fields by which labels are joined.
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
+#: Endings of files with a label in each line; rows by which columns are named; and a cell that is no name.
+_LABEL_FILES, _HEADED = (".lst", ".txt", ".labels"), 200
+_CELL = re.compile(r"\A\s*-?[\d.,]+\s*\Z|[?？.]\s*\Z|.{60}|(?:\S+\s+){6}")
 #: Levels below a folder in which its data are, and levels above a file in which its images may be.
 _BELOW, _ABOVE = 5, 2
 
@@ -164,9 +168,8 @@ def open_source(source: str, settings: ImportSettings, files: str = "", *, first
     chosen, others = chosen_files(path, settings.files or of_folder, settings.split)
     there = splits_of([*chosen, *others])
     if len(there) > 1 and not (first or settings.split or settings.files):
-        raise DatasetError(
-            f"{source}: it has the splits {', '.join(there)}; give --set split={there[0]}, or another one"
-        )
+        splits = [Advice({"split": name}) for name in there]
+        raise Undecided(f"{source}: it has the splits {', '.join(there)}", *splits)
     for more in settings.paths:
         chosen += chosen_files(Path(more), settings.files, settings.split)[0]
     if path.is_dir():
@@ -208,3 +211,62 @@ def _read(path: Path, mapping: ItemMapping) -> Iterator[TableRecord]:
         yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
     except ResponsesError as error:
         raise DatasetError(str(error)) from None
+
+
+def beside(source: str) -> list[Path]:
+    """Return the data files, and files of labels, in the folder of a file."""
+    path = Path(source)
+    if not path.is_file():
+        return []
+    others = []
+    for other in sorted(path.parent.iterdir()):
+        is_data = suffix_of(other) or other.suffix in _LABEL_FILES
+        if is_data and other.is_file() and not other.is_symlink() and other != path:
+            others.append(other)
+    return others
+
+
+def records_named(name: str, source: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the files beside a source with a record of a name, and the fields of texts in it."""
+    for path in beside(source):
+        try:
+            labels = read_labels(path)
+        except DatasetError:
+            continue
+        if isinstance(labels, Mapping) and isinstance(labels.get(name), Mapping):
+            texts = [key for key, value in labels[name].items() if isinstance(value, str) and " " in value.strip()]
+            if texts:
+                yield str(path), texts
+
+
+def guessed_header(source: str) -> list[Advice]:
+    """Return the setting that names the columns of a table whose first line is a record like the others.
+
+    The column with the longest texts is the question, and the last one the answer.
+    """
+    path = Path(source)
+    if not path.is_file() or suffix_of(path) not in (".csv", ".tsv"):
+        return []
+    try:
+        with reading(path, DatasetError):
+            rows = [cells for _, cells in islice(read_rows(path), _HEADED)]
+    except (DatasetError, ResponsesError):
+        return []
+    count = len(rows[0]) if rows else 0
+    is_record = any(_CELL.search(cell) for cell in rows[0]) if rows else False
+    if not is_record or count < 2 or any(len(cells) != count for cells in rows):
+        return []
+    lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
+    question = lengths.index(max(lengths[:-1]))
+    are_letters = all(re.fullmatch(r"[A-J]", cells[-1].strip()) for cells in rows)
+    between = "ABCDEFGHIJ" if are_letters else ""
+    names = []
+    for n in range(count - 1):
+        others = n - (n > question)
+        if n == question:
+            names.append("question")
+        elif others < len(between):
+            names.append(between[others])
+        else:
+            names.append(f"column{n + 1}")
+    return [Advice({"header": ",".join([*names, "answer"])}, "where the first line is a record")]

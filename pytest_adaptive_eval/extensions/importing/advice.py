@@ -1,0 +1,268 @@
+"""What is open about a proposed mapping, and settings that decide it, each tried on the data before it is printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pytest_adaptive_eval.banks.expressions import as_path
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.extensions.importing.base import (
+    Advice,
+    Imported,
+    ImportSettings,
+    Undecided,
+    applied,
+    reason_kind,
+    sentence,
+)
+from pytest_adaptive_eval.extensions.importing.importer import import_items
+from pytest_adaptive_eval.extensions.importing.names import ANSWERING, PLAIN, is_about, is_reference, normal, words_of
+from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
+from pytest_adaptive_eval.extensions.importing.sources import beside, guessed_header, records_named
+from pytest_adaptive_eval.mappings import ItemMapping, split_list
+
+#: Records on which settings are tried, and settings that one open point tries.
+_TRIED, _MOST = 2000, 6
+#: A label before a key, up to its colon.
+_LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
+
+
+class OpenPoint(NamedTuple):
+    """Something that a person has to decide before a proposal is accepted.
+
+    Args:
+        kind: What the points of several readings have in common.
+        refuses: Whether records are left out because of it.
+    """
+
+    kind: str
+    problem: str
+    advice: Sequence[Advice] = ()
+    refuses: bool = False
+
+    def __str__(self) -> str:
+        return sentence(self.problem, self.advice)
+
+
+class Reading(NamedTuple):
+    """What one reading of the data found."""
+
+    points: Sequence[OpenPoint]
+    items: int
+    refused: int
+    mapping: ItemMapping
+
+    @property
+    def kinds(self) -> set[str]:
+        """What is open."""
+        return {point.kind for point in self.points}
+
+    @property
+    def is_written_partly(self) -> bool:
+        """Whether a bank of the other records is all that is possible."""
+        return self.refused <= self.items and all(point.refuses for point in self.points)
+
+
+class Plan(NamedTuple):
+    """Open points with the advice that was tried, and the settings that decide all of them.
+
+    Args:
+        settings: Values of ``--set``; None where no setting leads to a bank.
+        left_out: Number of records that the bank lacks.
+    """
+
+    points: Sequence[OpenPoint]
+    settings: Mapping[str, str] | None
+    left_out: int = 0
+
+
+class Adviser:
+    """Search for the settings that decide what is open about a source."""
+
+    def __init__(self, source: str, settings: ImportSettings, importer: str) -> None:
+        self._source, self._settings, self._importer = source, settings, importer
+
+    def plan(self, imported: Imported | UsageError) -> Plan:
+        """Return what is open about an import, or about one that failed, and what decides it."""
+        found = self._found(imported)
+        limit = None
+        reading = found
+        if isinstance(imported, Imported) and imported.read > _TRIED:
+            limit = _TRIED
+            reading = self._read({}, limit)
+        chosen: dict[str, str] = {}
+        points = list(found.points)
+        decided: dict[str, OpenPoint] = {}
+        while advised := self._advised(reading, chosen, limit, decided):
+            point, settings, reading = advised
+            decided[point.kind] = point
+            chosen |= settings
+        if limit and chosen:
+            reading = self._read(chosen, None)
+        shown = [decided.pop(point.kind, point._replace(advice=())) for point in points]
+        shown += decided.values()
+        if reading.points and not reading.is_written_partly:
+            shown += [point._replace(advice=()) for point in reading.points if point.kind not in found.kinds]
+            return Plan(shown, None)
+        if is_complete(applied(self._settings, chosen)):
+            chosen = _as_texts(reading.mapping) | chosen
+        return Plan(shown, chosen, reading.refused)
+
+    def open_points(self, imported: Imported, *, partial: bool) -> list[OpenPoint]:
+        """Return what a person has to decide about an import; `partial` accepts that records are refused."""
+        points = self._found(imported).points
+        return [point for point in points if not (partial and point.refuses)]
+
+    def _advised(
+        self, reading: Reading, chosen: Mapping[str, str], limit: int | None, decided: Mapping[str, OpenPoint]
+    ) -> tuple[OpenPoint, Mapping[str, str], Reading] | None:
+        """Return the first open point that settings decide, the first of these, and what it leads to."""
+        for point in reading.points:
+            if point.kind in decided:
+                continue
+            good = []
+            for advice in point.advice[:_MOST]:
+                after = self._read({**chosen, **advice.settings}, limit)
+                keeps = after.items >= reading.items and after.refused <= reading.refused
+                if keeps and point.kind not in after.kinds:
+                    good.append((advice, after))
+            if good:
+                best, after = min(good, key=lambda entry: len(entry[1].points))
+                others = [advice for advice, _ in good if advice != best]
+                return point._replace(advice=(best, *others)), best.settings, after
+        return None
+
+    def _read(self, chosen: Mapping[str, str], limit: int | None) -> Reading:
+        """Return what the data are with some settings."""
+        try:
+            settings = applied(self._settings, chosen)
+            with import_items(self._source, settings, self._importer, limit, proposes=True) as imported:
+                return self._found(imported, settings)
+        except UsageError as error:
+            return self._found(error)
+
+    def _found(self, imported: Imported | UsageError, settings: ImportSettings | None = None) -> Reading:
+        if isinstance(imported, UsageError):
+            advice = imported.advice if isinstance(imported, Undecided) else guessed_header(self._source)
+            problem = imported.problem if isinstance(imported, Undecided) else str(imported)
+            return Reading([OpenPoint("unread", problem, advice)], 0, 0, ItemMapping())
+        points = list(_open_points(imported, settings or self._settings, self._source))
+        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1])
+
+
+def _as_texts(mapping: ItemMapping) -> dict[str, str]:
+    """Return a mapping as values of ``--set``."""
+    texts = {}
+    for key, value in mapping.given().items():
+        texts[key] = listed(value) if isinstance(value, list) else str(value)
+    return texts
+
+
+def listed(expressions: Sequence[str]) -> str:
+    """Return expressions as one value of ``--set``, in which commas separate them."""
+    return ",".join(text if split_list(text) == (text,) else json.dumps(text) for text in expressions)
+
+
+def _open_points(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
+    """Yield what a person has to decide before a proposed mapping can be accepted."""
+    mapping = imported.parts[0][1]
+    if not (mapping.question or mapping.messages):
+        advice = [Advice({"question": name}) for name in _asking(imported.unused)]
+        problem = "no field has the name of a question"
+        yield OpenPoint("question", problem, [*guessed_header(source), *advice])
+    elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels):
+        answers = [Advice({"answer": field.expression}) for field in imported.unused if _may_answer(field)]
+        yield OpenPoint("answer", "no field has the name of an answer", [*_labels(imported, source), *answers])
+    yield from _needed_fields(imported, settings, source)
+    asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in imported.items)
+    is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)
+    if is_plain and asked * 2 <= len(imported.items):
+        problem = (
+            f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
+            "'QUESTION {..}', or --set instruction=SENTENCE"
+        )
+        yield OpenPoint("plain", problem)
+    yield from _labelled_keys(imported, mapping)
+    for count, reason, first_places in imported.reasons():
+        error = imported.undecided.get(reason)
+        problem = error.problem if error else reason
+        whole = f"{len(imported.refused)} of {imported.read} records are refused, {count} because {problem}"
+        advice = error.advice if error else ()
+        yield OpenPoint(f"refused: {reason_kind(problem)}", f"{whole} ({first_places})", advice, refuses=True)
+
+
+def _asking(unused: Sequence[Unused]) -> list[str]:
+    """Return fields that may be the question, the likeliest first."""
+    fields = [field for field in unused if field.words >= 2 and not (is_about(field.name) or field.constant)]
+    fields.sort(key=lambda field: (not field.asks, -field.varied, -field.words))
+    return [field.expression for field in fields]
+
+
+def _may_answer(field: Unused) -> bool:
+    return bool(words_of(field.name) & ANSWERING) and not field.constant
+
+
+def _labels(imported: Imported, source: str) -> Iterator[Advice]:
+    """Yield files beside the source that may have its answers, a line or record each."""
+    for path in beside(source):
+        if words_of(path.name) & ANSWERING:
+            yield Advice({"labels": str(path)})
+
+
+def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
+    """Yield the fields that questions may need: names of records in another file, and texts."""
+    mapping = imported.parts[0][1]
+    fields = []
+    for field in imported.unused:
+        joined = []
+        if field.needed and is_reference(field.name) and not settings.labels:
+            joined = list(_joined(field, mapping, source))
+        if joined:
+            yield OpenPoint(f"record {field.name}", f"{field.name!r} names records of another file", joined)
+        elif field.needed:
+            fields.append(field)
+    if not fields:
+        return
+    texts = [field for field in fields if field.is_text]
+    others = [field for field in fields if not field.is_text]
+    ignored = Advice(_ignoring(settings, fields), "where they are whole without it")
+    advice = [ignored]
+    if texts:
+        context = listed([*mapping.context, *(field.expression for field in texts)])
+        advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
+    for field in fields:
+        if field.holds_question:
+            whole = {"question": field.expression, **_ignoring(settings, fields)}
+            advice.append(Advice(whole, "where it is the whole prompt"))
+    listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
+    pronoun = "it" if len(fields) == 1 else "them"
+    yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+
+
+def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, str]:
+    """Return the setting that ignores further fields; empty if there are none."""
+    if not fields:
+        return {}
+    return {"ignore": ",".join((*settings.ignore, *(field.name for field in fields)))}
+
+
+def _joined(field: Unused, mapping: ItemMapping, source: str) -> Iterator[Advice]:
+    """Yield the texts in files beside the source whose records a field names."""
+    for path, texts in records_named(field.example, source):
+        context = listed([*mapping.context, *(f"$label.{as_path(text)}" for text in texts)])
+        yield Advice({"labels": path, "labels_by": field.expression, "context": context})
+
+
+def _labelled_keys(imported: Imported, mapping: ItemMapping) -> Iterator[OpenPoint]:
+    """Yield a label that all keys begin with and that no question asks for."""
+    matches = [_LABEL.match(key) for key in {item.answer for item in imported.items}]
+    labels = {match[0] if match else "" for match in matches}
+    label = min(labels, default="")
+    is_common = label and len(labels) == 1 < len(matches)
+    if is_common and not any(label.strip() in item.prompt for item in imported.items):
+        key = f"extract({mapping.answer or 'FIELD'}, '{re.escape(label)}(.*?)[.。]*$')"
+        problem = f"every key begins with {label!r}, which an answer may leave out"
+        yield OpenPoint("label", problem, [Advice({"answer": key})])
