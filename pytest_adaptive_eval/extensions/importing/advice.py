@@ -9,19 +9,12 @@ from typing import NamedTuple
 
 from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.extensions.importing.base import (
-    Advice,
-    Imported,
-    ImportSettings,
-    Undecided,
-    applied,
-    reason_kind,
-    sentence,
-)
+from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings, applied
 from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import ANSWERING, PLAIN, is_about, is_reference, normal, words_of
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import beside, guessed_header, records_named
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
@@ -130,7 +123,7 @@ class Adviser:
                 if keeps and point.kind not in after.kinds:
                     good.append((advice, after))
             if good:
-                best, after = min(good, key=lambda entry: len(entry[1].points))
+                best, after = min(good, key=lambda entry: sum(not point.refuses for point in entry[1].points))
                 others = [advice for advice, _ in good if advice != best]
                 return point._replace(advice=(best, *others)), best.settings, after
         return None
@@ -235,7 +228,7 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
         advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
     for field in fields:
         if field.holds_question:
-            whole = {"question": field.expression, **_ignoring(settings, fields)}
+            whole = {"question": field.expression, **_ignoring(settings, [each for each in fields if each != field])}
             advice.append(Advice(whole, "where it is the whole prompt"))
     listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
     pronoun = "it" if len(fields) == 1 else "them"

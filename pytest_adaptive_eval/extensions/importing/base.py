@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,65 +10,17 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import AdaptiveEvalError, DatasetError
+from pytest_adaptive_eval.extensions.importing.undecided import Undecided, reason_kind
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 from pytest_adaptive_eval.typed_tables import read_table, replaced
 
 #: Places of refused records that are listed for each reason.
 _SHOWN = 3
-#: Parts of a reason that differ between records: quoted values, which may be cut, lists and numbers.
-_VALUES = re.compile(r"'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|\[.*\]|\d+")
-
-
-class Advice(NamedTuple):
-    """One way to decide what is open.
-
-    Args:
-        settings: Values of ``--set`` by key.
-        meaning: When it is the right way, such as "where each entry is right".
-    """
-
-    settings: Mapping[str, str]
-    meaning: str = ""
-
-    def __str__(self) -> str:
-        return f"{as_options(self.settings)} {self.meaning}".strip()
-
-
-def as_options(settings: Mapping[str, str]) -> str:
-    """Return settings as options of the command line, quoted for a shell."""
-    return " ".join(f"--set {key}={shlex.quote(value)}" for key, value in settings.items())
-
-
-def sentence(problem: str, advice: Sequence[Advice]) -> str:
-    """Return a problem with the ways to decide it."""
-    if not advice:
-        return problem
-    return f"{problem}: give {', or '.join(map(str, advice))}"
-
-
-def reason_kind(reason: str) -> str:
-    """Return a reason without the values in it."""
-    return _VALUES.sub("..", reason)
-
-
-class Undecided(DatasetError):
-    """Data that may be read in several ways.
-
-    Args:
-        problem: What is not certain, with the value found.
-        advice: Ways to decide it, the most frequent first.
-    """
-
-    def __init__(self, problem: str, *advice: Advice) -> None:
-        super().__init__(sentence(problem, advice))
-        self.problem, self.advice = problem, advice
-
-
 class ImportSettings(ItemMapping, frozen=True):
     """Settings of ``import``: the mapping of fields, and what is read.
 

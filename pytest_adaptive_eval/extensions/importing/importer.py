@@ -16,6 +16,7 @@ from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Imported, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.check import MOST_CHECKED
 from pytest_adaptive_eval.extensions.importing.items import build_items
 from pytest_adaptive_eval.extensions.importing.proposal import (
     APART,
@@ -43,6 +44,8 @@ _GENERAL = Importer(
 )
 #: Characters of all questions of a data set, which are kept in memory, and of the records that are looked at.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
+#: Items whose graders are checked where few records are read to try settings.
+_CHECKED_IN_TRIALS = 200
 #: Where records are in lines, a list, an object or lists in an object.
 _PLACES = ("", "[*].", "*.", "*.[*].")
 
@@ -98,7 +101,7 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
         drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported, limit)
         groups.append((drafts, mapping))
-    build_items(groups, imported, datasets[0].name)
+    build_items(groups, imported, datasets[0].name, _CHECKED_IN_TRIALS if limit else MOST_CHECKED)
     # line 2 comes before line 10
     imported.refused.sort(
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]

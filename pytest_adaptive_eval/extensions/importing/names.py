@@ -97,7 +97,9 @@ INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
-WITHIN_ANSWER = ("text", "value", "answer", "label")
+WITHIN_ANSWER = ("text", "value", "answer", "content", "label")
+#: Names inside an answer that names a choice.
+LABELS = ("key", "label", "letter", "option", "id")
 #: Names of answers that may also be what a model replied.
 REPLIES = ("response", "output", "outputs", "completion")
 #: Names of fields that say of each record whether its answer is right, or whether it has one.

@@ -9,10 +9,10 @@ from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, is_template, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
-from pytest_adaptive_eval.extensions.importing.choices import following
+from pytest_adaptive_eval.extensions.importing.choices import following, read_choices
 from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
@@ -33,6 +33,8 @@ _MOSTLY = 0.9
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
 _BEGIN = 4000
+#: Levels of lists and objects in which questions are looked for.
+_DEPTH = 3
 _FLAG_WORDS = {"0", "1", "true", "false"}
 #: Types of the values of a key of a mapping, where not all are read.
 _TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int}
@@ -105,6 +107,10 @@ class _Fields:
         """Count the fields in expressions of `propose` as used."""
         self.used |= {part for text in expressions for part in (text, text.partition("[")[0])}
 
+    def free(self) -> list[str]:
+        """Return the whole fields that no key uses yet."""
+        return [text for text, path in self.paths.items() if len(path) == 1 and text not in self.used]
+
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
         return next(self.named(key), "")
@@ -147,13 +153,33 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     first = records[0].data
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
-    for key, value in first.items():
-        inner = None
+    return _rows_in(first, _DEPTH)
+
+
+def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
+    """Return the place of a list of questions in fields, or in lists and objects of theirs."""
+    for key, value in fields.items():
+        inner = value
+        step = ""
         if isinstance(value, list) and value:
             inner = value[0]
-        if isinstance(inner, Mapping) and len(inner) > 1 and not names.ASKED.isdisjoint(map(normal, map(str, inner))):
+            step = "[*]"
+        if not isinstance(inner, Mapping):
+            continue
+        if step and _are_asked(inner):
             return as_path(key)
+        below = _rows_in(inner, depth - 1) if depth else ""
+        if below:
+            return f"{as_path(key)}{step}.{below}"
     return ""
+
+
+def _are_asked(fields: Mapping[str, Any]) -> bool:
+    """Return whether fields have the name of a question, or those of an instruction and its answer."""
+    found = set(map(normal, map(str, fields)))
+    if len(found) < 2:
+        return False
+    return not names.ASKED.isdisjoint(found) or ("instruction" in found and not found.isdisjoint(NAMES["answer"]))
 
 
 def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = ()) -> ItemMapping:
@@ -168,6 +194,20 @@ def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[s
     return mapping
 
 
+def _question(fields: _Fields) -> str:
+    """Return the field of the question; a template is filled from the fields that it names."""
+    question = fields.first("question")
+    if not question:
+        return ""
+    texts = fields.values(question)
+    for key in ("@", *fields.paths):
+        holders = fields.values(key)
+        pairs = zip(texts, holders, strict=False)
+        if len(holders) == len(texts) and all(is_template(text, holder) for text, holder in pairs):
+            return f"fill({as_path(question)}, {key if key == '@' else as_path(key)})"
+    return question
+
+
 def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
@@ -175,6 +215,10 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     field = fields.first("choices")
     if not field and names.INDEX.search(normal(fields.first("answer"))):
         field = next(fields.named("", ("answers",)), "")
+    if not field:
+        field = next((text for text in fields.free() if all(map(_are_labelled, fields.values(text)))), "")
+    if not field:
+        field = next((text for text in fields.named("accepted") if all(map(_have_labels, fields.values(text)))), "")
     if field:
         return (field,)
     groups: dict[str, dict[str, str]] = {}
@@ -189,6 +233,19 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     if len(longest) > 1:
         return longest
     return ()
+
+
+def _are_labelled(value: Any) -> bool:
+    """Return whether a value is an object of texts by letters from A."""
+    if not isinstance(value, Mapping) or len(value) < 2:
+        return False
+    return [str(key).upper() for key in value] == following("A", len(value))
+
+
+def _have_labels(value: Any) -> bool:
+    """Return whether a value is a list of objects with a text and a label each."""
+    are_objects = isinstance(value, list) and len(value) > 1 and all(isinstance(entry, Mapping) for entry in value)
+    return are_objects and len(read_choices(value, ()).labels) > 1
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
@@ -214,7 +271,7 @@ def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
         return ""
-    return _inner(fields, answers[0])
+    return _inner(fields, answers[0], labels=bool(mapping.choices))
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
@@ -243,7 +300,7 @@ def _may_be_choices(values: Sequence[Any]) -> bool:
     return len(lists) == len(values) >= _ALIKE and len(counts) == 1 and counts <= {3, 4, 5}
 
 
-def _inner(fields: _Fields, text: str) -> str:
+def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
     """Return the expression of the answer within objects that are the values of a field."""
     first = literal(fields.values(text)[0])
     if isinstance(first, list) and first:
@@ -254,7 +311,8 @@ def _inner(fields: _Fields, text: str) -> str:
         keys = {normal(str(name)): name for name in inner}
     else:
         keys = {}
-    key = next((keys[name] for name in names.WITHIN_ANSWER if name in keys), "")
+    wanted = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
+    key = next((keys[name] for name in wanted if name in keys), "")
     if isinstance(first, list):
         step = "[*]"
     else:
@@ -300,7 +358,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
 #: How each key of a mapping is found, in this order; what one takes is not found for the next.
 _FOUND = {
     "messages": lambda fields, mapping: "" if mapping.question else fields.first("messages"),
-    "question": lambda fields, mapping: "" if mapping.messages else fields.first("question"),
+    "question": lambda fields, mapping: "" if mapping.messages else _question(fields),
     "images": lambda fields, _: tuple(filter(None, [fields.first("images")])),
     "choices": _choices,
     "distractors": _distractors,
@@ -345,7 +403,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         values, begins, _ = map(list, zip(*pairs, strict=True))
         mostly = _MOSTLY * len(pairs)
         is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
-        holds = sum(bool(text) and text.strip() in begin for _, begin, text in pairs) >= mostly
+        holds = sum(count_words(text) >= _LONG and text.strip() in begin for _, begin, text in pairs) >= mostly
         needed = not is_contained and _may_be_needed(name, values)
         field = Unused(
             name,

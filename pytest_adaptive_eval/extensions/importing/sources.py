@@ -14,7 +14,8 @@ from typing import Any
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
-from pytest_adaptive_eval.extensions.importing.base import Advice, Dataset, ImportSettings, Undecided, merged
+from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular, reading
 from pytest_adaptive_eval.mappings import ItemMapping

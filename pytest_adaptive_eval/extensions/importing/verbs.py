@@ -55,7 +55,7 @@ def _table() -> type[ImportSettings]:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.extensions.importing.advice import Adviser
-    from pytest_adaptive_eval.extensions.importing.base import Undecided
+    from pytest_adaptive_eval.extensions.importing.undecided import Undecided
     from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
 
     if options.presets:
@@ -143,7 +143,7 @@ def _decide(plan: Plan, options: argparse.Namespace) -> NoReturn:
 def _command(plan: Plan, options: argparse.Namespace) -> str:
     """Return the command line with the settings of a plan in place of earlier ones."""
     from pytest_adaptive_eval.banks.rows import stem_of
-    from pytest_adaptive_eval.extensions.importing.base import as_options
+    from pytest_adaptive_eval.extensions.importing.undecided import as_options
 
     words = ["adaptive-eval", "import", *options.source]
     if options.preset:
