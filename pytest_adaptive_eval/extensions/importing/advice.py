@@ -54,6 +54,11 @@ class Reading(NamedTuple):
         return {point.kind for point in self.points}
 
     @property
+    def rank(self) -> tuple[int, int]:
+        """Least for the reading with the most items, then for the one that leaves the fewest decisions."""
+        return -self.items, sum(not point.refuses for point in self.points)
+
+    @property
     def is_written_partly(self) -> bool:
         """Whether a bank of the other records is all that is possible."""
         return self.refused <= self.items and all(point.refuses for point in self.points)
@@ -123,7 +128,7 @@ class Adviser:
                 if keeps and point.kind not in after.kinds:
                     good.append((advice, after))
             if good:
-                best, after = min(good, key=lambda entry: sum(not point.refuses for point in entry[1].points))
+                best, after = min(good, key=lambda entry: entry[1].rank)
                 others = [advice for advice, _ in good if advice != best]
                 return point._replace(advice=(best, *others)), best.settings, after
         return None
@@ -163,10 +168,10 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
     """Yield what a person has to decide before a proposed mapping can be accepted."""
     mapping = imported.parts[0][1]
     if not (mapping.question or mapping.messages):
-        advice = [Advice({"question": name}) for name in _asking(imported.unused)]
+        advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
         yield OpenPoint("question", problem, [*guessed_header(source), *advice])
-    elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels):
+    elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [Advice({"answer": field.expression}) for field in imported.unused if _may_answer(field)]
         yield OpenPoint("answer", "no field has the name of an answer", [*_labels(imported, source), *answers])
     yield from _needed_fields(imported, settings, source)

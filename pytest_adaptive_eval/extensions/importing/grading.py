@@ -68,7 +68,7 @@ _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
 #: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
 _COMMA, _CODE = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+"), re.compile(r"\d{1,2}")
-_CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)")
+_CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|target|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)")
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
@@ -168,7 +168,8 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     if kind == "any" or not parts or alone:
         return parts
     if kind == "all":
-        return [", ".join(order) for order in permutations(parts)]
+        signs = [", ", "; "] if is_codes else [", "]
+        return [sign.join(order) for sign in signs for order in permutations(parts)]
     if kind == "letters":
         return [", ".join(parts)]
     if grader or has_end(value):

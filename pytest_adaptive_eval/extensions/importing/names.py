@@ -39,10 +39,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx
         correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer
         correctchoice bestanswer correct finalanswer final expectedanswer goldanswer goldenanswer standardanswer
-        referenceanswer answer shortanswer target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
-        finaldecision label cop expectedoutput expected ideal answernumber ans output outputs solution reference
+        referenceanswer answer shortanswer targettext target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
+        finaldecision labeltext labelname label cop expectedoutput expected ideal answernumber ans output outputs solution reference
         response continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment
-        labels groundtruthanswer exactanswer targettext ra risposta resposta réponse ответ cevap odpověď 정답 答案 回答 答え الجواب उत्तर
+        labels codes groundtruthanswer exactanswer targettext ra risposta resposta réponse ответ cevap odpověď 정답 答案 回答 答え الجواب उत्तर
         vastaus svar odpowiedź antwoord răspuns đápán válasz jibu απάντηση
         """
     ),
@@ -68,7 +68,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "unit": _words(
         """
-        unit units answerunit
+        unit units answerunit scale
+        """
+    ),
+    "tools": _words(
+        """
+        tools functions function availabletools apis
         """
     ),
     "category": _words(
@@ -90,6 +95,7 @@ COLUMNS = re.compile(
     r"(?i)(|(?:mc[ _]?)?(?:choices?|options?|opt?|answers?|ans|endings?|sol|solution|alternatives?|candidates?))[ _.-]?"
     r"\(?(\d{1,2}|[A-Ja-j])[).:]?"
 )
+NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 #: Names of questions in a list within a record.
 ASKED = frozenset(_words("question questiontext problem prompt query stem"))
 #: Names of answers that say which of several choices is right.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from pytest_adaptive_eval.extensions.importing.choices import following, read_ch
 from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
-from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing, literal
+from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, literal
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -33,11 +33,13 @@ _MOSTLY = 0.9
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
 _BEGIN = 4000
+#: Numbered columns of another name, above which they may be choices.
+_COLUMNS = 2
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
 _FLAG_WORDS = {"0", "1", "true", "false"}
 #: Types of the values of a key of a mapping, where not all are read.
-_TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int}
+_TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int, "unit": str}
 
 
 class Unused(NamedTuple):
@@ -111,6 +113,11 @@ class _Fields:
         """Return the whole fields that no key uses yet."""
         return [text for text, path in self.paths.items() if len(path) == 1 and text not in self.used]
 
+    def are(self, expression: str, kind: Callable[[Any], bool]) -> bool:
+        """Return whether an expression has values, all of one kind."""
+        values = self.values(expression)
+        return bool(values) and all(map(kind, values))
+
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
         return next(self.named(key), "")
@@ -153,6 +160,11 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     first = records[0].data
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
+    whole = records[0].names.get("parent")
+    arrays = whole[0] if isinstance(whole, list) and whole else None
+    for number, part in enumerate(arrays if isinstance(arrays, list) else ()):
+        if isinstance(part, list) and part and isinstance(part[0], Mapping) and _are_asked(part[0]):
+            return f"[*][{number}][*]"
     return _rows_in(first, _DEPTH)
 
 
@@ -216,9 +228,9 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     if not field and names.INDEX.search(normal(fields.first("answer"))):
         field = next(fields.named("", ("answers",)), "")
     if not field:
-        field = next((text for text in fields.free() if all(map(_are_labelled, fields.values(text)))), "")
+        field = next((text for text in fields.free() if fields.are(text, _are_lettered)), "")
     if not field:
-        field = next((text for text in fields.named("accepted") if all(map(_have_labels, fields.values(text)))), "")
+        field = next((text for text in fields.named("accepted") if fields.are(text, _are_labelled)), "")
     if field:
         return (field,)
     groups: dict[str, dict[str, str]] = {}
@@ -232,17 +244,25 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     longest = max(map(_run, groups.values()), key=len, default=())
     if len(longest) > 1:
         return longest
+    numbered: dict[str, dict[str, str]] = {}
+    for text in fields.free():
+        match = names.NUMBERED.fullmatch(text)
+        if match and not names.is_needed(match[1]):
+            numbered.setdefault(match[1], {})[match[2]] = text
+    longest = max(map(_run, numbered.values()), key=len, default=())
+    if len(longest) > _COLUMNS:
+        return longest
     return ()
 
 
-def _are_labelled(value: Any) -> bool:
+def _are_lettered(value: Any) -> bool:
     """Return whether a value is an object of texts by letters from A."""
     if not isinstance(value, Mapping) or len(value) < 2:
         return False
     return [str(key).upper() for key in value] == following("A", len(value))
 
 
-def _have_labels(value: Any) -> bool:
+def _are_labelled(value: Any) -> bool:
     """Return whether a value is a list of objects with a text and a label each."""
     are_objects = isinstance(value, list) and len(value) > 1 and all(isinstance(entry, Mapping) for entry in value)
     return are_objects and len(read_choices(value, ()).labels) > 1
@@ -266,7 +286,8 @@ def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer; empty where the answers are hidden beside a model's reply."""
-    answers = list(fields.named("answer"))
+    calls = [text for text in fields.named("accepted") if fields.are(text, _are_calls)]
+    answers = [*calls, *fields.named("answer")]
     named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
@@ -308,7 +329,7 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
     else:
         inner = first
     if isinstance(inner, Mapping):
-        keys = {normal(str(name)): name for name in inner}
+        keys = {normal(str(name)): name for name in inner if "arguments" not in inner}
     else:
         keys = {}
     wanted = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
@@ -325,11 +346,31 @@ def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
 def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the texts before the question."""
     contexts = () if mapping.messages else fields.named("context")
-    return tuple(text for text in contexts if len(fields.paths[text]) == 1 and all(map(_is_prose, fields.values(text))))
+    outer = fields.records[0].names.get("outer")
+    beside = []
+    for number, part in enumerate(outer if isinstance(outer, list) else ()):
+        if isinstance(part, list) and part and _is_prose(part):
+            beside.append(f"$outer[{number}]")
+    for text in contexts:
+        if len(fields.paths[text]) == 1 and all(map(_is_prose, fields.values(text))):
+            beside.append(text)
+    return tuple(beside)
 
 
 def _is_prose(value: Any) -> bool:
     return isinstance(value, str) or all(isinstance(part, str) for part in value)
+
+
+def _tools(fields: _Fields, mapping: ItemMapping) -> str:
+    """Return the tools beside an answer that calls some."""
+    are_calls = mapping.answer and fields.are(mapping.answer, _are_calls)
+    field = fields.first("tools") if are_calls else ""
+    return f"offered_tools(parse({as_path(field)}))" if field else ""
+
+
+def _are_calls(value: Any) -> bool:
+    """Return whether a value is calls of tools: objects with a name and arguments."""
+    return all(isinstance(call, Mapping) and {"name", "arguments"} <= call.keys() for call in as_list(value))
 
 
 def _categories(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
@@ -366,6 +407,8 @@ _FOUND = {
     "accepted": _accepted,
     "context": _context,
     "unit": lambda fields, mapping: "" if mapping.choices else fields.first("unit"),
+    "tools": lambda fields, mapping: _tools(fields, mapping),
+    "grader": lambda _, mapping: "calls" if mapping.tools else "",
     "category": _categories,
     "id": _id,
 }
@@ -413,7 +456,8 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
             words=_middle_words(values),
             asks=sum("?" in begin or "？" in begin for begin in begins) * 2 > len(pairs),
             varied=len(set(begins)) / len(pairs),
-            is_text=not (holds or names.is_reference(name)) and (names.is_needed(name) or number < answer_at),
+            is_text=not (holds or names.is_reference(name) or (_middle_words(values) < 2 and len(set(begins)) * 5 < len(pairs)))
+            and (names.is_needed(name) or number < answer_at),
             holds_question=holds,
         )
         unused.append(field)

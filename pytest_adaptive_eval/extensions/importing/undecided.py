@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_adaptive_eval.errors import DatasetError
 
 #: Parts of a reason that differ between records: quoted values, which may be cut, lists and numbers.
-_VALUES = re.compile(r"'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|\[.*\]|\d+")
+_VALUES = re.compile(r"'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|\[.*\]|\{.*\Z|\d+")
 
 
 
