@@ -11,7 +11,15 @@ from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings, applied
 from pytest_adaptive_eval.extensions.importing.importer import import_items
-from pytest_adaptive_eval.extensions.importing.names import ANSWERING, PLAIN, is_about, is_reference, normal, words_of
+from pytest_adaptive_eval.extensions.importing.names import (
+    ANSWERING,
+    PLAIN,
+    is_about,
+    is_file,
+    is_reference,
+    normal,
+    words_of,
+)
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import beside, guessed_header, records_named
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
@@ -29,12 +37,14 @@ class OpenPoint(NamedTuple):
     Args:
         kind: What the points of several readings have in common.
         refuses: Whether records are left out because of it.
+        even: Whether nothing speaks for one of several settings, so a person has to choose.
     """
 
     kind: str
     problem: str
     advice: Sequence[Advice] = ()
     refuses: bool = False
+    even: bool = False
 
     def __str__(self) -> str:
         return sentence(self.problem, self.advice)
@@ -70,11 +80,13 @@ class Plan(NamedTuple):
     Args:
         settings: Values of ``--set``; None where no setting leads to a bank.
         left_out: Number of records that the bank lacks.
+        is_chosen: Whether each open point has a first choice; else a person has to choose.
     """
 
     points: Sequence[OpenPoint]
     settings: Mapping[str, str] | None
     left_out: int = 0
+    is_chosen: bool = True
 
 
 class Adviser:
@@ -107,7 +119,8 @@ class Adviser:
             return Plan(shown, None)
         if is_complete(applied(self._settings, chosen)):
             chosen = _as_texts(reading.mapping) | chosen
-        return Plan(shown, chosen, reading.refused)
+        is_chosen = not any(point.even and len(point.advice) > 1 for point in shown)
+        return Plan(shown, chosen, reading.refused, is_chosen)
 
     def open_points(self, imported: Imported, *, partial: bool) -> list[OpenPoint]:
         """Return what a person has to decide about an import; `partial` accepts that records are refused."""
@@ -144,9 +157,11 @@ class Adviser:
 
     def _found(self, imported: Imported | UsageError, settings: ImportSettings | None = None) -> Reading:
         if isinstance(imported, UsageError):
-            advice = imported.advice if isinstance(imported, Undecided) else guessed_header(self._source)
-            problem = imported.problem if isinstance(imported, Undecided) else str(imported)
-            return Reading([OpenPoint("unread", problem, advice)], 0, 0, ItemMapping())
+            if isinstance(imported, Undecided):
+                point = OpenPoint("unread", imported.problem, imported.advice)
+            else:
+                point = OpenPoint("unread", str(imported), guessed_header(self._source))
+            return Reading([point], 0, 0, ItemMapping())
         points = list(_open_points(imported, settings or self._settings, self._source))
         return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1])
 
@@ -189,12 +204,17 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
         problem = error.problem if error else reason
         whole = f"{len(imported.refused)} of {imported.read} records are refused, {count} because {problem}"
         advice = error.advice if error else ()
-        yield OpenPoint(f"refused: {reason_kind(problem)}", f"{whole} ({first_places})", advice, refuses=True)
+        even = error is not None and error.even
+        yield OpenPoint(f"refused: {reason_kind(problem)}", f"{whole} ({first_places})", advice, True, even)
 
 
 def _asking(unused: Sequence[Unused]) -> list[str]:
     """Return fields that may be the question, the likeliest first."""
-    fields = [field for field in unused if field.words >= 2 and not (is_about(field.name) or field.constant)]
+    fields = []
+    for field in unused:
+        may_ask = field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)
+        if may_ask and not (is_about(field.name) or field.constant):
+            fields.append(field)
     fields.sort(key=lambda field: (not field.asks, -field.varied, -field.words))
     return [field.expression for field in fields]
 
@@ -215,7 +235,7 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     mapping = imported.parts[0][1]
     fields = []
     for field in imported.unused:
-        joined = []
+        joined: list[Advice] = []
         if field.needed and is_reference(field.name) and not settings.labels:
             joined = list(_joined(field, mapping, source))
         if joined:
@@ -228,6 +248,11 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     others = [field for field in fields if not field.is_text]
     ignored = Advice(_ignoring(settings, fields), "where they are whole without it")
     advice = [ignored]
+    attached = [field for field in fields if is_file(field.name) and field.partly]
+    if attached:
+        where = " && ".join(f"not_null({as_path(field.name)}, '') == ''" for field in attached)
+        others = [field for field in others if field not in attached]
+        advice.insert(0, Advice({"where": where, **_ignoring(settings, others)}, "for the questions without a file"))
     if texts:
         context = listed([*mapping.context, *(field.expression for field in texts)])
         advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
@@ -261,6 +286,7 @@ def _labelled_keys(imported: Imported, mapping: ItemMapping) -> Iterator[OpenPoi
     label = min(labels, default="")
     is_common = label and len(labels) == 1 < len(matches)
     if is_common and not any(label.strip() in item.prompt for item in imported.items):
-        key = f"extract({mapping.answer or 'FIELD'}, '{re.escape(label)}(.*?)[.。]*$')"
+        begin = re.sub(r"([.^$*+?{}()|\[\]\\])", r"\\\1", label.strip())
+        key = f"extract({as_path(mapping.answer or 'FIELD')}, '{begin} *(.*[^ .。])')"
         problem = f"every key begins with {label!r}, which an answer may leave out"
         yield OpenPoint("label", problem, [Advice({"answer": key})])

@@ -19,7 +19,7 @@ _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "scor
 #: Words before the letter or number of a choice.
 _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
 #: A letter or number before a choice in one text of all, and what may follow the choice.
-_MARK, _ENDS = r"(?:\A|[\s,;|，；、。])[(\[]?{0}\s?[)\].:、．：]\s*|(?:\A|\n){0}\s+(?=\S)", " \n\t,;|，；、"
+_MARK, _ENDS = r"(?:\A|[\s,;|，；、。])[(\[]?{0}\s?[)\].:、．：]\s*|(?:\A|\n){0}\s+(?=\S)", " \n\t,;|，；、。"
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 #: Signs around a text that do not count, and those around a letter.
 _AROUND, _AROUND_LETTER = " .!,;:\"'`*$", " .!,;:\"'`*$()[]<>"
@@ -273,6 +273,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
             f"differ: {answer!r:.60} for the choices {list(choices.texts)!r:.120}",
             Advice({"counted": best}),
             Advice({"counted": rival}),
+            even=True,
         )
     return best
 

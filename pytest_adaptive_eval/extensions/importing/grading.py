@@ -186,9 +186,10 @@ def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undec
     """Return the error on an answer of several parts: an object, a list, or codes in one text."""
     name = as_path(mapping.answer or "$label")
     if isinstance(entries[0], Mapping):
-        step = "[*]" if isinstance(literal(value), list) else ""
-        parts = [Advice({"answer": f"{name}{step}.{as_path(str(key))}"}) for key in entries[0]]
-        return Undecided(f"its answer is an object, {value!r:.80}", *parts)
+        return Undecided(
+            f"its answer is an object, {value!r:.80}: write --set answer={name}.KEY for the part that is the answer, or "
+            "--set grader=judge"
+        )
     kinds = list(_PART_KINDS)
     words = [set(as_text(entry).casefold().split()) for entry in entries]
     if isinstance(value, str) and isinstance(literal(value), list):

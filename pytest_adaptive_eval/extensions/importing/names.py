@@ -31,7 +31,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         instruction instructions definition taskdescription taskdefinition taskinstruction taskprefix system
         systemprompt passage context contexts story article paragraph background body premise document situation
         scenario florespassage dialogue dialog excerpt abstract material text hint statement input case introduction
-        narrative rule rules description premises theory law statute statutes patientnote note pretext posttext
+        narrative rule rules description premises theory law statute statutes patientnote pretext posttext
         """
     ),
     "answer": _words(
@@ -128,11 +128,12 @@ _ABOUT = frozenset(
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
     difficulty level category subject topic type canary justification justifications analysis annotation annotations
-    annotated template templates test tests unittest unittests assertions steps feedback formula derivation name title
+    annotated template templates test tests unittest unittests assertions feedback formula derivation
     """)
 )
 #: Words of fields that name a record or a file, and of fields and files that have answers.
-_REFERENCES = frozenset(_words("id idx index file filename attachment attachments path"))
+_FILES = frozenset(_words("file filename attachment attachments path"))
+_REFERENCES = frozenset(_words("id idx index")) | _FILES
 ANSWERING = frozenset(_words("answer answers key keys gold truth label labels target targets output outputs solution"))
 _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
@@ -151,6 +152,11 @@ def is_needed(key: str) -> bool:
 def is_reference(key: str) -> bool:
     """Return whether a field's name says that it names something else: a record or a file."""
     return bool(words_of(key) & _REFERENCES)
+
+
+def is_file(key: str) -> bool:
+    """Return whether a field's name says that it names a file."""
+    return bool(words_of(key) & _FILES)
 
 
 def is_about(key: str) -> bool:

@@ -54,6 +54,7 @@ class Unused(NamedTuple):
         varied: Share of values that are distinct.
         is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
         holds_question: Whether most values have the text of the question and more.
+        partly: Whether some records have no value.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Unused(NamedTuple):
     varied: float = 0
     is_text: bool = False
     holds_question: bool = False
+    partly: bool = False
 
     @property
     def expression(self) -> str:
@@ -247,7 +249,7 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     numbered: dict[str, dict[str, str]] = {}
     for text in fields.free():
         match = names.NUMBERED.fullmatch(text)
-        if match and not names.is_needed(match[1]):
+        if match and not (names.is_needed(match[1]) or names.DISTRACTORS.fullmatch(normal(text))):
             numbered.setdefault(match[1], {})[match[2]] = text
     longest = max(map(_run, numbered.values()), key=len, default=())
     if len(longest) > _COLUMNS:
@@ -459,6 +461,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
             is_text=not (holds or names.is_reference(name) or (_middle_words(values) < 2 and len(set(begins)) * 5 < len(pairs)))
             and (names.is_needed(name) or number < answer_at),
             holds_question=holds,
+            partly=len(pairs) < len(records),
         )
         unused.append(field)
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))

@@ -31,7 +31,14 @@ class Advice(NamedTuple):
 
 def as_options(settings: Mapping[str, str]) -> str:
     """Return settings as options of the command line, quoted for a shell."""
-    return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in settings.items())
+    return " ".join(f"--set {_quoted(key, value)}" for key, value in settings.items())
+
+
+def _quoted(key: str, value: str) -> str:
+    """Return a setting for a shell; in double quotes where the value has single ones."""
+    if "'" in value and not re.search(r"[\"$`\\!]", value):
+        return f'{key}="{value}"'
+    return shlex.quote(f"{key}={value}")
 
 
 def sentence(problem: str, advice: Sequence[Advice]) -> str:
@@ -52,8 +59,9 @@ class Undecided(DatasetError):
     Args:
         problem: What is not certain, with the value found.
         advice: Ways to decide it, the most frequent first.
+        even: Whether nothing speaks for one of them.
     """
 
-    def __init__(self, problem: str, *advice: Advice) -> None:
+    def __init__(self, problem: str, *advice: Advice, even: bool = False) -> None:
         super().__init__(sentence(problem, advice))
-        self.problem, self.advice = problem, advice
+        self.problem, self.advice, self.even = problem, advice, even

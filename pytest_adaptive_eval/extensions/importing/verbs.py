@@ -30,7 +30,7 @@ _COMMON = ("id", "question", "choices", "answer", "images", "grader", "split", "
 #: Lines at the begin and at the end of a shown question, and characters of each.
 _FIRST, _LAST, _WIDE = 2, 7, 160
 #: Fields that no question uses, reasons of refusals and open points that are shown, and characters of a point.
-_FIELDS, _REASONS, _POINTS, _LONGEST = 8, 4, 8, 900
+_FIELDS, _REASONS, _POINTS, _LONGEST = 10, 4, 8, 900
 
 
 def _add_arguments(parser: VerbParser) -> None:
@@ -134,7 +134,10 @@ def _decide(plan: Plan, options: argparse.Namespace) -> NoReturn:
         lines += ["", "no setting that import can try leads to a bank: write the lines above that are yours to decide"]
     else:
         left_out = f", without {counted(plan.left_out, 'record')}" if plan.left_out else ""
-        lines += ["", f"this command was tried and writes a bank{left_out}; check its settings:", _command(plan, options)]
+        what = f"this command was tried and writes a bank{left_out}; check its settings:"
+        if not plan.is_chosen:
+            what = f"no data say which of the settings is right: choose, as in this command{left_out} for the first"
+        lines += ["", what, _command(plan, options)]
     say(lines)
     count = counted(len(plan.points), "open point")
     raise DatasetError(f"nothing was written: the mapping is a proposal with {count}")
