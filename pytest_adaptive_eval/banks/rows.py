@@ -51,6 +51,19 @@ class TableRecord(NamedTuple):
     names: Mapping[str, Any]
 
 
+class SeveralRows(ResponsesError):
+    """Records in several places, of which one is wanted.
+
+    Args:
+        places: Values of the setting ``rows``, the usual one first.
+    """
+
+    def __init__(self, path: Path, places: Sequence[str]) -> None:
+        self.problem = f"{path}: it has the splits {', '.join(places)}"
+        self.places = places
+        super().__init__(f"{self.problem}; give --set rows={places[0]}, or another one")
+
+
 def stem_of(path: Path) -> str:
     """Return a data file's name without its endings."""
     name = re.sub(r"(?i)\.gz\Z", "", path.name)
@@ -70,6 +83,7 @@ def suffix_of(path: Path) -> str:
 
 
 SPLITS = "test|testmini|validation|valid|val|dev|train|eval|all"
+_SPLIT_NAMES = SPLITS.split("|")
 _GENERAL_NAME = re.compile(
     rf"(?i)({SPLITS}|data|task|samples?|questions?|items?|examples?|dataset|hf|arrow|tests|default|main|none|part|first|input_data|"
     r"jsonl?|csv|problems?|benchmark|\d+|of)"
@@ -258,10 +272,9 @@ def _found_rows(parsed: Any, path: Path) -> str:
     for key, value in parsed.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             lists[key] = value
-    splits = [name for name in lists if name in SPLITS.split("|")]
+    splits = [name for name in lists if name in _SPLIT_NAMES]
     if len(splits) > 1:
-        there = ", ".join(splits)
-        raise ResponsesError(f"{path}: it has the splits {there}; give --set rows={splits[0]}, or another one")
+        raise SeveralRows(path, sorted(splits, key=_SPLIT_NAMES.index))
     if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
         return "*.[*]"
     if lists:
@@ -362,7 +375,8 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     if isinstance(inner, list | Mapping) and inner:
         outer_fields = {}
         for key, entry in fields.items():
-            if key != name and not _is_long(entry):
+            is_split = isinstance(entry, list) and key in _SPLIT_NAMES
+            if key != name and not (is_split or _is_long(entry)):
                 outer_fields[key] = entry
         return record._replace(data={**record.data, **outer_fields}), inner
     if record.data or inner == []:

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSetti
 from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
+    NAMES,
     PLAIN,
     is_about,
     is_file,
@@ -21,7 +22,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
     words_of,
 )
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
-from pytest_adaptive_eval.extensions.importing.sources import beside, guessed_header, records_named
+from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
@@ -185,10 +186,16 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
     if not (mapping.question or mapping.messages):
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
-        yield OpenPoint("question", problem, [*guessed_header(source), *advice])
+        advice += guessed_header(source)
+        yield OpenPoint("question", problem if advice else f"{problem}: write --set question=FIELD", advice)
     elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
-        answers = [Advice({"answer": field.expression}) for field in imported.unused if _may_answer(field)]
-        yield OpenPoint("answer", "no field has the name of an answer", [*_labels(imported, source), *answers])
+        answers = [field.expression for field in imported.unused if _may_answer(field)]
+        advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
+        for name in ("content", "value") if mapping.messages else ():
+            last = f"{as_path(mapping.messages)}[-1].{name}"
+            advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
+        problem = "no field has the name of an answer"
+        yield OpenPoint("answer", problem if advice else f"{problem}: write --set answer=FIELD, or --labels FILE", advice)
     yield from _needed_fields(imported, settings, source)
     asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in imported.items)
     is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)
@@ -223,25 +230,31 @@ def _may_answer(field: Unused) -> bool:
     return bool(words_of(field.name) & ANSWERING) and not field.constant
 
 
-def _labels(imported: Imported, source: str) -> Iterator[Advice]:
-    """Yield files beside the source that may have its answers, a line or record each."""
-    for path in beside(source):
-        if words_of(path.name) & ANSWERING:
-            yield Advice({"labels": str(path)})
+def _labels(source: str) -> Iterator[Advice]:
+    """Yield files beside the source that may have its answers, a line or a record each."""
+    for path, record in first_records(source):
+        if not words_of(path) & ANSWERING:
+            continue
+        if not isinstance(record, Mapping):
+            yield Advice({"labels": path})
+        for name in record if isinstance(record, Mapping) else ():
+            if normal(name) in NAMES["answer"]:
+                yield Advice({"labels": path, "answer": f"$label.{as_path(name)}"})
 
 
 def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
     """Yield the fields that questions may need: names of records in another file, and texts."""
     mapping = imported.parts[0][1]
-    fields = []
-    for field in imported.unused:
-        joined: list[Advice] = []
-        if field.needed and is_reference(field.name) and not settings.labels:
-            joined = list(_joined(field, mapping, source))
+    fields = [field for field in imported.unused if field.needed]
+    references = {field.expression: field.example for field in fields if is_reference(field.name)}
+    if mapping.id and imported.items:
+        references[mapping.id] = imported.items[0].id
+    for key, name in references.items() if not settings.labels else ():
+        joined = list(_joined(name, key, mapping, source))
         if joined:
-            yield OpenPoint(f"record {field.name}", f"{field.name!r} names records of another file", joined)
-        elif field.needed:
-            fields.append(field)
+            whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
+            yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
+            fields = [field for field in fields if field.expression != key]
     if not fields:
         return
     texts = [field for field in fields if field.is_text]
@@ -272,11 +285,16 @@ def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, s
     return {"ignore": ",".join((*settings.ignore, *(field.name for field in fields)))}
 
 
-def _joined(field: Unused, mapping: ItemMapping, source: str) -> Iterator[Advice]:
-    """Yield the texts in files beside the source whose records a field names."""
-    for path, texts in records_named(field.example, source):
-        context = listed([*mapping.context, *(f"$label.{as_path(text)}" for text in texts)])
-        yield Advice({"labels": path, "labels_by": field.expression, "context": context})
+def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[Advice]:
+    """Yield the texts in files beside the source that have a record of a name, which a key of the mapping gives."""
+    for path, record in first_records(source, name):
+        texts = []
+        for field, value in record.items() if isinstance(record, Mapping) else ():
+            if isinstance(value, str) and " " in value.strip() and not is_about(field):
+                texts.append(f"$label.{as_path(field)}")
+        if texts and not words_of(path) & ANSWERING:
+            context = listed([*mapping.context, *texts])
+            yield Advice({"labels": path, "labels_by": key, "context": context})
 
 
 def _labelled_keys(imported: Imported, mapping: ItemMapping) -> Iterator[OpenPoint]:

@@ -191,6 +191,8 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
 def ordered(answer: Any, choices: Choices, convention: str) -> list[int]:
     """Return the indexes of the choices that an answer names, in its order; empty if it names none."""
     whole = _index(as_text(answer), choices, convention)
+    if whole is None:
+        whole = _index_with_text(as_text(answer), choices)
     if whole is not None:
         return [whole]
     parts = as_list(answer)
@@ -204,6 +206,17 @@ def ordered(answer: Any, choices: Choices, convention: str) -> list[int]:
     if len(indexes) == len(parts):
         return indexes
     return []
+
+
+def _index_with_text(answer: str, choices: Choices) -> int | None:
+    """Return the index of the choice that an answer names by its letter or label and its text, as in ``B) ivy``."""
+    lead = _LEAD.match(answer)
+    text = answer[lead.end() :].strip() if lead else ""
+    if lead is None or choices.texts.count(text) != 1:
+        return None
+    index = choices.texts.index(text)
+    names = (LETTERS[index : index + 1], *choices.labels[index : index + 1])
+    return index if lead[1].upper() in map(str.upper, names) else None
 
 
 def _index(answer: str, choices: Choices, convention: str) -> int | None:

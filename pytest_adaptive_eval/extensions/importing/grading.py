@@ -192,10 +192,10 @@ def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undec
         )
     kinds = list(_PART_KINDS)
     words = [set(as_text(entry).casefold().split()) for entry in entries]
-    if isinstance(value, str) and isinstance(literal(value), list):
-        kinds = ["list", "all", "any"]
-    elif words[0].intersection(*words[1:]):  # spellings of one answer
+    if words[0].intersection(*words[1:]):  # spellings of one answer
         kinds = ["any", "all", "list"]
+    elif isinstance(value, str) and isinstance(literal(value), list):
+        kinds = ["list", "all", "any"]
     advice = [Advice({"answer_kind": kind}, _PART_KINDS[kind]) for kind in kinds]
     return Undecided(f"its answer is a list, {value!r:.80}", *advice)
 

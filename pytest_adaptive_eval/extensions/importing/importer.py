@@ -116,7 +116,7 @@ def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSetting
     mapping, sample = _nested(dataset, _sample(dataset))
     labelled = settings.labels and not settings.labels_by
     mapping = propose(sample, mapping, UNLABELLED if labelled else ())
-    imported.unused += unused_fields(sample, mapping, settings.ignore)
+    imported.unused += unused_fields(sample, mapping, (*settings.ignore, settings.labels_by))
     return mapping
 
 

@@ -22,7 +22,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
         problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim clue
         riddle hypothesis instruction instructions task text content title userprompt frage pregunta pertanyaan qtext
-        startphrase utterance questionstem conclusion citingprompt domanda questão вопрос soru otázka 질문 问题 題目 题目 質問 سؤال प्रश्न
+        startphrase utterance questionstem conclusion citingprompt domanda questão вопрос soru otázka 질문 问题 題目 题目 質問 سؤال السؤال प्रश्न
         kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés swali ερώτηση
         """
     ),
@@ -42,7 +42,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         referenceanswer answer shortanswer targettext target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
         finaldecision labeltext labelname label cop expectedoutput expected ideal answernumber ans output outputs solution reference
         response continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment
-        labels codes groundtruthanswer exactanswer targettext ra risposta resposta réponse ответ cevap odpověď 정답 答案 回答 答え الجواب उत्तर
+        labels codes correctoptions correctchoices groundtruthanswer exactanswer targettext ra risposta resposta réponse ответ cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर
         vastaus svar odpowiedź antwoord răspuns đápán válasz jibu απάντηση
         """
     ),
@@ -58,6 +58,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist optionlist
         questionchoices multiplechoicetargets mc1targets targetscores questionoptions candidateanswers opts choice optionlist
         opciones optionen opzioni opções варианты seçenekler secenekler možnosti 选项 選項 選択肢 보기 선택지 vaihtoehdot alternativer
+        الخيارات विकल्प
         """
     ),
     "images": _words(
@@ -134,7 +135,7 @@ _ABOUT = frozenset(
 #: Words of fields that name a record or a file, and of fields and files that have answers.
 _FILES = frozenset(_words("file filename attachment attachments path"))
 _REFERENCES = frozenset(_words("id idx index")) | _FILES
-ANSWERING = frozenset(_words("answer answers key keys gold truth label labels target targets output outputs solution"))
+ANSWERING = frozenset(_words("answer answers key keys gold truth label labels target targets output outputs solution correct"))
 _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
 

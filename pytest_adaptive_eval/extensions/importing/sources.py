@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.licences import licence_of
-from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
+from pytest_adaptive_eval.banks.rows import SeveralRows, TableRecord, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
@@ -210,11 +210,13 @@ def _records(files: Sequence[Path], mapping: ItemMapping, limit: int | None = No
 def _read(path: Path, mapping: ItemMapping) -> Iterator[TableRecord]:
     try:
         yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
+    except SeveralRows as error:
+        raise Undecided(error.problem, *(Advice({"rows": name}) for name in error.places)) from None
     except ResponsesError as error:
         raise DatasetError(str(error)) from None
 
 
-def beside(source: str) -> list[Path]:
+def _beside(source: str) -> list[Path]:
     """Return the data files, and files of labels, in the folder of a file."""
     path = Path(source)
     if not path.is_file():
@@ -227,17 +229,19 @@ def beside(source: str) -> list[Path]:
     return others
 
 
-def records_named(name: str, source: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the files beside a source with a record of a name, and the fields of texts in it."""
-    for path in beside(source):
+def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the files beside a source with their first record, or the record of a name where it has one."""
+    for path in _beside(source):
         try:
-            labels = read_labels(path)
+            records = read_labels(path)
         except DatasetError:
             continue
-        if isinstance(labels, Mapping) and isinstance(labels.get(name), Mapping):
-            texts = [key for key, value in labels[name].items() if isinstance(value, str) and " " in value.strip()]
-            if texts:
-                yield str(path), texts
+        if name:
+            record = records.get(name) if isinstance(records, Mapping) else None
+        else:
+            record = next(iter(records.values() if isinstance(records, Mapping) else records), None)
+        if record is not None:
+            yield str(path), record
 
 
 def guessed_header(source: str) -> list[Advice]:
