@@ -160,6 +160,12 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
 def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
     """Check every row of a file, whose items are made on access from the text as it was."""
     text = read_regular(path)
+    first = text.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if first not in (b"", b"{"):
+        raise BankError(
+            f"{path}:1: not a JSON object; expected a bank folder, or an item in each line. `adaptive-eval import "
+            f"{path} -o {path.stem}.bank` makes a bank of a table, a list or a parquet file"
+        )
     plain = PlainReader()
     name = str(path)
     root = str(path.parent)

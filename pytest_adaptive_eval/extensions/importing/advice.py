@@ -187,7 +187,9 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
         advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
         problem = "no field has the name of a question"
         advice += guessed_header(source)
-        yield OpenPoint("question", problem if advice else f"{problem}: write --set question=FIELD", advice)
+        if not advice:
+            problem += ": write --set question=FIELD"
+        yield OpenPoint("question", problem, advice)
     elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
@@ -195,7 +197,9 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
             last = f"{as_path(mapping.messages)}[-1].{name}"
             advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
         problem = "no field has the name of an answer"
-        yield OpenPoint("answer", problem if advice else f"{problem}: write --set answer=FIELD, or --labels FILE", advice)
+        yield OpenPoint(
+            "answer", problem if advice else f"{problem}: write --set answer=FIELD, or --labels FILE", advice
+        )
     yield from _needed_fields(imported, settings, source)
     asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in imported.items)
     is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)

@@ -21,6 +21,8 @@ from pytest_adaptive_eval.typed_tables import read_table, replaced
 
 #: Places of refused records that are listed for each reason.
 _SHOWN = 3
+
+
 class ImportSettings(ItemMapping, frozen=True):
     """Settings of ``import``: the mapping of fields, and what is read.
 

@@ -50,7 +50,9 @@ _SIGNS = re.compile(
 )
 _OPERATED = re.compile(r"[\^√π∞=<>≤≥]|\d\s?[a-z](?![A-Za-z])|[a-z)]\s?[+*/−-]\s?[\da-z(]|sqrt|\d\s?pi")
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
-_DELIMITED = re.compile(r"\$\$?([^$]+)\$\$?|\\\(((?:(?!\\\)).)+)\\\)|\\\[((?:(?!\\\]).)+)\\\]|\\boxed\{(.+)\}", re.DOTALL)
+_DELIMITED = re.compile(
+    r"\$\$?([^$]+)\$\$?|\\\(((?:(?!\\\)).)+)\\\)|\\\[((?:(?!\\\]).)+)\\\]|\\boxed\{(.+)\}", re.DOTALL
+)
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
 #: Choices that a question lists, behind letters with a mark, or behind letters alone.
 _BEFORE = r"(?<![A-Za-z0-9_])"
@@ -68,7 +70,9 @@ _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
 #: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
 _COMMA, _CODE = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+"), re.compile(r"\d{1,2}")
-_CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|target|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)")
+_CODED = re.compile(
+    r"(?i)(.*[._ ])?(label|labels|target|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)"
+)
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
@@ -187,8 +191,8 @@ def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undec
     name = as_path(mapping.answer or "$label")
     if isinstance(entries[0], Mapping):
         return Undecided(
-            f"its answer is an object, {value!r:.80}: write --set answer={name}.KEY for the part that is the answer, or "
-            "--set grader=judge"
+            f"its answer is an object, {value!r:.80}: write --set answer={name}.KEY for the part that is the answer, "
+            "or --set grader=judge"
         )
     kinds = list(_PART_KINDS)
     words = [set(as_text(entry).casefold().split()) for entry in entries]
@@ -365,7 +369,6 @@ class GraderChoice:
         if several or (letter and (listed or self._lettered)) or (marked and re.fullmatch(r"\d", text)):
             raise self._may_name_choices(text, listed=listed)
         return ""
-
 
     def _may_name_choices(self, text: str, *, listed: bool) -> Undecided:
         """Return the error on an answer that may name choices; without choices there is no way to ask it."""

@@ -51,7 +51,12 @@ _PLACES = ("", "[*].", "*.", "*.[*].")
 
 
 def import_items(
-    source: str, settings: ImportSettings | None = None, importer: str = "", limit: int | None = None, *, proposes: bool = False
+    source: str,
+    settings: ImportSettings | None = None,
+    importer: str = "",
+    limit: int | None = None,
+    *,
+    proposes: bool = False,
 ) -> Imported:
     """Read a published data set.
 
@@ -164,9 +169,7 @@ def check_refused(imported: Imported, source: str) -> None:
         raise DatasetError(f"{source}: {imported.refusals()}")
 
 
-def _drafts(
-    dataset: Dataset, start: int, store: ImageStore, imported: Imported, limit: int | None
-) -> list[Draft]:
+def _drafts(dataset: Dataset, start: int, store: ImageStore, imported: Imported, limit: int | None) -> list[Draft]:
     """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
     file = dataset.settings.labels
     if file:

@@ -20,30 +20,34 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "question": _words(
         """
         question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
-        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim clue
-        riddle hypothesis instruction instructions task text content title userprompt frage pregunta pertanyaan qtext
-        startphrase utterance questionstem conclusion citingprompt domanda questão вопрос soru otázka 질문 问题 題目 题目 質問 سؤال السؤال प्रश्न
-        kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés swali ερώτηση
+        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim
+        clue riddle hypothesis instruction instructions task text content title userprompt frage pregunta
+        pertanyaan qtext startphrase utterance conclusion citingprompt domanda questão вопрос soru otázka 질문
+        问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés swali
+        ερώτηση
         """
     ),
     "context": _words(
         """
         instruction instructions definition taskdescription taskdefinition taskinstruction taskprefix system
-        systemprompt passage context contexts story article paragraph background body premise document situation
-        scenario florespassage dialogue dialog excerpt abstract material text hint statement input case introduction
-        narrative rule rules description premises theory law statute statutes patientnote pretext posttext
+        systemprompt passage context contexts story article paragraph background body premise document
+        situation scenario florespassage dialogue dialog excerpt abstract material text hint statement input
+        case introduction narrative rule rules description premises theory law statute statutes patientnote
+        pretext posttext
         """
     ),
     "answer": _words(
         """
-        answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx
-        correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer
-        correctchoice bestanswer correct finalanswer final expectedanswer goldanswer goldenanswer standardanswer
-        referenceanswer answer shortanswer targettext target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
-        finaldecision labeltext labelname label cop expectedoutput expected ideal answernumber ans output outputs solution reference
-        response continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment
-        labels codes correctoptions correctchoices groundtruthanswer exactanswer targettext ra risposta resposta réponse ответ cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर
-        vastaus svar odpowiedź antwoord răspuns đápán válasz jibu απάντηση
+        answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx
+        correctchoiceidx correctchoiceindex correctanswernum answerletter correctoption correctletter
+        answeroption correctanswer correctchoice bestanswer correct finalanswer final expectedanswer
+        goldanswer goldenanswer standardanswer referenceanswer answer shortanswer targettext target
+        targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx finaldecision labeltext labelname
+        label cop expectedoutput expected ideal answernumber ans output outputs solution reference response
+        continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment labels
+        codes correctoptions correctchoices groundtruthanswer exactanswer ra risposta resposta réponse ответ
+        cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर vastaus svar odpowiedź antwoord răspuns đápán válasz
+        jibu απάντηση
         """
     ),
     "accepted": _words(
@@ -55,10 +59,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "choices": _words(
         """
-        choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist optionlist
-        questionchoices multiplechoicetargets mc1targets targetscores questionoptions candidateanswers opts choice optionlist
-        opciones optionen opzioni opções варианты seçenekler secenekler možnosti 选项 選項 選択肢 보기 선택지 vaihtoehdot alternativer
-        الخيارات विकल्प
+        choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist
+        optionlist questionchoices multiplechoicetargets mc1targets targetscores questionoptions
+        candidateanswers opts choice opciones optionen opzioni opções варианты seçenekler secenekler možnosti
+        选项 選項 選択肢 보기 선택지 vaihtoehdot alternativer الخيارات विकल्प
         """
     ),
     "images": _words(
@@ -79,14 +83,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "category": _words(
         """
-        category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic type
-        questiontype skill discipline field genre level difficulty
+        category subject domain topic task subset subcategory subfield l2category subjectname topicname
+        subtopic type questiontype skill discipline field genre level difficulty
         """
     ),
     "id": _words(
         """
-        id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid idstring
-        queryid index idx ind key no questionnumber number
+        id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid
+        idstring queryid index idx ind key no questionnumber number
         """
     ),
 }
@@ -135,7 +139,9 @@ _ABOUT = frozenset(
 #: Words of fields that name a record or a file, and of fields and files that have answers.
 _FILES = frozenset(_words("file filename attachment attachments path"))
 _REFERENCES = frozenset(_words("id idx index")) | _FILES
-ANSWERING = frozenset(_words("answer answers key keys gold truth label labels target targets output outputs solution correct"))
+ANSWERING = frozenset(
+    _words("answer answers key keys gold truth label labels target targets output outputs solution correct")
+)
 _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
 

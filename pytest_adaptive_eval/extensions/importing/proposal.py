@@ -33,6 +33,8 @@ _MOSTLY = 0.9
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
 _BEGIN = 4000
+#: Words below which a field with so many records for each value sorts them.
+_SORTING, _EACH = 2, 5
 #: Numbered columns of another name, above which they may be choices.
 _COLUMNS = 2
 #: Levels of lists and objects in which questions are looked for.
@@ -450,6 +452,9 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
         holds = sum(count_words(text) >= _LONG and text.strip() in begin for _, begin, text in pairs) >= mostly
         needed = not is_contained and _may_be_needed(name, values)
+        sorts = _middle_words(values) < _SORTING and len(set(begins)) * _EACH < len(pairs)
+        comes_before = names.is_needed(name) or number < answer_at
+        is_text = comes_before and not (sorts or names.is_reference(name))
         field = Unused(
             name,
             needed,
@@ -458,8 +463,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
             words=_middle_words(values),
             asks=sum("?" in begin or "？" in begin for begin in begins) * 2 > len(pairs),
             varied=len(set(begins)) / len(pairs),
-            is_text=not (holds or names.is_reference(name) or (_middle_words(values) < 2 and len(set(begins)) * 5 < len(pairs)))
-            and (names.is_needed(name) or number < answer_at),
+            is_text=is_text and not holds,
             holds_question=holds,
             partly=len(pairs) < len(records),
         )

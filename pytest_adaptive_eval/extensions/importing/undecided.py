@@ -13,7 +13,6 @@ from pytest_adaptive_eval.errors import DatasetError
 _VALUES = re.compile(r"'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|\[.*\]|\{.*\Z|\d+")
 
 
-
 class Advice(NamedTuple):
     """One way to decide what is open.
 

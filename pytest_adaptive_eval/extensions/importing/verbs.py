@@ -55,8 +55,8 @@ def _table() -> type[ImportSettings]:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.extensions.importing.advice import Adviser
-    from pytest_adaptive_eval.extensions.importing.undecided import Undecided
     from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
+    from pytest_adaptive_eval.extensions.importing.undecided import Undecided
 
     if options.presets:
         say(list(_presets()))
@@ -81,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
             points = adviser.open_points(imported, partial=options.partial)
             if points:
                 _decide(adviser.plan(imported), options)
-            _confirm(imported, options)
+            _confirm(options)
         elif not options.partial:
             check_refused(imported, source)
         if not imported.items:
@@ -101,7 +101,7 @@ def _settings(options: argparse.Namespace) -> ImportSettings:
     return replaced(settings, paths=(*options.source[1:], *settings.paths))
 
 
-def _confirm(imported: Imported, options: argparse.Namespace) -> None:
+def _confirm(options: argparse.Namespace) -> None:
     """Ask a person at a terminal whether a proposed mapping is right; elsewhere ``--yes`` says so.
 
     Raises:
