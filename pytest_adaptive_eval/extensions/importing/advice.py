@@ -24,6 +24,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
+from pytest_adaptive_eval.extensions.importing.values import keys_of
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
@@ -222,12 +223,14 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
 def _asking(unused: Sequence[Unused]) -> list[str]:
     """Return fields that may be the question, the likeliest first."""
     fields = []
+    within = []
     for field in unused:
+        within += [f"{as_path(field.name)}.{as_path(key)}" for key in keys_of(field.example)]
         may_ask = field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)
         if may_ask and not (is_about(field.name) or field.constant):
             fields.append(field)
     fields.sort(key=lambda field: (not field.asks, -field.varied, -field.words))
-    return [field.expression for field in fields]
+    return [*within, *(field.expression for field in fields)]
 
 
 def _may_answer(field: Unused) -> bool:

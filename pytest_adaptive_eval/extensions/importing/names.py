@@ -45,7 +45,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx finaldecision labeltext labelname
         label cop expectedoutput expected ideal answernumber ans output outputs solution reference response
         continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment labels
-        codes correctoptions correctchoices groundtruthanswer exactanswer ra risposta resposta réponse ответ
+        assert asserts codes correctoptions correctchoices groundtruthanswer exactanswer ra risposta resposta réponse ответ
         cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर vastaus svar odpowiedź antwoord răspuns đápán válasz
         jibu απάντηση
         """
@@ -111,6 +111,15 @@ SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 WITHIN_ANSWER = ("text", "value", "answer", "content", "label")
 #: Names inside an answer that names a choice.
 LABELS = ("key", "label", "letter", "option", "id")
+#: Graders for the types of assertions of promptfoo.
+ASSERTIONS = {
+    "equals": "exact",
+    "contains": "contains",
+    "icontains": "contains",
+    "regex": "regex",
+    "is-json": "schema",
+    "llm-rubric": "judge",
+}
 #: Names of answers that may also be what a model replied.
 REPLIES = ("response", "output", "outputs", "completion")
 #: Names of fields that say of each record whether its answer is right, or whether it has one.

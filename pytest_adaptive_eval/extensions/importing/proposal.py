@@ -213,14 +213,14 @@ def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[s
 def _question(fields: _Fields) -> str:
     """Return the field of the question; a template is filled from the fields that it names."""
     question = fields.first("question")
-    if not question:
-        return ""
-    texts = fields.values(question)
-    for key in ("@", *fields.paths):
-        holders = fields.values(key)
-        pairs = zip(texts, holders, strict=False)
-        if len(holders) == len(texts) and all(is_template(text, holder) for text, holder in pairs):
-            return f"fill({as_path(question)}, {key if key == '@' else as_path(key)})"
+    prompts = [f"{as_path(text)}[0]" for text in fields.named("", ("prompts",))]
+    for template in filter(None, (*prompts, question)):
+        texts = fields.values(template)
+        for key in ("@", *fields.paths):
+            holders = fields.values(key)
+            pairs = zip(texts, holders, strict=False)
+            if len(holders) == len(texts) and all(is_template(text, holder) for text, holder in pairs):
+                return f"fill({as_path(template)}, {key if key == '@' else as_path(key)})"
     return question
 
 
@@ -355,14 +355,28 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     for number, part in enumerate(outer if isinstance(outer, list) else ()):
         if isinstance(part, list) and part and _is_prose(part):
             beside.append(f"$outer[{number}]")
+    asked = fields.paths.get(mapping.question, ("",))
     for text in contexts:
-        if len(fields.paths[text]) == 1 and all(map(_is_prose, fields.values(text))):
+        path = fields.paths[text]
+        if (len(path) == 1 or path[:-1] == asked[:-1]) and fields.are(text, _is_prose):
             beside.append(text)
     return tuple(beside)
 
 
 def _is_prose(value: Any) -> bool:
     return isinstance(value, str) or all(isinstance(part, str) for part in value)
+
+
+def _grader(fields: _Fields, mapping: ItemMapping) -> str:
+    """Return the grader that tools, or the assertions of a test, ask for."""
+    if mapping.tools:
+        return "calls"
+    name, _, inner = mapping.answer.partition("[*].")
+    if normal(name) != "assert" or inner != "value":
+        return ""
+    kinds = {as_text(kind) for value in fields.values(f"{name}[*].type") for kind in value}
+    graders = {names.ASSERTIONS.get(kind, "") for kind in kinds}
+    return graders.pop() if len(graders) == 1 else ""
 
 
 def _tools(fields: _Fields, mapping: ItemMapping) -> str:
@@ -412,7 +426,7 @@ _FOUND = {
     "context": _context,
     "unit": lambda fields, mapping: "" if mapping.choices else fields.first("unit"),
     "tools": lambda fields, mapping: _tools(fields, mapping),
-    "grader": lambda _, mapping: "calls" if mapping.tools else "",
+    "grader": lambda fields, mapping: _grader(fields, mapping),
     "category": _categories,
     "id": _id,
 }
@@ -437,6 +451,9 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     asked = []
     for record in records:
         asked.append(" ".join(_begin(each(record.data, record.names)) for each in read))
+    around = mapping.question.rpartition(".")[0]
+    records = [record._replace(data={**record.data, **_within(record.data, around)}) for record in records]
+    used |= {mapping.question, mapping.answer, *mapping.context, *mapping.choices}
     names_of_all = list(dict.fromkeys(name for record in records for name in record.data))
     answer_at = min((n for n, name in enumerate(names_of_all) if name in mapping.answer), default=len(names_of_all))
     unused = []
@@ -469,6 +486,14 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         )
         unused.append(field)
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
+
+
+def _within(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the fields of the object that has the question, each with the name of the object before it."""
+    inner = data.get(name)
+    if not isinstance(inner, Mapping):
+        return {}
+    return {f"{name}.{key}": value for key, value in inner.items()}
 
 
 def _begin(value: Any) -> str:

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.licences import licence_of
-from pytest_adaptive_eval.banks.rows import SeveralRows, TableRecord, read_records, set_of, stem_of, suffix_of
+from pytest_adaptive_eval.banks.rows import (
+    NO_NAME,
+    SeveralRows,
+    TableRecord,
+    arrays_of,
+    read_records,
+    set_of,
+    stem_of,
+    suffix_of,
+)
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
@@ -28,9 +37,8 @@ _SAME = {"valid": "validation", "val": "validation", "few-shot": "fewshot"}
 _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Fields by which labels are joined.
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
-#: Endings of files with a label in each line; rows by which columns are named; and a cell that is no name.
+#: Endings of files with a label in each line; and rows by which columns are named.
 _LABEL_FILES, _HEADED = (".lst", ".txt", ".labels"), 200
-_CELL = re.compile(r"\A\s*-?[\d.,]+\s*\Z|[?？.]\s*\Z|.{60}|(?:\S+\s+){6}")
 #: Levels below a folder in which its data are, and levels above a file in which its images may be.
 _BELOW, _ABOVE = 5, 2
 
@@ -250,15 +258,17 @@ def guessed_header(source: str) -> list[Advice]:
     The column with the longest texts is the question, and the last one the answer.
     """
     path = Path(source)
-    if not path.is_file() or suffix_of(path) not in (".csv", ".tsv"):
+    ending = suffix_of(path)
+    if not path.is_file() or not ending:
         return []
+    read = read_rows if ending in (".csv", ".tsv") else arrays_of
     try:
         with reading(path, DatasetError):
-            rows = [cells for _, cells in islice(read_rows(path), _HEADED)]
+            rows = [list(map(as_text, cells)) for _, cells in islice(read(path), _HEADED)]
     except (DatasetError, ResponsesError):
         return []
     count = len(rows[0]) if rows else 0
-    is_record = any(_CELL.search(cell) for cell in rows[0]) if rows else False
+    is_record = any(NO_NAME.search(cell) for cell in rows[0]) if rows else False
     if not is_record or count < 2 or any(len(cells) != count for cells in rows):
         return []
     lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]

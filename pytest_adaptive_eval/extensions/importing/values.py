@@ -70,6 +70,12 @@ def literal(value: Any) -> Any:
     return value
 
 
+def keys_of(text: str) -> list[str]:
+    """Return the keys of the object that a text holds; none of another."""
+    value = literal(text)
+    return list(map(str, value)) if isinstance(value, Mapping) else []
+
+
 def as_list(value: Any) -> list[Any]:
     """Return a value as a list: a list, a text that holds one, or the value alone; nothing for none."""
     value = literal(value)

@@ -71,8 +71,11 @@ def _run(options: argparse.Namespace) -> int:
     screen.progress(f"reading {source}")
     try:
         imported = import_items(source, settings, options.preset)
-    except Undecided as error:
-        _decide(adviser.plan(error), options)
+    except DatasetError as error:
+        plan = adviser.plan(error)
+        if plan.settings is None and not isinstance(error, Undecided):
+            raise
+        _decide(plan, options)
     with imported:
         say(list(_report(imported, source)))
         if imported.proposed or options.output is None:
