@@ -161,6 +161,7 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
             f"{path} is a pickle or an array file, which can run any code when opened, so it is never opened; write "
             "the data as JSON lines"
         )
+    start = head(path, 1 << 20)
     refuse_other_form(path, start)
     if _are_arrays(start):
         yield from _array_records(path, header)

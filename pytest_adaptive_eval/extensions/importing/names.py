@@ -45,8 +45,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx finaldecision labeltext labelname
         label cop expectedoutput expected ideal answernumber ans output outputs solution reference response
         continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment labels
-        assert asserts codes correctoptions correctchoices groundtruthanswer exactanswer ra risposta resposta réponse ответ
-        cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर vastaus svar odpowiedź antwoord răspuns đápán válasz
+        assert asserts codes correctoptions correctchoices groundtruthanswer exactanswer ra risposta resposta réponse
+        ответ cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर vastaus svar odpowiedź antwoord răspuns đápán válasz
         jibu απάντηση
         """
     ),
