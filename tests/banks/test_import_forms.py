@@ -204,7 +204,7 @@ def test_lists_side_by_side_and_splits_in_one_file_are_named(tmp_path: Path) -> 
     assert [item.answer for item in found.items] == each(letter)
     assert found.items[1].prompt.startswith("Story 1.\n\nWhich word")
     (tmp_path / "quiz.json").write_text(json.dumps({"train": PLAIN, "test": PLAIN[:3]}))
-    with pytest.raises(DatasetError, match=r"it has the splits train, test; give --set rows=train"):
+    with pytest.raises(DatasetError, match=r"it has the splits test, train: give --set rows=test"):
         imported(tmp_path / "quiz.json")
     assert len(import_items(str(tmp_path / "quiz.json"), ImportSettings(rows="test")).items) == 3
 
@@ -246,6 +246,26 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     assert '| {"name": "area0"}\n' in shown
     assert f"| {question(0)}\n" in shown
     assert """answer: '{"area0": {"base": [0, ""]}}' (by the grader judge)""" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("data.tar.gz", "x", "is an archive; unpack it"),
+        ("config.yaml", "tests: 1", "is YAML; write its records as JSON"),
+        ("lists.json", '[["What is 1?", 1], ["What is 2?"]]', "its values have no names; give --set header="),
+    ],
+)
+def test_files_of_another_form_say_what_to_do(name: str, text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DatasetError, match=message):
+        import_items(str(tmp_path / name))
+
+
+def test_lists_are_records_under_the_names_of_the_first_one(tmp_path: Path) -> None:
+    rows = [["question", "answer"], *each(lambda n: [question(n), n])]
+    (tmp_path / "lists.json").write_text(json.dumps(rows))
+    assert [item.answer for item in imported(tmp_path / "lists.json").items] == each(str)
 
 
 def test_a_context_comes_before_the_messages_of_a_chat(tmp_path: Path) -> None:

@@ -340,9 +340,8 @@ UNUSUAL = [
 @pytest.mark.fast_rows(10)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_a_question_under_an_unusual_name_is_asked_or_shown_as_unused_and_never_dropped(name, tmp_path, capsys):
-    from pytest_adaptive_eval.cli import main
-
     from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli import main
 
     passage = [f"The harbour of town {n} froze in winter." for n in range(12)]
     rows = [{"passage": text, name: f"When did town {n} freeze?", "answer": "winter"} for n, text in enumerate(passage)]

@@ -155,5 +155,5 @@ def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
         refuse_other_form(path, head(path))
         proposal = propose(path)
     return ResponsesError(
-        f"{path}: {problem}{proposal}; expected {expected}; or write a CSV with the columns subject, item and score"
+        f"{path}: {problem}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"
     )

@@ -67,8 +67,8 @@ class Reading(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Least for the reading with the most items, then for the one that leaves the fewest decisions."""
-        return -self.items, sum(not point.refuses for point in self.points)
+        """Least for a reading with items, then for the one that leaves the fewest decisions."""
+        return int(not self.items), sum(not point.refuses for point in self.points)
 
     @property
     def is_written_partly(self) -> bool:
@@ -139,7 +139,7 @@ class Adviser:
             good = []
             for advice in point.advice[:_MOST]:
                 after = self._read({**chosen, **advice.settings}, limit)
-                keeps = after.items >= reading.items and after.refused <= reading.refused
+                keeps = after.items + after.refused and after.refused <= reading.refused
                 if keeps and point.kind not in after.kinds:
                     good.append((advice, after))
             if good:
@@ -212,12 +212,23 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
         yield OpenPoint("plain", problem)
     yield from _labelled_keys(imported, mapping)
     for count, reason, first_places in imported.reasons():
-        error = imported.undecided.get(reason)
-        problem = error.problem if error else reason
+        problem = imported.problem(reason)
+        kind = reason_kind(problem)
+        alike = [error for error in imported.undecided.values() if reason_kind(error.problem) == kind]
         whole = f"{len(imported.refused)} of {imported.read} records are refused, {count} because {problem}"
-        advice = error.advice if error else ()
-        even = error is not None and error.even
-        yield OpenPoint(f"refused: {reason_kind(problem)}", f"{whole} ({first_places})", advice, True, even)
+        even = any(error.even for error in alike)
+        yield OpenPoint(f"refused: {kind}", f"{whole} ({first_places})", _of_all(alike), refuses=True, even=even)
+
+
+def _of_all(errors: Sequence[Undecided]) -> Sequence[Advice]:
+    """Return the advice of the first of like errors, for the words of all that may mean no value."""
+    if not errors:
+        return ()
+    first, *others = errors[0].advice or [Advice({})]
+    if "missing" in first.settings:
+        words = dict.fromkeys(error.advice[0].settings["missing"] for error in errors)
+        first = first._replace(settings={"missing": ",".join(words)})
+    return [first, *others] if first.settings else ()
 
 
 def _asking(unused: Sequence[Unused]) -> list[str]:
@@ -278,8 +289,9 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
         advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
     for field in fields:
         if field.holds_question:
-            whole = {"question": field.expression, **_ignoring(settings, [each for each in fields if each != field])}
-            advice.append(Advice(whole, "where it is the whole prompt"))
+            others = [each for each in fields if each != field]
+            given = {"question": field.expression, **_ignoring(settings, others)}
+            advice.append(Advice(given, "where it is the whole prompt"))
     listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
     pronoun = "it" if len(fields) == 1 else "them"
     yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)

@@ -121,7 +121,7 @@ class Imported(AbstractContextManager["Imported"]):
         """Return how many records were refused for each kind of reason, an example of it, and the first places."""
         kinds: dict[str, list[tuple[str, str]]] = {}
         for where, reason in self.refused:
-            kinds.setdefault(reason_kind(reason), []).append((where, reason))
+            kinds.setdefault(reason_kind(self.problem(reason)), []).append((where, reason))
         rows = []
         for entries in sorted(kinds.values(), key=len, reverse=True):
             first, *others = (where for where, _ in entries[:_SHOWN])

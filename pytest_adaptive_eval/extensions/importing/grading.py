@@ -218,7 +218,7 @@ def formula_in(text: str) -> str:
     match = _DELIMITED.fullmatch(text.strip().rstrip("."))
     if match is None:
         return ""
-    return next(filter(None, match.groups())).strip()
+    return str(next(filter(None, match.groups()))).strip()
 
 
 def has_end(answer: Any) -> bool:

@@ -250,7 +250,7 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> str:
 
 
 def propose(path: Path) -> str:
-    """Return a sentence on the options that read a file of no format by the names of its columns; empty if none do."""
+    """Return a sentence on the options by which a file of no format was read on trial; empty if there are none."""
     if suffix_of(path):
         mapping = clear_names(read_records(path))
     else:
@@ -262,7 +262,7 @@ def propose(path: Path) -> str:
         read_mapped(path, ReadSettings(mapping=mapping))
     except UsageError:
         return ""
-    return f". The names of its columns suggest {mapping.options}, by which it can be read"
+    return f". The names of its columns suggest: {mapping.options}"
 
 
 REGISTERED = (
