@@ -367,19 +367,19 @@ def test_another_encoding_is_told(tmp_path, encoding):
         (
             "quiz.csv",
             "question,answer\nWhat?,4\n",
-            "make a bank of it by `adaptive-eval import .*quiz.csv -o quiz.bank`",
+            "make a bank .* `adaptive-eval import .*quiz.csv -o quiz.bank`",
         ),
         ("quiz.json", '[{"question": "What?"}]', "is a table or a list; .* `adaptive-eval import .*quiz.json"),
         ("quiz.parquet", "PAR1", "`adaptive-eval import .*quiz.parquet -o quiz.bank`"),
         (
             "quiz.jsonl",
             '{"question": "What?"}\n',
-            "unknown field `question`; .* becomes a bank by `adaptive-eval import`",
+            "field `question`; .* becomes a bank by `adaptive-eval import`",
         ),
         (
             "quiz.jsonl",
             '{"id": "a", "prompt": "?", "answer": true}\n',
-            'answer is true, .* write "yes" or "no", and "gra',
+            'answer is true, .* write "yes" or "no", and',
         ),
         (
             "quiz.jsonl",

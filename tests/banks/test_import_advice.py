@@ -533,3 +533,10 @@ def test_two_thousand_items_are_checked_at_most(tmp_path):
     with import_items(str(tmp_path / "quiz.jsonl"), ImportSettings()) as found:
         assert len(found.items) == 4000
         assert "graders checked on 2000 items: each accepts the key and rejects another item's" in found.notes
+
+
+def test_another_split_beside_the_data_is_not_joined(tmp_path):
+    for split in ("test", "train"):
+        rows = lines(lambda n: {"id": n, "question": asked(n), "answer": n + 5, "rationale": tale(n)})
+        (tmp_path / f"{split}.jsonl").write_text(rows)
+    assert main(["import", str(tmp_path / "test.jsonl"), "-o", str(tmp_path / "a.bank"), "--yes"]) == 0

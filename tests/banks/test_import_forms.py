@@ -251,7 +251,7 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("data.tar.gz", "x", "is an archive; unpack it"),
+        ("data.tar", "x", "is an archive; unpack it"),
         ("config.yaml", "tests: 1", "is YAML; write its records as JSON"),
         ("lists.json", '[["What is 1?", 1], ["What is 2?"]]', "its values have no names; give --set header="),
     ],

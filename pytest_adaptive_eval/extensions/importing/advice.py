@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pytest_adaptive_eval.banks.expressions import as_path
@@ -13,6 +14,7 @@ from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSetti
 from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
+    ASKED,
     NAMES,
     PLAIN,
     is_about,
@@ -24,7 +26,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
-from pytest_adaptive_eval.extensions.importing.values import keys_of
+from pytest_adaptive_eval.extensions.importing.values import as_text, keys_of
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
@@ -112,8 +114,8 @@ class Adviser:
             point, settings, reading = advised
             decided[point.kind] = point
             chosen |= settings
-        if limit and chosen:
-            reading = self._read(chosen, None)
+        if limit:
+            reading = self._read(chosen, None) if chosen else found
         shown = [decided.pop(point.kind, point._replace(advice=())) for point in points]
         shown += decided.values()
         if reading.points and not reading.is_written_partly:
@@ -172,7 +174,7 @@ def _as_texts(mapping: ItemMapping) -> dict[str, str]:
     """Return a mapping as values of ``--set``."""
     texts = {}
     for key, value in mapping.given().items():
-        texts[key] = listed(value) if isinstance(value, list) else str(value)
+        texts[key] = listed(value) if isinstance(value, list) else as_text(value)
     return texts
 
 
@@ -251,7 +253,7 @@ def _may_answer(field: Unused) -> bool:
 def _labels(source: str) -> Iterator[Advice]:
     """Yield files beside the source that may have its answers, a line or a record each."""
     for path, record in first_records(source):
-        if not words_of(path) & ANSWERING:
+        if not words_of(Path(path).stem) & ANSWERING:
             continue
         if not isinstance(record, Mapping):
             yield Advice({"labels": path})
@@ -307,11 +309,15 @@ def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, s
 def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[Advice]:
     """Yield the texts in files beside the source that have a record of a name, which a key of the mapping gives."""
     for path, record in first_records(source, name):
+        fields = record if isinstance(record, Mapping) else {}
+        asks = mapping.question in fields or not ASKED.isdisjoint(map(normal, fields))
+        if asks or words_of(Path(path).stem) & ANSWERING:  # another split, or answers
+            continue
         texts = []
-        for field, value in record.items() if isinstance(record, Mapping) else ():
+        for field, value in fields.items():
             if isinstance(value, str) and " " in value.strip() and not is_about(field):
                 texts.append(f"$label.{as_path(field)}")
-        if texts and not words_of(path) & ANSWERING:
+        if texts:
             context = listed([*mapping.context, *texts])
             yield Advice({"labels": path, "labels_by": key, "context": context})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
 #: Endings of files with a label in each line; and rows by which columns are named.
 _LABEL_FILES, _HEADED = (".lst", ".txt", ".labels"), 200
+#: Bytes of a file beside the data that may be joined to them.
+_JOINED_LIMIT = 32 << 20
 #: Levels below a folder in which its data are, and levels above a file in which its images may be.
 _BELOW, _ABOVE = 5, 2
 
@@ -237,13 +240,21 @@ def _beside(source: str) -> list[Path]:
     return others
 
 
+@functools.lru_cache(4)
+def _labels_beside(path: Path) -> Sequence[Any] | Mapping[str, Any]:
+    """Return the records of a file that may be joined; none of a large file, or one that cannot be read."""
+    if path.stat().st_size > _JOINED_LIMIT:
+        return ()
+    try:
+        return read_labels(path)
+    except DatasetError:
+        return ()
+
+
 def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the files beside a source with their first record, or the record of a name where it has one."""
     for path in _beside(source):
-        try:
-            records = read_labels(path)
-        except DatasetError:
-            continue
+        records = _labels_beside(path)
         if name:
             record = records.get(name) if isinstance(records, Mapping) else None
         else:
