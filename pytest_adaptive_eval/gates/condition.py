@@ -226,6 +226,13 @@ def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
         REGISTERED[metric.name] = metric
 
 
+def as_share(value: float) -> str:
+    """Return the end of an error on a share above 1, which may be in percent; empty for other values."""
+    if 1 < value <= 100:
+        return f'; for {value:g} % write {value / 100:g} or "{value:g}%"'
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One requirement on one metric.

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.gates.condition import (
     RANKS,
     Condition,
     Metric,
+    as_share,
     decide_by_bounds,
     with_note,
 )
@@ -51,7 +52,7 @@ class Accuracy(Metric[SessionResult]):
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
         super().check_value(condition)
         if condition.kind in LIMITS and not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]{as_share(condition.value)}")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a threshold that no model can miss, or a bank without the recorded subject that gives it."""
