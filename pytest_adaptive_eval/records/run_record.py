@@ -449,6 +449,10 @@ class RunRecord(Record):
         """Evaluations of other kinds, which call their models themselves."""
         return [evaluation for evaluation in self.evaluations if evaluation.kind not in INTERVIEWS]
 
+    def evaluation_named(self, name: str) -> EvaluationRecord | None:
+        """Return the first evaluation of a name or node id, by which gates find it."""
+        return next((entry for entry in self.evaluations if name in (entry.name, entry.nodeid)), None)
+
     def judged(self) -> tuple[list[tuple[EvaluationRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
         pairs: list[tuple[EvaluationRecord, list[GateRecord]]] = [(e, []) for e in self.evaluations]

@@ -11,7 +11,7 @@ import hashlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -37,7 +37,8 @@ from pytest_adaptive_eval.reports.plots import Kind, span_of
 from pytest_adaptive_eval.reports.questions import AnswerList, QuestionList, QuestionRow, answer_lists, question_lists
 from pytest_adaptive_eval.reports.sections import Table, interval_of, section_of
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.view import ReportView, views
+from pytest_adaptive_eval.reports.verdict_text import next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.view import ReportView, shared_notes, views
 from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal
 
@@ -92,15 +93,16 @@ def html_page(
     entries = views(record)
     style = Markup(asset("page.css"))
     script = Markup(asset("page.js"))
-    evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(entries, 1)]
+    shared = shared_notes(record)
+    evaluations = [_evaluation(f"i{n}", view, shared) for n, view in enumerate(entries, 1)]
     titles = []
     for entry, view in zip(evaluations, entries, strict=True):
         if view.end:
             titles.append((entry["title"], view.record))
     gates: list[dict[str, Any]] = []
     for view in entries:
-        gates += map(_gate, view.gates)
-    gates += map(_gate, record.judged()[1])
+        gates += [_gate(record, gate, shared) for gate in view.gates]
+    gates += [_gate(record, gate, shared) for gate in record.judged()[1]]
     seconds = plottable(record.seconds)
     if seconds is None:
         took = "-"
@@ -114,6 +116,8 @@ def html_page(
         record=record,
         verdict=_verdict(record, entries),
         gates=gates,
+        notes=[clean_html(note, _SENTENCE) for note in shared],
+        steps=next_steps(record, alarms),
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
         side_by_side=[_side_by_side(f"beside{n}", table) for n, table in enumerate(side_by_side(record), 1)],
@@ -236,7 +240,7 @@ def page_head(title: str, style: str, script: str) -> str:
 
 
 def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]:
-    outcomes = [gate.outcome for gate in record.gates]
+    outcomes = {gate.outcome for gate in record.gates}
     names = dict.fromkeys(view.shown_subject for view in entries)
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
     named = ", ".join(subjects[:5])
@@ -244,7 +248,7 @@ def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]
         named += f" and {len(subjects) - 5} more"
     if words.promoted(record):
         style_class = "pass"
-    elif Outcome.FAIL in outcomes or Outcome.ERROR in outcomes:
+    elif outcomes & {Outcome.FAIL, Outcome.ERROR}:
         style_class = "fail"
     else:
         style_class = "open"
@@ -253,20 +257,22 @@ def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]
         "title": words.promotion(record),
         "why": words.why(record),
         "subjects": named,
-        "counts": [(outcome.value, outcomes.count(outcome)) for outcome in Outcome],
     }
 
 
-def _gate(gate: GateRecord) -> dict[str, Any]:
+def _gate(record: RunRecord, gate: GateRecord, shared: Collection[str]) -> dict[str, Any]:
     outcome = gate.outcome
     notes = list(dict.fromkeys(gate.verdict.notes))
-    added = [words.decided(gate), words.beside_interval(gate.verdict)]
-    all_notes = filter(None, [*notes, *added])
+    text, formula = sentence_and_formula(record, gate, notes)
+    own_notes = [note for note in notes if note not in shared]
+    all_notes = filter(None, [*own_notes, words.decided(gate), words.beside_interval(gate.verdict)])
     return {
         "outcome": outcome.value,
         "glyph": _GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
-        "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
+        "number": clean_html(text.number),
+        "sentence": clean_html(text.rest, _SENTENCE),
+        "formula": clean_html(formula, _SENTENCE),
         "notes": [clean_html(note, _SENTENCE) for note in all_notes],
         "where": clean_html(gate.where, 300),
         "bar": _gate_bar(gate.verdict),
@@ -294,7 +300,7 @@ def _gate_bar(verdict: Verdict) -> Markup | None:
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
+def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str, Any]:
     """Return an evaluation as the template takes it."""
     evaluation = view.record
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
@@ -315,6 +321,6 @@ def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
         "short": clean_terminal(evaluation.name or name, 24),
         "void": clean_html(evaluation.void, _SENTENCE),
         "facts": facts,
-        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"])],
+        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"]) if note not in shared],
         "made": made,
     }

@@ -292,8 +292,9 @@ class ShownAnswer:
 
 
 class AnswerList(NamedTuple):
-    """A few answers of a run under a title."""
+    """A few answers of a run under a title; `kind` is ``lost``, ``gained`` or ``wrong``."""
 
+    kind: str
     title: str
     answers: list[ShownAnswer]
     note: str = ""
@@ -317,17 +318,17 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
         for name, source in interview.baselines.items():
             lost |= {(interview.name, item) for item in source.lost}
             against = f"against the baseline {name}".removesuffix(" baseline")
-            for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
-                title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
+            for kind, ids in (("lost", source.lost), ("gained", source.gained)):
+                title = f"{kind.capitalize()} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
                 shown = [answers[item] for item in ids if item in answers][:most]
                 if len(shown) < len(ids):
                     title += f", the first {len(shown)}"
-                lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
+                lists.append(AnswerList(kind, title, _with_questions(shown, banks), _WEIGHTS))
     wrong, which = wrong_answers(interviews, banks, most, lost)
     title = "Other wrong answers" if lost else "Wrong answers"
     if which:
         title += f", {which}"
-    lists.append(AnswerList(title, wrong))
+    lists.append(AnswerList("wrong", title, wrong))
     return [entry for entry in lists if entry.answers]
 
 

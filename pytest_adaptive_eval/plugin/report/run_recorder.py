@@ -452,13 +452,13 @@ class RunRecorder:
         run = self.run
         if not (run.evaluations or run.gates or self._complaints or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
+        from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
         writer = terminalreporter
         width = self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
-            write_lines([*brief_verdict_lines(run, width), *warning_lines(run, width)], writer.write)
+            write_lines([*verdict_lines(run, width), *warning_lines(run, width)], writer.write)
         else:
             writer.write_sep("=", "adaptive evaluation")
             base = self.config.invocation_params.dir
