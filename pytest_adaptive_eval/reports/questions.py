@@ -467,9 +467,9 @@ def asked_text(item: Item, *, last: bool = False) -> str:
     messages = item.messages[-1:] if last else item.messages
     parts = []
     for message in messages:
-        parts.append(f"{message.get('role')}: {_content(message.get('content'))}")
+        parts.append(f"{message.get('role')}: {content_text(message.get('content'))}")
     if len(messages) == 1:
-        parts = [_content(messages[0].get("content"))]
+        parts = [content_text(messages[0].get("content"))]
     text = item.prompt or "\n".join(parts)
     choices = []
     for n, choice in enumerate(item.choices):
@@ -479,10 +479,10 @@ def asked_text(item: Item, *, last: bool = False) -> str:
     return "\n".join([text, *choices])
 
 
-def _content(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Return the text of a message, with other parts as JSON."""
     if isinstance(content, list):
-        return "\n".join(_content(part) for part in content)
+        return "\n".join(content_text(part) for part in content)
     if isinstance(content, Mapping):
         if "text" in content:
             return str(content["text"])

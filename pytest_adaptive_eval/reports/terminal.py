@@ -13,7 +13,7 @@ from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.questions import AnswerList, ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import side_by_side_lines
-from pytest_adaptive_eval.reports.verdict_text import VerdictText, next_steps, verdict_text
+from pytest_adaptive_eval.reports.verdict_text import Step, VerdictText, next_steps, verdict_text
 from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
@@ -53,6 +53,7 @@ def summary_lines(
     written: Mapping[str, str | Path] | None = None,
     details: bool = True,
     banks: Mapping[str, ItemBank] = MappingProxyType({}),
+    steps: Sequence[Step] | None = None,
 ) -> list[Line]:
     """Return the summary of a run: evaluations, gates, notes, and written files.
 
@@ -61,8 +62,11 @@ def summary_lines(
         details: The table of interviews, whole verdicts, wrong answers and all notes; otherwise a line for each gate,
             and for each interview that no gate judges, and wrong answers of gates that did not hold.
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
+        steps: What to do next, where it is not what follows from the verdicts.
     """
     width = max(width, 40)
+    if steps is None:
+        steps = next_steps(record)
     if details:
         blocks = _detailed_blocks(record, width, banks)
     else:
@@ -74,7 +78,7 @@ def summary_lines(
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
-    for block in filter(None, [*blocks, _styled(ends)]):
+    for block in filter(None, [*blocks, _next_lines(steps, width), _styled(ends)]):
         if lines:
             lines.append(())
         lines += block
@@ -113,11 +117,10 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
         _interviews(interviews, width),
         _styled(side_by_side_lines(record)),
         _lines_of_others(record, width),
-        verdict_lines(record, width, details=True),
-        warning_lines(record, width),
         _answers(_lost_or_wrong(record, banks), width, several=len(record.interviews) > 1, named=True),
         _styled(notes),
-        _next_lines(record, width),
+        warning_lines(record, width),
+        verdict_lines(record, width, details=True),
     ]
 
 
@@ -134,7 +137,6 @@ def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) 
         _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
-        _next_lines(record, width),
     ]
 
 
@@ -345,10 +347,10 @@ def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
 REASON_LINES, NAME, CLAIM = 2, 60, 600  #: Most lines of a reason, columns of a name, and characters of a claim.
 
 
-def _next_lines(record: RunRecord, width: int) -> list[Line]:
-    """Return the next steps of all gates, each once; a command has its own line, from which it can be copied."""
+def _next_lines(steps: Sequence[Step], width: int) -> list[Line]:
+    """Return what to do next; a command has its own line, from which it can be copied."""
     lines: list[Line] = []
-    for step in next_steps(record):
+    for step in steps:
         first, *more = wrap(step.text, width, "  ", "next: ")
         command = "::".join(map(clean_terminal, step.command.split("::")))  # two colons are a node id's here
         lines += [((first[:6], _BOLD), (first[6:], _PLAIN)), *_styled([*more, f"  {command}"])]

@@ -158,6 +158,8 @@ def _limit(case: _Case, bounds: Sequence[float], value: float) -> tuple[str, str
     else:
         what = f" {metric.plain}"
     required = _LIMITS[case.gate.verdict.condition["kind"]].format(numbers.percent(value))
+    if bounds[0] == bounds[2]:
+        return estimate, f"{what}; {required}"
     return estimate, f"{what}, between {low} and {high}; {required}"
 
 
@@ -171,23 +173,24 @@ def _difference(case: _Case, bounds: Sequence[float], margin: float) -> tuple[st
     name = case.baseline.subject or str(condition.get("name"))
     if name in ("baseline", case.evaluation and case.evaluation.subject.name):
         name = "the baseline"
+    shown = numbers.points(estimate)
+    unit = ""
     if is_share:
-        unit = " points"
-    else:
-        unit = ""
+        unit = " point" + "s" * (shown != "1")
     side, allowed = "below", f"{numbers.points(margin)} are allowed"
     if estimate > 0:
         side, allowed = "above", f"{numbers.points(margin)} below are allowed"
     smaller, larger = map(numbers.points, sorted((low, high), key=abs))
+    range_text = f", between {smaller} and {larger}"
     if low < 0 < high:
-        range_text = f"{numbers.points(low)} below and {numbers.points(high)} above"
+        range_text = f", between {numbers.points(low)} below and {numbers.points(high)} above"
         allowed = f"{numbers.points(margin)} below are allowed"
-    else:
-        range_text = f"{smaller} and {larger}"
+    elif low == high:
+        range_text = ""
     what = ""
     if metric is None or metric.name != "accuracy":
         what = f" in {str(condition.get('metric')).replace('_', ' ')}"
-    return f"{numbers.points(estimate)}{unit}", f" {side} {name}{what}, between {range_text}; {allowed}"
+    return f"{shown}{unit}", f" {side} {name}{what}{range_text}; {allowed}"
 
 
 _SHAPES: dict[str, Callable[[_Case, Sequence[float], float], tuple[str, str]]] = {

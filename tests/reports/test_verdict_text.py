@@ -43,6 +43,8 @@ def least(value: float, metric: str = "accuracy") -> dict[str, Any]:
         (paired(0.05), (0.01, 0.02, 0.03), "2 points above main, between 1 and 3; 5 below are allowed"),
         (paired(0.2, "score"), (-0.9, -0.5, -0.31), "0.5 below main in score, between 0.31 and 0.9; 0.2 are allowed"),
         (least(0.6), (0.603, 0.75, 0.867), "75 % right, between 60.3 % and 87 %; at least 60 % required"),
+        (least(0.6), (0.75, 0.75, 0.75), "75 % right; at least 60 % required"),
+        (paired(0.1), (-0.2, -0.2, -0.2), "20 points below main; 10 are allowed"),
         (least(0.605), (0.6, 0.75, 0.867), "75 % right, between 60 % and 87 %; at least 60.5 % required"),
         (least(0.3, "energy"), (0.589, 0.675, 0.751), f"68 %{CAT}59 % and 75 %; at least 30 % required"),
         (least(3.5, "score"), (3.952, 4.058, 4.164), f"4.1{CAT}4 and 4.2; at least 3.5 required"),

@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     series, alarms = _trend(record, options.source)
     banks: Mapping[str, ItemBank] = {}
     try:
-        banks = _banks(record, paths)
+        banks = _banks(record, paths, [Path.cwd(), Path(options.run).parent])
         _write(options, record, banks, series, alarms)
         for kind, path in exports.items():
             _export(record, kind, path)
@@ -99,14 +99,14 @@ def _open(options: argparse.Namespace, writes: Mapping[str, Path | None]) -> Run
         raise
 
 
-def _banks(record: RunRecord, paths: Mapping[str, Path]) -> Mapping[str, ItemBank]:
+def _banks(record: RunRecord, paths: Mapping[str, Path], folders: Sequence[Path]) -> Mapping[str, ItemBank]:
     """Return the banks at hand by evaluation; a bank that cannot be read is a note."""
     from pytest_adaptive_eval.evaluation import recorded_banks
 
     def unread(error: Exception) -> None:
         screen.note(f"shown without questions: {error}")
 
-    return recorded_banks(record, [Path.cwd()], paths, unread=unread)
+    return recorded_banks(record, folders, paths, unread=unread)
 
 
 def _write(

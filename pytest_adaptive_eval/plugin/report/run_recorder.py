@@ -23,7 +23,7 @@ from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.pairs import all_pairs
 from pytest_adaptive_eval.records.run_record import REQUIRED, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.registry import service
-from pytest_adaptive_eval.text import relative
+from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Selection
@@ -431,8 +431,16 @@ class RunRecorder:
         self._files.rewrite()
 
     def pytest_unconfigure(self) -> None:
-        """Make the record agree with the exit status once more: other plugins may change it at the very end."""
+        """Make the record agree with the exit status once more, and say why a run failed whose tests all passed.
+
+        Other plugins may change the status at the very end. The reasons follow pytest's last line, which counts tests
+        alone and may read ``2 passed``.
+        """
         self._agree_on_exit()
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            for complaint in self._complaints:
+                reporter.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
 
     def _remember_failures(self) -> None:
         """Add the interviews of failed questions to the cache of ``--lf``, since questions are not collected."""
@@ -450,10 +458,9 @@ class RunRecorder:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table of interviews and verdicts."""
         run = self.run
-        if not (run.evaluations or run.gates or self._complaints or self._has_answers):
+        if not (run.evaluations or run.gates or self._has_answers):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, warning_lines, write_lines
-        from pytest_adaptive_eval.text import guard
 
         writer = terminalreporter
         width = self.config.get_terminal_writer().fullwidth
@@ -475,8 +482,6 @@ class RunRecorder:
                     banks[known.name] = bank
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
-        for complaint in self._complaints:
-            writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._has_answers:
             writer.write_line(
                 "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks again)"
