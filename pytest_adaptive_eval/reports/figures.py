@@ -60,9 +60,9 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
             f"Accuracy at each level asked; each interval is two-sided at {percent}, for its own level. The area under "
             "it is the number of levels mastered."
         )
-        legend = [(_sample("point"), "share right")]
+        legend = [(sample("point"), "share right")]
         if half is not None:
-            legend.append((_sample("required"), "crosses one half"))
+            legend.append((sample("required"), "crosses one half"))
         picture = plots.levels_plot(shares, half, f"{key}l")
         figures.append(Figure("At which level does accuracy fall?", caption, picture, tuple(legend)))
     bins, edges = plots.difficulty_bins(interview)
@@ -71,16 +71,18 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
             f"Answers in {len(bins)} bins of rising difficulty. Predicted is the mean predicted score before each "
             f"question. Each interval is two-sided at {percent}, for its own bin."
         )
-        legend = [(_sample("point"), "share right"), (_sample("forecast"), "predicted")]
+        legend = [(sample("point"), "share right"), (sample("forecast"), "predicted")]
         picture = plots.bins_plot(bins, edges, f"{key}c")
         figures.append(Figure("Do the bank's predictions hold?", caption, picture, tuple(legend)))
     return figures
 
 
-def _sample(name: str) -> Markup:
+def sample(name: str) -> Markup:
+    """Return the small drawing of a mark for a legend."""
     shapes = {
         "point": tag("circle", class_="point", cx=6, cy=6, r=4),
         "forecast": tag("rect", class_="forecast", x=2, y=2, width=8, height=8),
+        "range": tag("rect", class_="range", x=0, y=3, width=12, height=6),
         "required": tag("line", class_="required", x1=0, x2=12, y1=6, y2=6),
         "alarm": tag("path", class_="alarm", d="M6 1l5 10h-10z"),
         "now": tag("circle", class_="now", cx=6, cy=6, r=5),
@@ -91,7 +93,7 @@ def _sample(name: str) -> Markup:
 def history_legend() -> list[tuple[Markup, str]]:
     """Return the legend of a history."""
     names = {"point": "a run", "now": "this run", "alarm": "raised an alarm"}
-    return [(_sample(name), meaning) for name, meaning in names.items()]
+    return [(sample(name), meaning) for name, meaning in names.items()]
 
 
 def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) -> list[Panel]:

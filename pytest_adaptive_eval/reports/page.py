@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
 _WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
 _CATEGORIES = 200  #: Categories in the filter of questions.
-_GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
+#: Sign of each outcome.
+GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
 
 def write_page(
@@ -268,7 +269,7 @@ def _gate(record: RunRecord, gate: GateRecord, shared: Collection[str]) -> dict[
     all_notes = filter(None, [*own_notes, words.decided(gate), words.beside_interval(gate.verdict)])
     return {
         "outcome": outcome.value,
-        "glyph": _GLYPHS[outcome],
+        "glyph": GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
         "number": clean_html(text.number),
         "sentence": clean_html(text.rest, _SENTENCE),

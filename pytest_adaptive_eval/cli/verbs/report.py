@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Kinds of exports, and whether each takes a path.
 _EXPORTS = {"responses": True, "mlflow": False, "wandb": False}
-#: Runs on the page of a history, and the newest of them that get a page of their own.
+#: Newest runs that the page of a history lists, and those that get a page of their own.
 _RUNS, _PAGES = 100, 10
 
 
@@ -44,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("for people").add_argument
     add("--html", metavar="FILE", type=Path, help="one page, without a network")
     add("--markdown", metavar="FILE", type=Path, help="a summary")
-    text = "a page over many runs: a list, a comparison of two, and pages of the newest"
+    text = "the page of a history: each evaluation over its runs, the newest runs, and pages of them"
     add("--index", metavar="DIR", type=Path, help=text)
     text = "where the bank of an evaluation is now, for its questions; by default, where the run found it"
     add_bank_argument(add, text)
@@ -167,21 +167,23 @@ def _requests(record: RunRecord, source: Path) -> dict[str, str]:
 
 
 def _write_index(source: Path, folder: Path) -> None:
-    """Write the page over the newest runs of a history, and their pages."""
+    """Write the page of a history, and pages of its newest runs."""
+    from pytest_adaptive_eval.records.drift import lasting, monitor
     from pytest_adaptive_eval.reports.index_page import write_index
     from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted
 
     history = open_history(source, {})
-    names = dict.fromkeys(record.run for record, _ in history.evaluations())
-    runs = [history.whole(run) for run in list(names)[-_RUNS:]]
+    series = history.series()
+    alarms = monitor(series)
+    newest = [history.whole(record.run) for record in history.runs[-_RUNS:]]
     folder.mkdir(parents=True, exist_ok=True)
-    links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
-    for record in runs[-_PAGES:]:
+    links = {record.run: f"{record.run}.html" for record in newest[-_PAGES:]}
+    for record in newest[-_PAGES:]:
         write_page(record, folder / links[record.run], series=history.series_of(record))
     index = folder / "index.html"
-    write_index(index, runs, links)
-    screen.note(f"index: {index}, {counted(len(runs), 'run')}")
+    write_index(index, history.runs, links, newest=newest, alarms=alarms, lasting=lasting(alarms, series))
+    screen.note(f"index: {index}, {counted(len(history.runs), 'run')}")
 
 
 def _export_of(text: str) -> tuple[str, Path]:
