@@ -11,8 +11,8 @@ from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
-from pytest_adaptive_eval.reports.verdict_text import sentence_and_formula
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, sentence_and_formula
 from pytest_adaptive_eval.text import Tell, clean_terminal, counted
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.verdict_text import Step, next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, Step, next_steps, sentence_and_formula
 from pytest_adaptive_eval.reports.view import ReportView, shared_notes, standing_notes, views
 from pytest_adaptive_eval.text import number
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 COMMENT_MARK = "<!-- adaptive-eval -->"  #: First line of a comment, by which a later one replaces it.
 _COMMENT = 60_000  #: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
 _LINK = re.compile(r"https?://[\w.:/-]+")
-WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
 _LET_THROUGH = "⚠️"
 #: Longest name, sentence and question, in characters; what is cut is in the record.

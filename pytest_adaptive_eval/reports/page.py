@@ -33,14 +33,21 @@ from pytest_adaptive_eval.reports.figures import (
     history_panels,
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
-from pytest_adaptive_eval.reports.plots import Kind, span_of
+from pytest_adaptive_eval.reports.plots import Kind, kind_of, span_of
 from pytest_adaptive_eval.reports.questions import AnswerList, QuestionList, QuestionRow, answer_lists, question_lists
 from pytest_adaptive_eval.reports.sections import Table, interval_of, section_of
-from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.verdict_text import next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.side_by_side import (
+    PAIRS,
+    VARIANTS,
+    ItemAnswers,
+    SideBySide,
+    answers_of_all,
+    side_by_side,
+)
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, next_steps, sentence_and_formula
 from pytest_adaptive_eval.reports.view import ReportView, shared_notes, views
 from pytest_adaptive_eval.reports.words import plottable
-from pytest_adaptive_eval.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -49,6 +56,7 @@ if TYPE_CHECKING:
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
 _WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
+_COMPARED, _COMPARED_TEXT = 200, 200  #: Questions that are compared side by side, and characters of an answer.
 _CATEGORIES = 200  #: Categories in the filter of questions.
 #: Sign of each outcome.
 GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
@@ -104,6 +112,7 @@ def html_page(
     for view in entries:
         gates += [_gate(record, gate, shared) for gate in view.gates]
     gates += [_gate(record, gate, shared) for gate in record.judged()[1]]
+    gates.sort(key=lambda gate: WORST_FIRST.index(gate["outcome"]))
     seconds = plottable(record.seconds)
     if seconds is None:
         took = "-"
@@ -121,7 +130,9 @@ def html_page(
         steps=next_steps(record, alarms),
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
-        side_by_side=[_side_by_side(f"beside{n}", table) for n, table in enumerate(side_by_side(record), 1)],
+        side_by_side=[
+            _side_by_side(f"beside{n}", table, record, banks) for n, table in enumerate(side_by_side(record), 1)
+        ],
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
         seconds=took,
@@ -134,10 +145,54 @@ def html_page(
     return page
 
 
-def _side_by_side(key: str, compared: SideBySide) -> dict[str, Any]:
-    """Return the tables of one evaluation of several models or prompts."""
-    tables = [Table("Results", VARIANTS, compared.variants), Table("Differences", PAIRS, compared.pairs)]
-    return {"key": key, "name": clean_html(compared.name, 60), "tables": [table for table in tables if table.rows]}
+def _side_by_side(key: str, compared: SideBySide, record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
+    """Return the tables of one evaluation of several models or prompts, and the answers to each question."""
+    tables = [Table("Results", VARIANTS, compared.variants), _differences(compared)]
+    names, items = answers_of_all(record, compared.name, banks)
+    differing = sum(entry.agreement == 0 for entry in items)
+    note = f"{differing} of {counted(len(items), 'question')} got different results; these come first."
+    if len(items) > _COMPARED:
+        note += f" The first {_COMPARED} are shown."
+    return {
+        "key": key,
+        "name": clean_html(compared.name, 60),
+        "tables": [table for table in tables if table.rows],
+        "heads": [clean_html(name, 60) for name in names],
+        "items": [_item_answers(entry) for entry in items[:_COMPARED]],
+        "note": note,
+    }
+
+
+def _differences(compared: SideBySide) -> Table:
+    """Return the paired differences with a bar each, on one scale around 0."""
+    ends = [0.0]
+    for interval in compared.intervals:
+        if interval is not None:
+            ends += (interval.low, interval.high)
+    span = span_of(ends, 0.02)
+    rows = []
+    for cells, interval in zip(compared.pairs, compared.intervals, strict=True):
+        bar = Markup()
+        bounds = interval_of(interval)
+        if bounds:
+            bar = plots.difference_bar(*bounds, span)
+        rows.append((*cells, bar))
+    return Table("Differences", (*PAIRS, ""), rows)
+
+
+def _item_answers(entry: ItemAnswers) -> dict[str, Any]:
+    answers = []
+    for asked in entry.answers:
+        if asked is None:
+            answers.append({"kind": "", "text": "not asked"})
+        else:
+            answers.append({"kind": kind_of(asked).value, "text": clean_html(asked.text, _COMPARED_TEXT) or "no text"})
+    return {
+        "item": clean_html(entry.item, 130),
+        "question": clean_html(entry.question, _CELL),
+        "expected": clean_html(entry.expected, _CELL),
+        "answers": answers,
+    }
 
 
 def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:

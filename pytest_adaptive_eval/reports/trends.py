@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import Markup, tag
 from pytest_adaptive_eval.reports.plots import Frame, Span, minus, path, share_label, signed_label, span_of, ticks_in
@@ -68,6 +70,7 @@ def trends(runs: Iterable[RunRecord]) -> list[Trend]:
 
 def _leading(evaluation: EvaluationRecord) -> tuple[str, tuple[float, float, float] | None]:
     """Return the quantity that stands for an evaluation, with low, value and high; None without a result."""
+    named: list[tuple[str, Interval | QuantityRecord | None]]
     if evaluation.levels is not None:
         named = [("auc", evaluation.levels.auc)]
     elif evaluation.bank:
@@ -113,7 +116,7 @@ class _Bin(NamedTuple):
 
     def mean(self, name: str) -> float:
         values = [getattr(point, name) for point in self.points]
-        return sum(values) / len(values)
+        return float(sum(values)) / len(values)
 
 
 def _bins(points: Sequence[TrendPoint]) -> list[_Bin]:

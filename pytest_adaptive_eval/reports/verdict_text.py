@@ -20,6 +20,7 @@ from pytest_adaptive_eval.text import counted
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm
 
+WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
 _SHARE = "proportion"  #: Unit of the metrics whose values are shown in percent, and their differences in points.
 
 
@@ -72,9 +73,9 @@ def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[st
 
 
 def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
-    """Return the next steps of all gates, each once, those of gates that did not hold first."""
+    """Return the next steps of all gates, each once, the worst outcome first."""
     steps: dict[Step, None] = {}
-    for gate in sorted(record.gates, key=lambda gate: gate.holds):
+    for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):
         steps |= dict.fromkeys(verdict_text(record, gate, alarms).steps)
     return list(steps)
 

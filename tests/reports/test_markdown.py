@@ -166,8 +166,8 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
     wrong = told(page.findall(".//details")[1])
     assert wrong.index("q-3 of mmmu, right with a chance of .93") < wrong.index("q-1 of mmmu")
     assert [told(block) for block in page.iter("pre")] == [
-        "pytest --adaptive-eval --adaptive-eval-failed=20310506T070809000Z\n",
         "pytest --adaptive-eval tests/test_eval.py::test_promotion\n",
+        "pytest --adaptive-eval --adaptive-eval-failed=20310506T070809000Z\n",
         "pytest --adaptive-eval --adaptive-eval-budget=192\n",
         "eight\nnine\n",
         "seven\n",

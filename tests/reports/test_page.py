@@ -166,10 +166,10 @@ def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
     assert text.startswith("Not to be promoted: adder-2")
     order = [
         "Not to be promoted: adder-2 1 gate failed; the run ended with exit status 1.",
-        "✓ PASS test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
-        "accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
         "✕ FAIL test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
         "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based a note",
+        "✓ PASS test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
+        "accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
         "tests/test_eval.py:12",
         "Next: read the answers adaptive-eval report 20310506T070809000Z --html report.html",
         "adder-2 on sums",
