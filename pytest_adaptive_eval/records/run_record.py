@@ -307,6 +307,11 @@ class EvaluationRecord(Record, kw_only=True):
         """Return the identity of a subject; its name alone if there is none."""
         return next((member for member in (self.subject, *self.members) if member.name == name), SubjectIdentity(name))
 
+    def exchange_key(self, asked: Administration) -> str:
+        """Return the key of what went between model and run for one answer, see `models.exchange`."""
+        data = json.dumps([self.whose, *asked.place, asked.said])
+        return f"exchange {hashlib.sha256(data.encode()).hexdigest()[:32]}"
+
     @property
     def answers_hash(self) -> str:
         """Hash of the answers, by which a later run knows that a baseline is the same."""
@@ -441,8 +446,12 @@ class RunRecord(Record):
 
     @property
     def sent_keys(self) -> list[str]:
-        """Keys of requests as they were sent."""
-        return [entry.sent for interview in self.interviews for entry in interview.administrations if entry.sent]
+        """Keys of requests as they were sent, and of what else went between model and run."""
+        keys: list[str] = []
+        for interview in self.interviews:
+            for entry in interview.administrations:
+                keys += filter(None, [entry.sent, interview.exchange_key(entry)])
+        return keys
 
     @property
     def others(self) -> list[EvaluationRecord]:

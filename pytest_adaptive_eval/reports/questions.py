@@ -17,6 +17,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Presentation
+from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
@@ -153,7 +154,12 @@ class QuestionRow:
     expected: str
     facts: str
     brief: bool
-    request: str
+    log: list[tuple[str, str]]
+
+    @property
+    def log_title(self) -> str:
+        """``Request as sent, thought, reply of the judge``."""
+        return ", ".join(dict.fromkeys(title.partition(":")[0] for title, _ in self.log)).capitalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +186,8 @@ def question_lists(
         for administration in interview.administrations:
             asked_item = items.find(administration)
             request = requests.get(administration.sent, "")
-            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request))
+            exchange = Exchange.from_text(requests.get(interview.exchange_key(administration), "{}"))
+            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request, exchange))
     names: list[tuple[str, str]] = []
     for entry in asked:
         if entry.item is not None:
@@ -192,14 +199,14 @@ def question_lists(
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
     share = _share(asked, text_bytes)
     for entry in asked:
-        request = clean_html(_indented(entry.request), min(share, _REQUEST))
-        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), request))
+        log = _log(entry, min(share, _REQUEST))
+        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), log))
     return lists
 
 
 def _share(asked: Sequence[_Asked], most: int) -> int:
     """Return the cut of a question, its answer and its request, which share the bytes of all texts."""
-    if any(entry.request for entry in asked):
+    if any(_parts(entry) for entry in asked):
         shares = 3
     else:
         shares = 2
@@ -215,6 +222,23 @@ class _Asked(NamedTuple):
     sentence: str
     calibrated: bool
     request: str
+    exchange: Exchange
+
+
+def _parts(entry: _Asked) -> list[tuple[str, str]]:
+    """Return what went between model and run, each part with its title."""
+    exchange = entry.exchange
+    parts = [("request as sent", _indented(entry.request)), ("thought", exchange.reasoning)]
+    parts += [(f"steps: {step.role}", step.text) for step in exchange.steps]
+    parts += [("reply of the judge", text) for text in exchange.judged]
+    return [(title, text) for title, text in parts if text]
+
+
+def _log(entry: _Asked, most: int) -> list[tuple[str, str]]:
+    """Return what went between model and run in at most so many characters, shared by its parts."""
+    parts = _parts(entry)
+    cut = max(most // max(len(parts), 1), _SHORT)
+    return [(clean_html(title, 80), clean_html(text, cut)) for title, text in parts]
 
 
 class AskedItems:
@@ -413,7 +437,9 @@ def _word(asked: Administration, kind: Kind) -> str:
     return word
 
 
-def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, request: str) -> QuestionRow:
+def _question(
+    entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, log: list[tuple[str, str]]
+) -> QuestionRow:
     asked, item = entry.administration, entry.item
     kind = kind_of(asked)
     categories = asked.category
@@ -442,9 +468,9 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
         answer=answer,
         detail=clean_html(asked.detail, min(cut, 600)),
         expected=expected,
-        facts=clean_html(_facts(asked, calibrated=entry.calibrated), 400),
+        facts=clean_html(_facts(asked, entry.exchange, calibrated=entry.calibrated), 400),
         brief=bool(expected) and not asked.detail and one_line,
-        request=request,
+        log=log,
     )
 
 
@@ -509,7 +535,29 @@ def _rounded(value: float | None) -> str | None:
     return number(numeric, 2)
 
 
-def _facts(asked: Administration, *, calibrated: bool) -> str:
+#: Measures of an answer that are shown, with their words.
+_MEASURES = {
+    "input_tokens": "{:,.0f} tokens read",
+    "output_tokens": "{:,.0f} written",
+    "reasoning_tokens": "{:,.0f} of thought",
+    "steps": "{:,.0f} steps",
+    "cost": "cost {:.3g}",
+}
+
+
+def _spent(asked: Administration, exchange: Exchange) -> Iterator[str]:
+    """Yield the time and the tokens of an answer, those of thought apart."""
+    known = {**exchange.measures, **asked.measures}
+    seconds = plottable(known.get("seconds", asked.seconds))
+    if seconds is not None:
+        yield f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    for name, form in _MEASURES.items():
+        value = plottable(known.get(name))
+        if value:
+            yield form.format(value)
+
+
+def _facts(asked: Administration, exchange: Exchange, *, calibrated: bool) -> str:
     chance = plottable(asked.propensity)
     before = asked.theta_before
     facts: dict[str, object] = {"difficulty": _rounded(asked.difficulty)}
@@ -523,7 +571,7 @@ def _facts(asked: Administration, *, calibrated: bool) -> str:
         facts["sample"] = asked.sample + 1
     if asked.format != "text":
         facts["format"] = asked.format
-    parts = []
+    parts = list(_spent(asked, exchange))
     for name, value in facts.items():
         if value is not None:
             parts.append(f"{name} {value}")

@@ -122,7 +122,8 @@ def _write(
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
-        requests = _requests(record, options.source)
+        beside = Path(options.run).parent / ".adaptive-eval"
+        requests = _requests(record, [options.source, beside])
         write_page(record, options.html, banks=banks, series=series, alarms=alarms, requests=requests)
         screen.note(f"page: {options.html}")
     if options.markdown:
@@ -146,7 +147,7 @@ def _write(
         _write_index(options.source, options.index)
 
 
-def _requests(record: RunRecord, source: Path) -> dict[str, str]:
+def _requests(record: RunRecord, folders: Sequence[Path]) -> dict[str, str]:
     """Return the requests of a run by key, if a store of answers has them; one that cannot be read is a note."""
     from pytest_adaptive_eval.inputs import ANSWERS_FILE
     from pytest_adaptive_eval.models.store import CompletionStore
@@ -156,7 +157,7 @@ def _requests(record: RunRecord, source: Path) -> dict[str, str]:
         if interview.reuse:
             named.append(Path(interview.reuse.store))
     found: dict[str, str] = {}
-    for path in dict.fromkeys([source / ANSWERS_FILE, *named]):
+    for path in dict.fromkeys([*(folder / ANSWERS_FILE for folder in folders), *named]):
         if path.is_file():
             try:
                 with CompletionStore(path, exclusive=False) as store:
