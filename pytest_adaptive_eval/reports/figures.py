@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from pytest_adaptive_eval.text import counted
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
+RUNS = 100  #: Newest runs of a series that are drawn.
 PANELS = 24  #: Most panels of a history; more would be unreadable.
 FEWEST = 2  #: Fewest runs of a panel.
 #: Results of a question, in words.
@@ -104,20 +105,35 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     z = NormalDist().inv_cdf(0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
-    spans = _spans(drawn, z)
+    spans = _spans([_newest(entry, [])[0] for entry in drawn], z)
     panels = []
     for n, entry in enumerate(drawn, 1):
         whole = find_metric(entry.metric).whole_bank
-        raised = [alarm for alarm in alarms if alarm.series == entry]
+        newest, raised = _newest(entry, [alarm for alarm in alarms if alarm.series == entry])
         panels.append(
             Panel(
                 title=clean_html(f"{entry.evaluation}: {entry.category or whole}", 120),
                 about=clean_html(f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}", 120),
-                picture=plots.history_plot(entry, raised, run, spans[entry.metric], z, f"h{n}"),
+                picture=plots.history_plot(newest, raised, run, spans[entry.metric], z, f"h{n}"),
                 alarms=[clean_html(alarm.sentence, 600) for alarm in raised],
             )
         )
     return panels
+
+
+def _newest(series: Series, alarms: Sequence[Alarm]) -> tuple[Series, list[Alarm]]:
+    """Return the newest runs of a series, and the alarms that they raised."""
+    before = max(len(series.points) - RUNS, 0)
+    newest = replace(series, points=series.points[before:])
+    moved = []
+    for alarm in alarms:
+        until = alarm.until
+        if until is not None:
+            until -= before
+        if alarm.at >= before:
+            since = max(alarm.since - before, 0)
+            moved.append(replace(alarm, series=newest, at=alarm.at - before, since=since, until=until))
+    return newest, moved
 
 
 def _spans(series: Sequence[Series], z: float) -> dict[str, tuple[float, float]]:
