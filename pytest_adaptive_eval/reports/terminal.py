@@ -214,10 +214,11 @@ def verdict_lines(record: RunRecord, width: int, *, details: bool = False) -> li
         title = clean_terminal(title, max(width - head, NAME), keep_end=True)
         text = verdict_text(record, gate)
         sentence = clean_terminal(text.sentence, CLAIM)
+        reasons = [reason for reason in _reasons(gate, standing) if reason not in sentence]
         if details:
             beneath = [_whole(gate, standing)]
         else:
-            beneath = [_formula(record, gate, text), _reason(gate, standing)]
+            beneath = [_formula(record, gate, text), "; ".join(reasons)]
         first = f"{title}: {sentence}"
         if columns(first) > width - head:
             beneath.insert(0, sentence)
@@ -357,15 +358,12 @@ def _next_lines(steps: Sequence[Step], width: int) -> list[Line]:
     return lines
 
 
-def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
+def _reasons(gate: GateRecord, standing: Sequence[str]) -> list[str]:
     """Return a verdict's unanswered questions, its caveat, and without a decision the first note no other line has."""
-    reasons = []
-    for text in (gate.verdict.unanswered, gate.verdict.caveat):
-        reasons.append(clean_terminal(text, CLAIM))
+    reasons = [gate.verdict.unanswered, gate.verdict.caveat]
     if gate.outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):
-        note = next((text for text in gate.verdict.notes if text not in standing), "")
-        reasons.append(clean_terminal(note, CLAIM))
-    return "; ".join(filter(None, reasons))
+        reasons += [note for note in gate.verdict.notes if note not in standing][:1]
+    return [clean_terminal(reason, CLAIM) for reason in reasons if reason]
 
 
 def _interview_of(gate: GateRecord) -> str:

@@ -91,9 +91,11 @@ class VerdictText(NamedTuple):
 
 
 def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
-    """Return the sentence of one gate; without an interval that decides, it is the verdict's claim."""
+    """Return the sentence of one gate; without an interval that decides, it is the verdict's claim, or its error."""
     verdict = gate.verdict
     interval = verdict.interval
+    if gate.outcome is Outcome.ERROR and verdict.notes and not verdict.stated:
+        return VerdictText("", f"not judged: {' '.join(verdict.notes[0].split())}")
     kind = verdict.condition.get("kind")
     if interval is None or verdict.stated or kind not in (*_LIMITS, "not_worse_than"):
         return VerdictText("", verdict.claim)

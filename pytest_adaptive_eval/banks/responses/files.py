@@ -283,7 +283,7 @@ class Collected:
             replies = self._replies.setdefault(item, [])
             is_example = len(replies) < _REPLIES and len(text) <= _REPLY_LENGTH and not math.isnan(score)
             if self._texts or is_example:
-                replies.append(Reply(subject, text, score, steps, measures))
+                replies.append(Reply(subject, text, score, steps, dict(measures)))
 
     def ask(self, item: str, question: LoggedQuestion | None, where: str) -> None:
         """Add what a log holds of an item.

@@ -51,7 +51,9 @@ class Accuracy(Metric[SessionResult]):
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
         super().check_value(condition)
         if condition.kind == "at_least" and not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+            raise ConfigError(
+                f'{self.call(condition)}: an accuracy lies in [0, 1], such as 0.6; in percent, write "60%"'
+            )
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a threshold that no model can miss, or a bank without the recorded subject that gives it."""

@@ -34,7 +34,9 @@ class MacroAccuracy(Metric[SessionResult]):
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1]."""
         if not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+            raise ConfigError(
+                f'{self.call(condition)}: an accuracy lies in [0, 1], such as 0.6; in percent, write "60%"'
+            )
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank with fewer than two categories."""
