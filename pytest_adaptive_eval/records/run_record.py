@@ -38,6 +38,7 @@ from pytest_adaptive_eval.records.parts import (
     LevelsRecord,
     Pair,
     PolicyRecord,
+    PredictionRecord,
     QuantityRecord,
     Record,
     ReuseRecord,
@@ -215,6 +216,7 @@ class EvaluationRecord(Record, kw_only=True):
         group, variant: Evaluation of several models or prompts that this interview is of, and which it asked.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
+        predictions: Earlier run that predicted the answers; None if the bank alone did.
     """
 
     nested = ("administrations",)
@@ -265,6 +267,7 @@ class EvaluationRecord(Record, kw_only=True):
     judge: str = ""
     judged: Judged | None = None
     baselines: dict[str, BaselineSource] = {}
+    predictions: PredictionRecord | None = None
     reuse: ReuseRecord | None = None
 
     @property
