@@ -223,7 +223,7 @@ class Interview(Evaluation):
     Args:
         seed: Seed as the user set it; recorded.
         stream: Seed of this evaluation's own draws, from `seed` and `name`, or `group`.
-        group, variant: See `EvalSpec`.
+        group, variant, series: See `EvalSpec`.
         lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
         samples: Administrations of each item; its score is their mean.
         repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
@@ -260,6 +260,7 @@ class Interview(Evaluation):
     written: frozenset[str] = frozenset()
     group: str = ""
     variant: str = ""
+    series: str = ""
     predict_from: str = BANK
     predictions: EarlierRun | None = None
 
@@ -720,6 +721,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
         frozenset(spec.data),
         spec.group,
         spec.variant,
+        spec.series,
         BANK if table.policy in (FIXED_FORM, FORM) else table.predict_from,
     )
 

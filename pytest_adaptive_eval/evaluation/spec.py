@@ -113,6 +113,7 @@ class EvalSpec:
     Args:
         lines: Those of its keys in a TOML file, whose line `where` then ends with.
         group, variant: Name of the evaluation of which this is the interview of one model or prompt, and which it is.
+        series: Its name with the place or the given name of its model, the same for other checkpoints.
 
     Raises:
         ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
@@ -125,6 +126,7 @@ class EvalSpec:
     lines: Lines = field(default_factory=Lines, repr=False, compare=False)
     group: str = ""
     variant: str = ""
+    series: str = ""
     table: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

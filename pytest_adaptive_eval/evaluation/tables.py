@@ -169,7 +169,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
             bank with items of it, for the levels' difficulties.
         task: Family of generated tasks.
         model: The subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME].
-        models: Models to ask side by side, in TOML files.
+        models: Models to ask side by side, in TOML files; { NAME = MODEL, ... } names them in reports.
         model_options: Options for loading or reaching the model.
         budget: Items at most: a count, or a share such as "15%".
         gate: Conditions that the run is judged by.
@@ -220,7 +220,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     bank: str = ""
     task: str = ""
     model: str | None = None
-    models: list[str] = []
+    models: list[str] | dict[str, str] = []
     model_options: dict[str, Any] = {}
     budget: Annotated[int | str | None, hinted(' (a share is written in quotes: "15%")')] = None
     gate: list[GateTable] = []

@@ -214,6 +214,7 @@ class EvaluationRecord(Record, kw_only=True):
         categories: Results of the bank's broadest categories.
         own_name: Name in its own run, in a merged record that gives it another; else empty.
         group, variant: Evaluation of several models or prompts that this interview is of, and which it asked.
+        series: Name that stays when these models change; empty where `name` does.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
         predictions: Earlier run that predicted the answers; None if the bank alone did.
@@ -232,6 +233,7 @@ class EvaluationRecord(Record, kw_only=True):
     own_name: str = ""
     group: str = ""
     variant: str = ""
+    series: str = ""
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = []

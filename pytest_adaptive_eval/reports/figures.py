@@ -49,7 +49,10 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
     figures = []
     levels = interview.levels
     percent = words.percent(interview)
-    if levels and (shares := plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))):
+    shares = []
+    if levels:
+        shares = plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))
+    if levels and shares:
         half = None
         if levels.half and levels.crosses_half:
             half = plottable(levels.half.estimate)
@@ -119,11 +122,9 @@ def _spans(series: Sequence[Series], z: float) -> dict[str, tuple[float, float]]
     """Return the range of the axis of each metric."""
     ends: dict[str, list[float]] = {}
     for entry in series:
-        bounds = []
+        bounds = ends.setdefault(entry.metric, [])
         for point in entry.points:
-            for bound in point.bounds(z):
-                bounds.append(bound)
-        ends.setdefault(entry.metric, []).extend(bounds)
+            bounds += point.bounds(z)
     return {metric: _span(metric, values) for metric, values in ends.items()}
 
 

@@ -1,7 +1,7 @@
 """The gate report: JUnit XML that the strictest reader, Jenkins, accepts.
 
-A suite is an evaluation, such as an interview (a subject on a bank), and a test case a gate. One more test case shows
-whether the evaluation itself is usable.
+A suite is an evaluation, such as an interview, and a test case a gate. The model is a property. One more test case
+shows whether the evaluation itself is usable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.text import clean_xml
@@ -48,14 +48,16 @@ def gate_report(record: RunRecord) -> bytes:
     suites = []
     unique = _UniqueNames()
     for view in views(record):
-        name = unique(_one_line(view.title, _NAME))
-        cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
+        # never the checkpoint's name: a CI would begin its history of a test again with each candidate
+        name = unique(_one_line(view.record.series or view.record.name or view.title, _NAME))
+        cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name, view.record)]
         decided = {}
         for gate in view.gates:
             decided[f"decided after: {gate.name}"] = gate.verdict.decided_after
         properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
-    if alone := record.judged()[1]:
+    alone = record.judged()[1]
+    if alone:
         name = unique("gates without an interview")
         suites.append(TestSuite(name, _gate_cases(alone, name), timestamp=started))
     return _to_schema(to_xml_report_string(suites, prettyprint=False))
@@ -95,14 +97,14 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
     return case
 
 
-def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
+def _gate_cases(gates: Sequence[GateRecord], suite: str, evaluation: EvaluationRecord | None = None) -> list[Any]:
     from junit_xml import TestCase
 
     cases = []
     unique = _UniqueNames("interview", "study")
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
-        name = _one_line(_case_name(gate), _NAME)
+        name = _one_line(_case_name(gate, evaluation), _NAME)
         message = _one_line(verdict.sentence)
         lines = [message, *verdict.notes, words.decided(gate), gate.where]
         body = clean_xml("\n".join(filter(None, lines)), _BODY)
@@ -117,8 +119,8 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     return cases
 
 
-def _case_name(gate: GateRecord) -> str:
-    """Return the gate's test and its claim without a number, so a new threshold continues the case's history."""
+def _case_name(gate: GateRecord, evaluation: EvaluationRecord | None) -> str:
+    """Return the gate's test and its claim, without numbers and models, so new ones continue the case's history."""
     verdict = gate.verdict
     condition = gate.verdict.condition
     kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
@@ -127,6 +129,8 @@ def _case_name(gate: GateRecord) -> str:
     test, _, parameter = gate.name.partition("[")
     if not kind or not parameter.startswith(kind.replace("_", "-")):
         test = gate.name  # its parameters are the user's own
+    if evaluation is not None and evaluation.series and test.startswith(evaluation.name):  # of a TOML file
+        test = evaluation.series + test.removeprefix(evaluation.name)
     if claim:
         return f"{test}: {claim}"
     return test
@@ -137,11 +141,11 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        clean_xml(name, _NAME): clean_xml(_text(value), _MESSAGE)
-        for name, value in facts.items()
-        if value not in (None, "")
-    }
+    texts = {}
+    for name, value in facts.items():
+        if value not in (None, ""):
+            texts[clean_xml(name, _NAME)] = clean_xml(_text(value), _MESSAGE)
+    return texts
 
 
 def _text(value: Any) -> str:

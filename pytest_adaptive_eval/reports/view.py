@@ -103,11 +103,14 @@ class InterviewView(ReportView):
             f"ability {self.ability}, accuracy {self.result}",
             words.statuses(record),
         ]
-        return "interview", [*facts, *(interviewer.faults if interviewer else ())]
+        if interviewer:
+            facts += interviewer.faults
+        return "interview", facts
 
     def properties(self) -> dict[str, Any]:
         """Return the facts on its subject, its result and its end, by name."""
         interview = self.record
+        noise = interview.decoding_noise
         facts: dict[str, Any] = {
             "subject": interview.subject.name,
             "checkpoint": interview.subject.checkpoint,
@@ -119,7 +122,7 @@ class InterviewView(ReportView):
             "theta": interview.theta,
             "standard_error": interview.standard_error,
             "samples": interview.samples,
-            "decoding_noise": interview.decoding_noise.error if interview.decoding_noise else None,
+            "decoding_noise": noise.error if noise else None,
             "asked": interview.asked,
             "scored": interview.scored,
             "bank_size": interview.size,
@@ -134,8 +137,12 @@ class InterviewView(ReportView):
             ("conformal_accuracy", interview.accuracy_conformal),
             ("model_accuracy", interview.accuracy_model),
         ):
-            for name, value in (asdict(interval) if interval else {}).items():
-                facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
+            if interval is None:
+                continue
+            bounds = asdict(interval)
+            facts[prefix] = bounds.pop("estimate")
+            for name, value in bounds.items():
+                facts[f"{prefix}_{name}"] = value
         return facts
 
 
@@ -146,31 +153,34 @@ def views(record: RunRecord) -> list[ReportView]:
 
 def _of_interview(interview: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
     return InterviewView(
-        interview,
-        gates,
-        interview.subject.name,
-        words.bank_name(interview),
-        "on",
-        words.ability(interview),
-        words.accuracy(interview),
-        words.share(interview),
-        words.end(interview),
-        words.usage(interview.costs),
+        record=interview,
+        gates=gates,
+        subject=interview.subject.name,
+        place=words.bank_name(interview),
+        on="on",
+        ability=words.ability(interview),
+        result=words.accuracy(interview),
+        asked=words.share(interview),
+        end=words.end(interview),
+        cost=words.usage(interview.costs),
     )
 
 
 def _of_results(evaluation: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
+    place = evaluation.kind
+    if evaluation.name not in ("", evaluation.kind):
+        place = f"{evaluation.name} ({evaluation.kind})"
     return ReportView(
-        evaluation,
-        gates,
-        evaluation.subject.name,
-        evaluation.kind if evaluation.name in ("", evaluation.kind) else f"{evaluation.name} ({evaluation.kind})",
-        "in",
-        "-",
-        words.subject_results(evaluation),
-        f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
-        "",
-        words.panel_cost(evaluation.costs),
+        record=evaluation,
+        gates=gates,
+        subject=evaluation.subject.name,
+        place=place,
+        on="in",
+        ability="-",
+        result=words.subject_results(evaluation),
+        asked=f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
+        end="",
+        cost=words.panel_cost(evaluation.costs),
     )
 
 

@@ -23,6 +23,7 @@ from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
 from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.ask.answers import Answers
     from pytest_adaptive_eval.plugin.ask.open_questions import OpenQuestion, TestFinding
     from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
@@ -117,15 +118,13 @@ class QuestionOwner(Protocol):
     reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
     generators: GeneratorStates  #: Random state that the questions share.
     finding: TestFinding  #: What made-up answers have shown of the test.
+    answers: Answers  #: Completions of the requests that its tests make.
 
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
 
     def begin(self, test: Any) -> None:
         """Have a question answered before its test runs, if the test asks its item as it is."""
-
-    def complete(self, subject: Model, item: Item) -> Completion:
-        """Return the completion of a request that the test of the current question makes."""
 
     def check_passed(self, test: Any) -> None:
         """End the interview if the test of a question that passed accepts answers to other questions."""
@@ -189,7 +188,7 @@ class QuestionTest(UnrepeatableTest):
         """Requests of its fixtures and its body."""
         if self.interview is None:
             return RequestLog()
-        return RequestLog(complete=self.interview.complete)
+        return RequestLog(complete=self.interview.answers.complete)
 
     @functools.cached_property
     def ihook(self) -> Any:
@@ -208,9 +207,13 @@ class QuestionTest(UnrepeatableTest):
             if name != "item" and is_called:
                 runs_code = True
         with self._once("setup", self.interview, runs_code=runs_code) as again:
-            if not again:
-                with self.requests.active():  # a fixture may ask
-                    self._set_up()
+            if again:
+                return
+            if not runs_code:
+                self._set_up()
+                return
+            with self.requests.active():  # a fixture may ask
+                self._set_up()
 
     def _set_up(self) -> None:
         if self.own_model is not None and not self.config.getoption("setupplan", False):  # as of a fixture

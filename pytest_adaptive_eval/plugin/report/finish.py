@@ -197,6 +197,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         kind=evaluation.kind,
         group=evaluation.group,
         variant=evaluation.variant,
+        series=evaluation.series,
         subject=identity,
         whose=loop.respondent.whose,
         bank=BankRecord.of(
