@@ -43,7 +43,7 @@ class EarlierAnswers:
     """
 
     flip_prior: ClassVar[float] = 0.1  #: Prior share of items on which a candidate differs.
-    bank_odds: ClassVar[float] = 0.0  #: Prior log-odds of the bank's prediction against each other model.
+    bank_odds: ClassVar[float] = 3.0  #: Prior log-odds of the bank's prediction against each other model.
     name: str
     scores: Array
 

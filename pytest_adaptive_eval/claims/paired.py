@@ -39,6 +39,7 @@ class Baseline(EarlierAnswers):
     """
 
     flip_prior: ClassVar[float] = FLIPS
+    bank_odds: ClassVar[float] = 0.0
     log: DesignLog | None = None
     climbed: bool = False
 

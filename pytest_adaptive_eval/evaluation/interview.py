@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, MIXED, PAPERS, POLICIES, Policy
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
-from pytest_adaptive_eval.cat.selectors import SELECTORS, Spread
+from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
@@ -301,7 +301,7 @@ class Interview(Evaluation):
         """
         policy = self.policy
         if not self.bank.calibrated and policy.stop == "decision" and "selector" not in self.written:
-            policy = replace(policy, selector=Spread(needs_calibration=False), floor=MIXED)
+            policy = policy.by_predictions
         return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy)
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -41,6 +41,13 @@ class EarlierRun(Part):
     requests: dict[str, str] = {}
     checkpoint: str = ""
     decoding: str = ""
+
+    @classmethod
+    def of(cls, source: PredictionRecord, scores: dict[str, float], **facts: Any) -> EarlierRun:
+        """Create with the number of the answers, and the hash of their pairs of item and score."""
+        pairs = json.dumps(sorted(scores.items()))
+        digest = hashlib.sha256(pairs.encode()).hexdigest()[:16]
+        return cls(replace(source, hash=digest, answers=len(scores)), scores, **facts)
 
     def on(self, bank: ItemBank) -> EarlierAnswers:
         """Return the scores in the bank's order."""
@@ -140,19 +147,12 @@ def earlier_run(run: RunRecord, interview: EvaluationRecord, bank: ItemBank) -> 
             scores[name], requests[name] = asked.score, asked.request
     subject = interview.subject
     source = PredictionRecord(subject.name or interview.name, run.run, run.started, by_id=by_id)
-    return _with_hash(EarlierRun(source, scores, requests, subject.checkpoint, subject.decoding_hash))
+    hashes = {"checkpoint": subject.checkpoint, "decoding": subject.decoding_hash}
+    return EarlierRun.of(source, scores, requests=requests, **hashes)
 
 
 def _of_answers(found: Recorded, bank: ItemBank) -> EarlierRun:
     """Return recorded answers, which are joined by id."""
     identity, scores = answers_in(found, bank)
     known = {str(item): score for item, score in zip(bank.ids, scores.tolist(), strict=True) if not isnan(score)}
-    source = PredictionRecord(identity.name, by_id=True)
-    return _with_hash(EarlierRun(source, known, checkpoint=identity.checkpoint))
-
-
-def _with_hash(earlier: EarlierRun) -> EarlierRun:
-    """Return the run with the number of its answers, and the hash of its pairs of item and score."""
-    pairs = json.dumps(sorted(earlier.scores.items()))
-    digest = hashlib.sha256(pairs.encode()).hexdigest()[:16]
-    return replace(earlier, source=replace(earlier.source, hash=digest, answers=len(earlier.scores)))
+    return EarlierRun.of(PredictionRecord(identity.name, by_id=True), known, checkpoint=identity.checkpoint)
