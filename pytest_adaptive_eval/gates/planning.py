@@ -34,8 +34,7 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, earlier: Earl
     """Return the variance of a draw's estimate of the accuracy over the items not yet drawn, for a true accuracy.
 
     On an uncalibrated bank it is that of a uniform draw. On a calibrated bank it assumes that the bank is right and the
-    ability known, and with earlier answers, such as a complete baseline's, that a share `EarlierAnswers.flip_prior` of
-    them differs.
+    ability known, and with earlier answers, such as a complete baseline's, that `claims.paired.FLIPS` of them differ.
     """
     n = len(bank)
     p = np.full((1, n), accuracy)
@@ -45,7 +44,8 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, earlier: Earl
         p = bank.probability(theta)
     if earlier is not None:
         no_answers = np.array([[]])
-        predicted = earlier.predicted(earlier.shapes(bank), no_answers.astype(np.int64), no_answers)
+        alike = Baseline(earlier.name, np.nan_to_num(earlier.scores, nan=0.5))
+        predicted = alike.predicted(alike.shapes(bank), no_answers.astype(np.int64), no_answers)
         p = np.where(np.isnan(earlier.scores), p, predicted)
     elif bank.calibrated:
         policy = policy.drawing
@@ -155,13 +155,17 @@ def outlooks(
 
 
 def predicted_outlooks(
-    condition: Condition, bank: ItemBank, policy: Policy, earlier: EarlierAnswers | None
+    condition: Condition,
+    bank: ItemBank,
+    policy: Policy,
+    earlier: EarlierAnswers | None,
+    margin: float | None = None,
 ) -> list[Outlook]:
     """Return the outlooks of a gate's claims about the bank's sum of scores, with the predictions of an earlier run."""
     forecast = []
     for claim in condition.claims(bank, {}):
         if claim.sought is not None:
-            forecast += threshold_outlooks(condition, bank, policy, claim.sought / len(bank), earlier)
+            forecast += threshold_outlooks(condition, bank, policy, claim.sought / len(bank), earlier, margin)
     return forecast
 
 
@@ -216,6 +220,8 @@ def outlook_sentence(
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:
         case = f"if the truth is {100 * PLANNING_MARGIN:g} points away"
+        if earlier is not None:
+            case += f" and {FLIPS:.0%} of the answers differ from the earlier run's"
     text = (
         f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within {budget} of "
         f"{len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"
