@@ -33,6 +33,7 @@ from interval_coverage import bank_of, matrix_of, sides
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.inference.betting import Claim, decide
@@ -186,9 +187,9 @@ def resembling(candidate: Array, share: float) -> Array:
     return scores
 
 
-def first_asked(bank: ItemBank, subject: Array, seed: int, count: int = 80) -> Array:
+def first_asked(bank: ItemBank, policy: Policy, subject: Array, seed: int, count: int = 80) -> Array:
     """Return a subject's scores on the first items that a seed asks, NaN elsewhere."""
-    session = Session(bank, replace(DECIDE, budget=count), seed=seed, claims=[Claim(subject.sum())])
+    session = Session(bank, replace(policy, budget=count), seed=seed, claims=[Claim(subject.sum())])
     while session.asked < count and (proposal := session.ask()) is not None:
         session.tell(subject[proposal.items])
     scores = np.full(SIZE, np.nan)
@@ -207,7 +208,12 @@ WHOLE: dict[str, Callable[[Array], Array]] = {
     "the same file": lambda candidate: candidate,
     "all right": np.ones_like,
 }
-OF_SEED = {"first 80 of the same seed, differs on 3%": 0.03, "the candidate's own first 80, same seed": 0.0}
+#: Share of the items on which the subject differs that the same seed asked, and the policy of both runs.
+OF_SEED = {
+    "first 80 of the same seed, differs on 3%": (0.03, DECIDE),
+    "the candidate's own first 80, same seed": (0.0, DECIDE),
+    "the candidate's own first 80, uniform draws": (0.0, UNIFORM),
+}
 
 
 def outcomes(
@@ -222,22 +228,23 @@ def outcomes(
         found = decided(bank, DECIDE, rows, "50%", seeds, claim, earlier=EarlierAnswers("earlier", scores))
         yield from (found.outcome[:, 0] == side).tolist()
         return
+    share, policy = OF_SEED[label]
     for seed in range(first, first + runs):
-        scores = first_asked(bank, resembling(candidate, OF_SEED[label]), seed)
+        scores = first_asked(bank, policy, resembling(candidate, share), seed)
         own = seed if same_stream else stream(seed, scores)
         earlier = EarlierAnswers("earlier", scores)
-        session = Session(bank, replace(DECIDE, budget="50%"), seed=own, claims=[claim], earlier=earlier)
+        session = Session(bank, replace(policy, budget="50%"), seed=own, claims=[claim], earlier=earlier)
         while (proposal := session.ask()) is not None:
             session.tell(candidate[proposal.items])
         yield bool(decide(session.log(), [claim]).outcome[0] == side)
 
 
-def errors(runs: int, worst: int, same_stream: bool, shifts: Sequence[float]) -> None:
+def errors(cells: Sequence[str], runs: int, worst: int, same_stream: bool, shifts: Sequence[float]) -> None:
     """Print the false verdicts of each cell, and of more runs of the four worst."""
     limit = 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
     print(f"false verdicts at the threshold, {runs} runs a cell and side; at most {limit:.4f} is within two errors")
     rates: dict[tuple[float, str, int], float] = {}
-    for shift, label in product(shifts, (*WHOLE, *OF_SEED)):
+    for shift, label in product(shifts, cells):
         bank, candidate = simulated(shift)
         for side in (1, -1):
             found = list(outcomes(bank, candidate, label, side, runs, 0, same_stream))
@@ -264,6 +271,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=17, help="most pairs of a kind")
     parser.add_argument("--plain", action="store_true", help="without the parameters of the bank")
     parser.add_argument("--runs", type=int, default=2000, help="runs of a cell of errors")
+    parser.add_argument("--cells", nargs="*", default=[*WHOLE, *OF_SEED], choices=[*WHOLE, *OF_SEED], help="of errors")
     parser.add_argument("--worst", type=int, default=10000, help="further runs of the four worst cells; 0 for none")
     parser.add_argument("--shifts", nargs="*", type=float, default=list(SHIFTS), help="errors of the bank's accuracy")
     parser.add_argument("--same-stream", action="store_true", help="draw as without predictions, which is invalid")
@@ -271,7 +279,7 @@ def main() -> None:
     if options.what == "questions":
         questions(options.data, options.asked, options.seeds, options.pairs, options.plain)
     else:
-        errors(options.runs, options.worst, options.same_stream, options.shifts)
+        errors(options.cells, options.runs, options.worst, options.same_stream, options.shifts)
 
 
 if __name__ == "__main__":
