@@ -23,7 +23,7 @@ from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
 from pytest_adaptive_eval.models.store import CompletionStore
-from pytest_adaptive_eval.outputs import replacing
+from pytest_adaptive_eval.outputs import make_private, replacing
 from pytest_adaptive_eval.plugin.ask.answer_counts import Answered, too_many_errors
 from pytest_adaptive_eval.plugin.ask.answers import Answers, Reuse
 from pytest_adaptive_eval.plugin.ask.decoding_check import DecodingCheck, earlier_interviews
@@ -530,6 +530,7 @@ class AskingLoop:
             return
         kept = self.node.predictions
         if kept is not None and not Path(kept).exists():
+            make_private(Path(kept).parent)
             with replacing(Path(kept)) as file:
                 file.write(json.dumps(earlier.to_json()).encode())
 

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.interview import Interview
 from pytest_adaptive_eval.evaluation.tables import AUTO, BANK, HISTORY
 from pytest_adaptive_eval.gates.planning import predicted_outlooks
-from pytest_adaptive_eval.inputs import find_input, read_regular
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.models.request_keys import request_key
 from pytest_adaptive_eval.plugin.collect.fixtures import checkpoint_of
 from pytest_adaptive_eval.plugin.state import EvaluationTest, RunState
-from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked
 from pytest_adaptive_eval.records.earlier import FEWEST, EarlierRun, newest_of_another, read_earlier
 from pytest_adaptive_eval.text import counted
 
@@ -120,7 +119,7 @@ class _Choice:
         except BaselineError as error:
             if interview.predict_from != AUTO:
                 raise
-            if not isinstance(error, BaselineMissing) and self._exists(folders):
+            if self._state.settings.missing_baseline != "record":  # in a first run there is none yet
                 self.remarks.append(f"{interview.name}: the baseline predicts nothing: {error}")
             return None
         if earlier.is_of(self._checkpoint):
@@ -128,10 +127,6 @@ class _Choice:
             self.remarks.append(f"{interview.name}: {label} is the candidate itself and predicts nothing")
             return None
         return earlier
-
-    def _exists(self, folders: tuple[Path, ...]) -> bool:
-        """Return whether the named baseline exists; a later check refuses one that has to."""
-        return is_tracked(self._source) or find_input(baseline_path(self._source)[0], folders) is not None
 
     def _in_history(self) -> EarlierRun | None:
         """Return the newest run of the run folder by another subject; with `AUTO` only say what it would save."""
