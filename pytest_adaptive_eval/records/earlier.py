@@ -120,31 +120,26 @@ def newest_of_another(history: History, nodeid: str, bank: ItemBank, checkpoint:
 def earlier_run(run: RunRecord, interview: EvaluationRecord, bank: ItemBank) -> EarlierRun:
     """Return an interview's scores by the items of a bank; raise BaselineError if it is void.
 
-    Items are joined by the hash of their content, or by id where a side has none and the bank has the same content.
+    Items are joined by the hash of id and content, or by id where the record has none and the bank's content is the same.
     """
     if interview.error:
         raise BaselineError(f"the interview {interview.name!r} is void ({interview.error}): name another run")
-    ids = {str(item): n for n, item in enumerate(bank.ids)}
-    by_hash: dict[str, str] = {}
-    for item in bank.items:
-        by_hash.setdefault(item.content_hash, str(item.id))
+    items = {str(item.id): item for item in bank.items}
     same_bank = interview.bank.content_hash == bank.content_hash
     by_id = False
     scores: dict[str, float] = {}
     requests: dict[str, str] = {}
     for asked in interview.by_item():
-        if asked.score is None:
+        item = items.get(asked.item)
+        if item is None or asked.score is None:
             continue
-        place = ids.get(asked.item)
-        if place is not None and bank.items[place].content_hash == asked.item_hash:
-            name = asked.item
-        elif asked.item_hash:
-            name = by_hash.get(asked.item_hash, "")
+        if asked.item_hash:
+            joins = asked.item_hash == item.content_hash
         else:
-            name = asked.item if same_bank and place is not None else ""
-            by_id = True
-        if name:
-            scores[name], requests[name] = asked.score, asked.request
+            joins = same_bank
+            by_id |= same_bank
+        if joins:
+            scores[asked.item], requests[asked.item] = asked.score, asked.request
     subject = interview.subject
     source = PredictionRecord(subject.name or interview.name, run.run, run.started, by_id=by_id)
     hashes = {"checkpoint": subject.checkpoint, "decoding": subject.decoding_hash}

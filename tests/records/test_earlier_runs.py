@@ -44,10 +44,8 @@ def joined(items: list[tuple[str, str, float | None]]) -> EarlierRun:
     return earlier_run(run, run.interviews[0], BANK)
 
 
-def test_items_are_joined_by_content_whatever_their_ids() -> None:
-    found = joined(
-        [("old name", ITEMS[3].content_hash, 0.5), ("q4", "changed", 1.0), ("q5", ITEMS[5].content_hash, None)]
-    )
+def test_items_are_joined_by_the_hash_of_id_and_content() -> None:
+    found = joined([("q3", ITEMS[3].content_hash, 0.5), ("q4", "changed", 1.0), ("q5", ITEMS[5].content_hash, None)])
     assert (found.scores, found.source.by_id, found.source.answers) == ({"q3": 0.5}, False, 1)
 
 
