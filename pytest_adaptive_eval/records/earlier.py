@@ -120,7 +120,7 @@ def newest_of_another(history: History, nodeid: str, bank: ItemBank, checkpoint:
 def earlier_run(run: RunRecord, interview: EvaluationRecord, bank: ItemBank) -> EarlierRun:
     """Return an interview's scores by the items of a bank; raise BaselineError if it is void.
 
-    Items are joined by the hash of id and content, or by id where the record has none and the bank's content is the same.
+    Items are joined by the hash of id and content, or by id where the record has none and the bank is the same.
     """
     if interview.error:
         raise BaselineError(f"the interview {interview.name!r} is void ({interview.error}): name another run")
