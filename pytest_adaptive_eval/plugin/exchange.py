@@ -129,26 +129,6 @@ class ResultExchange:
         """Return the selection, as `plan` published it."""
         return self._selection or Selection(*self._get("selection") or ())
 
-    def agree(self, name: str, choose: Callable[[], Any]) -> Any:
-        """Return the JSON data that the first process to come here chose under a name; others wait for it.
-
-        Errors of `choose` are raised in the process that called it, and give the others None.
-        """
-        path = self._path(name)
-        if path is None:
-            return choose()
-        try:
-            path.with_suffix(".lock").touch(exist_ok=False)
-        except FileExistsError:
-            self.wait([name])
-            return (self._get(name) or {}).get("chosen")
-        chosen = None
-        try:
-            chosen = choose()
-        finally:
-            self._put(name, {"chosen": chosen})
-        return chosen
-
     def publish_lines(self, lines: list[str]) -> None:
         """Publish lines for the controller to print."""
         self._put("lines", lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.interview import Interview
@@ -38,9 +37,7 @@ def choose_predictions(node: EvaluationTest, state: RunState) -> None:
             )
         return
     choice = _Choice(node, state, interview)
-    chosen = state.exchange.agree(f"predictions of {node.nodeid}", choice.make)
-    if chosen is None:
-        return
+    chosen = json.loads(state.exchange.once(f"predictions of {node.nodeid}", choice.make))
     plan.remarks += chosen["remarks"]
     if chosen["earlier"] is not None:
         node.evaluation = interview.predicted_by(EarlierRun.from_json(chosen["earlier"]))
@@ -61,8 +58,8 @@ class _Choice:
         self._checkpoint = ""
         self.remarks: list[str] = []
 
-    def make(self) -> dict[str, Any]:
-        """Return the run as JSON data, the path of its copy, and remarks."""
+    def make(self) -> str:
+        """Return the run, the path of its copy, and remarks as JSON."""
         kept: Path | None = None
         earlier = None
         if self._source:
@@ -70,11 +67,8 @@ class _Choice:
                 self._checkpoint = checkpoint_of(self._state.config, self._node)
             kept = self._copy
             earlier = self._stored(kept) or self._found()
-        return {
-            "earlier": None if earlier is None else earlier.to_json(),
-            "kept": None if kept is None else str(kept),
-            "remarks": self.remarks,
-        }
+        found = None if earlier is None else earlier.to_json()
+        return json.dumps({"earlier": found, "kept": kept and str(kept), "remarks": self.remarks})
 
     @property
     def _source(self) -> str:
