@@ -98,7 +98,7 @@ def parse_item(
         grader = str(fields.grader)
     check_faults(_question_faults(fields, textless=textless), where, BankError)
     if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
-        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
+        raise BankError(f'{where} has no answer, and the grader {grader!r} needs one: add "answer"')
     answer: Any = fields.answers if len(fields.answers) > 1 else fields.answers[0]
     if grader == "task":
         custom = tasks.get(fields.id.partition("-")[0])

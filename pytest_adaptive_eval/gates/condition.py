@@ -61,6 +61,7 @@ class Metric(Generic[Result_contra]):
     Attributes:
         name: Name in TOML files, results and records; the name of the metric's file, unless it holds a number.
         description: One line for help, the table in the docs and exports.
+        plain: What a value is in a sentence for anybody, such as ``right`` after ``75 %``; by default the name says it.
         minimum, maximum: Range of the values; None without a limit.
         kinds: Condition kinds that the metric has.
         margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
@@ -77,6 +78,7 @@ class Metric(Generic[Result_contra]):
     name: str
     description: str
     unit: str = ""
+    plain: str = ""
     minimum: float | None = None
     maximum: float | None = None
     kinds: ClassVar[tuple[str, ...]] = ("at_least",)

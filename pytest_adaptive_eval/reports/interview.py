@@ -27,7 +27,7 @@ class InterviewSection(Section):
         interview = view.record
         return {
             "facts": _facts(view, interview),
-            "notes": view.notes(),
+            "notes": [note for _, note in view.notes()],
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
             "tables": [*_categories(interview), *_samples(interview), *_costs(interview)],
@@ -93,9 +93,11 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
     if interview.levels or not interview.categories:
         return []
     note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    if words.ended_at_verdict(interview):
+        note = "There are no intervals: those of categories miss too often where an interview ended at its verdict."
     rows = []
     for row in interview.categories:
-        accuracy = words.category_accuracy(row)
+        accuracy = words.category_accuracy(row, interview)
         interval = interval_of(accuracy)
         text = "-"
         bar = Markup()
@@ -103,7 +105,7 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
             text = accuracy.in_words()
             bar = plots.interval_bar(*interval)
             note = "Each interval holds by itself, not all at once."
-        rows.append((clean_html(row.category or "none", 100), f"{row.asked}/{row.size}", text, bar))
+        rows.append((clean_html(row.category or "none", 100), words.count(row.asked, row.size), text, bar))
     heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
     return [Table("Accuracy by category", heads, rows, note)]
 

@@ -37,6 +37,7 @@ class Accuracy(Metric[SessionResult]):
     name = "accuracy"
     description = "mean score over the whole bank"
     unit = "proportion"
+    plain = "right"
     minimum, maximum = 0.0, 1.0
     kinds = ("at_least", "at_most", "not_worse_than", "rank_within", "above")
     margin = (1.0, "a share of the bank in (0, 1) such as 0.02")

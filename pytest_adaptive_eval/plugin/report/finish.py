@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
@@ -16,8 +18,10 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, items_naming
-from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage, sent_request
 from pytest_adaptive_eval.models.calling import CallableModel
+from pytest_adaptive_eval.models.exchange import Exchange
+from pytest_adaptive_eval.models.judging import BEGINNING
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
@@ -88,6 +92,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         **arguments,
     )
     record = _record(loop, result, noise, seconds)
+    _keep_exchanges(loop, record)
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.caveat()])]
     record.notes += [*_notes_of_marked(evaluation.bank, record), *_notes_of_uniform_draws(loop)]
     if result.misfit:
@@ -101,12 +106,29 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     return result, record
 
 
+def _keep_exchanges(loop: AskingLoop, record: EvaluationRecord) -> None:
+    """Keep what went between model and run in the store that runs share, if there is one."""
+    if loop.state.answers is None:
+        return
+    kept = {}
+    for asked in record.administrations:
+        exchange = loop.answers.exchanges.get(asked.place, Exchange())
+        if loop.evaluation.judge is not None:
+            judged = loop.evaluation.judge.replies.get((asked.item, asked.text[:BEGINNING]), [])
+            exchange = msgspec.structs.replace(exchange, judged=[sent_request(text) for text in judged])
+        if exchange != Exchange():
+            kept[record.exchange_key(asked)] = exchange.to_text()
+    loop.state.answers.keep_requests(kept)
+
+
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     """Yield notes on the bank, the budget and questions that ran again."""
     evaluation = loop.evaluation
     plan = loop.gate_plan
     identity = loop.respondent.identity
     yield from evaluation.notes
+    if evaluation.predictions is not None:
+        yield loop.predictions.sentence
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
     if isinstance(loop.respondent.subject, ReplayModel):
@@ -228,6 +250,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         judged=judge.counts if judge is not None else None,
         baselines={name: file.compared(bank, items) for name, file in loop.gate_plan.loaded.items()},
         journal=journal.path.name if journal is not None else "",
+        predictions=None if evaluation.predictions is None else loop.predictions,
         reuse=loop.reuse.record(answers),
         usage_error=bool(loop.fault and loop.fault.usage),
         **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
