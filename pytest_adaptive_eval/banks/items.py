@@ -279,7 +279,7 @@ def _answer_faults(item: Item) -> Iterator[str]:
             yield f"the answer {answer!r:.80} {why}"
         if lenient is not None:
             yield (
-                f"the answer {answer!r:.80} {lenient.problem}, so that wrong answers would count as right: "
+                f"the answer {answer!r:.80} {lenient.problem}; wrong answers would count as right: "
                 f'{lenient.fix}, or allow it with "meta": {{"{LENIENT}": true}}'
             )
     are_distinct = len(set(item.choices)) == len(item.choices)

@@ -31,7 +31,8 @@ from pytest_adaptive_eval.text import Tell, counted, number
 from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
-FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
+FEWEST = subjects_needed(0.9)
+ENOUGH = subjects_needed(0.95)
 
 #: If families count for a smaller share of the subjects, that is said.
 WEIGHED = 0.9
@@ -202,15 +203,16 @@ def calibrate(
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    scores, weights = grouped_responses.scores, grouped_responses.weights
+    scores = grouped_responses.scores
+    weights = grouped_responses.weights
     if given_parameters is None:
         fit = recipe(scores, report_iteration, weights)
         checked = recipe
     else:
-        fit, checked = given_parameters, None
-    if formats is None:
-        answered = None
-    else:
+        fit = given_parameters
+        checked = None
+    answered = None
+    if formats is not None:
         answered = _answered(formats[0], grouped_responses)
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
     quality = _with_choice(quality, choice)
@@ -245,8 +247,9 @@ def calibrate(
 def _in_formats(formats: FormatResponses, responses: Responses) -> Array:
     """Return the responses in all formats of the subjects and items that are left, shape (S, n, F)."""
     rows = [formats.subjects.index(name) for name in responses.subjects]
-    columns = {name: n for n, name in enumerate(formats.items)}
-    return np.asarray(formats.scores[np.ix_(rows, [columns[name] for name in responses.items])])
+    column_of = {name: n for n, name in enumerate(formats.items)}
+    columns = [column_of[name] for name in responses.items]
+    return np.asarray(formats.scores[np.ix_(rows, columns)])
 
 
 def _with_choice(quality: Quality, choice: ModelChoice | None) -> Quality:
@@ -282,7 +285,8 @@ def _accuracies(
 ) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
     """Return each subject's accuracy, with predictions of missing scores, and its range whatever they are."""
     missing = np.isnan(scores)
-    least, most = (np.where(missing, value, scores).mean(axis=1).tolist() for value in (0.0, 1.0))
+    least = np.where(missing, 0.0, scores).mean(axis=1).tolist()
+    most = np.where(missing, 1.0, scores).mean(axis=1).tolist()
     if missing.any():
         scores = np.where(missing, predicted(scores, fit, sd), scores)
     return tuple(scores.mean(axis=1).tolist()), tuple(zip(least, most, strict=True))
@@ -311,9 +315,7 @@ def _choose_designs(
     if families < FEWEST_FAMILIES:
         note(f"no form and no predictor: these subjects are of {families} families, and {FEWEST_FAMILIES} are needed")
         return None
-    counts = []
-    for share in BUDGETS:
-        counts.append(resolve_budget(f"{100 * share:g}%", len(responses.items)))
+    counts = [resolve_budget(f"{100 * share:g}%", len(responses.items)) for share in BUDGETS]
     return choose_designs(responses, fits_of_parts, counts, seed=seed, progress=progress)
 
 

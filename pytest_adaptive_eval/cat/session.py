@@ -248,7 +248,7 @@ class Session:
     @property
     def sequential(self) -> bool:
         """Whether only anytime-valid tests are valid: for decisions, and after draws of unplanned number."""
-        return self.policy.stop == "decision" or self._repeated is not None
+        return self.policy.stop != "budget" or self._repeated is not None
 
     @property
     def adapts_length(self) -> bool:
@@ -261,7 +261,7 @@ class Session:
         return all(self.stop)
 
     def ask(self, k: int | None = None) -> Proposal | None:
-        """Return the next open items, a batch of which is drawn if there are none; None at the end.
+        """Return the next open items, None at the end. A batch is drawn if none is open.
 
         Args:
             k: Most items to return, at least 1 (default: the policy's batch).

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
@@ -379,8 +380,8 @@ class Interview(Evaluation):
         partial = [baseline for baseline in drawn if not baseline.complete]
         if partial and len(drawn) > 1:
             raise BaselineError(
-                f"{self.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot be "
-                "followed at once: record it on the whole bank, or compare in evaluations of their own"
+                f"{self.name}: several baselines, and {partial[0].name!r} answered some items only: record it "
+                "on the whole bank, or compare in evaluations of their own"
             )
         return drawn[0] if drawn else None
 
@@ -570,6 +571,8 @@ class _Assembly(NamedTuple):
         return asked_without(bank, family, table.formats)
 
     def _bank_path(self, path: str) -> Path:
+        if ready_name(path):
+            return Path(path)
         folders = self._folders
         if (existing := find_input(Path(path).expanduser(), folders)) is not None:
             return existing
@@ -642,9 +645,14 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
     samples, repeat = assembly.decodings(bank, policy)
     if bank.report.get("textless") and not _answers_ids(spec, settings):
+        ready = ready_name(path or "")
+        if ready:
+            texts = f"import FILE --ready {ready}"
+        else:
+            texts = "calibrate --items ITEMS.jsonl"
         raise ConfigError(
-            f"the bank {path} has items without texts, so there is nothing to ask: calibrate it with "
-            "--items ITEMS.jsonl, write prompts, or name a model that knows ids, harness:NAME or replay:FILE"
+            f"the bank {path} has items without texts, so there is nothing to ask: add texts ({texts}), write prompts, "
+            "or name a model that knows ids, harness:NAME or replay:FILE"
         )
     notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
     if table.policy == FIXED_FORM:
@@ -698,7 +706,7 @@ INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: T
 
 
 def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
-    """Return whether the model that a setting or the file names answers items of which only the id is known."""
+    """Return whether the model that a setting or the file names answers items by their id alone."""
     named = settings.models.get(spec.name) or settings.model or spec.table.model
     if named is None:
         return False
@@ -749,6 +757,8 @@ def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
         notes.append(f"{counted(count, 'question')} of level {level} repeat others: the task has no more")
     if not bank.calibrated and not climbed:
         return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
+    if "ready" in bank.report:
+        notes.append(f"ready bank: {bank.report['ready']}")
     if bank.report.get("trusted") is False:
         notes.append("the bank failed its quality checks and was written by force")
     if REPORT_KEY in bank.report:

@@ -58,7 +58,7 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
 
 
 def _labelled(texts: Sequence[str] | Mapping[str, str]) -> list[tuple[str | None, str]]:
-    """Return models or templates with their names, or labels that tell them apart; one without where there is none."""
+    """Return models or templates with names, or with labels that differ; one without a label for no models."""
     if isinstance(texts, Mapping):
         return [(text, name) for name, text in texts.items()]
     if not texts:

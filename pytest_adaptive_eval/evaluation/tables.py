@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.cat.policy import AUTOJUDGER_PAPER, PAPERS, POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
@@ -101,7 +102,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
 
 
 class TextFileTable(Table, frozen=True, kw_only=True):
-    """A text that stands in a file.
+    """A text in a file.
 
     Args:
         file: Its path, relative to the file of the evaluation.
@@ -163,8 +164,8 @@ class EvalTable(Table, frozen=True, kw_only=True):
 
     Args:
         name: Name of the evaluation; the bank's stem or the task by default.
-        bank: Bank folder or JSONL file of items, or FILE#CATEGORY for one category of it; beside a task, a calibrated
-            bank with items of it, for the levels' difficulties.
+        bank: Bank folder or JSONL file of items, FILE#CATEGORY for one category of it, or ready:NAME for the parameters
+            of a public benchmark; beside a task, a calibrated bank with items of it, for the levels' difficulties.
         task: Family of generated tasks.
         model: The subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME].
         models: Models to ask side by side, in TOML files; { NAME = MODEL, ... } names them in reports.
@@ -183,7 +184,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         samples: Times that each item is asked; its score is the mean.
         repeat: Items asked again to measure decoding noise: a count, or a share such as "10%".
         formats: All, or a list of modality combinations of items.
-        must_pass: Ids or categories of items that are asked first, and of which none may be wrong.
+        must_pass: Ids or categories of items that are asked first; a wrong answer to one fails every gate.
         wrong_answer: Answer that the test has to fail, where it would pass any made-up one.
         levels: Highest level of the task; the family's own by default.
         queries: Items of each level: 10 on a ladder, else 50 by default.
@@ -271,7 +272,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         """The task, or the bank's file name without its suffixes."""
         if self.task:
             return self.task
-        stem = Path(self.source[0]).name
+        stem = ready_name(self.source[0]) or Path(self.source[0]).name
         for suffix in _SUFFIXES:
             stem = stem.removesuffix(suffix)
         return stem

@@ -29,7 +29,7 @@ class ModelKind:
         extra: Extra of this distribution that the classes need; empty for none.
         remote: Whether models of this kind use no memory of this machine.
         hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
-        answers_ids: Whether the models answer items of which only the id is known.
+        answers_ids: Whether the models answer items by their id alone.
     """
 
     name = ""

@@ -89,7 +89,7 @@ def interview(
     Args:
         bank: Path of a bank or of questions.
         model: Model by its name, as ``--adaptive-eval-model`` takes it, a `Model`, or a function of the prompt, which
-            is asked anew each time.
+            is asked again each time.
         gates: Settings of each gate, as in ``[[eval.gate]]``.
         folder: Folder of records and journals.
         **settings: Further settings, as in ``[[eval]]``.

@@ -57,7 +57,7 @@ RUN_SETTINGS: Mapping[str, RunSetting] = {
         {"metavar": "A,B", "dest": "adaptive_eval_side_by_side"},
     ),
     "model_options": RunSetting(
-        'how the subject is loaded or reached, such as key_env = "API_KEY", one a line', None, Ini("linelist", [])
+        'how the subject is loaded or reached, such as key_env = "API_KEY", one per line', None, Ini("linelist", [])
     ),
     "budget": RunSetting(
         'questions an interview: a count, or a share of the bank such as "15%%"', {"metavar": "N|N%"}, Ini()
@@ -95,7 +95,7 @@ RUN_SETTINGS: Mapping[str, RunSetting] = {
     ),
     "graders": RunSetting("modules whose functions may grade answers", None, Ini("args", [])),
     "required_gates": RunSetting(
-        "gates that fail the run where they give no result: node ids or ends of them, one a line",
+        "gates that fail the run where they give no result: node ids or ends of them, one per line",
         None,
         Ini("linelist", []),
     ),

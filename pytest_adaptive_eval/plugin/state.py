@@ -106,7 +106,7 @@ class RunState:
     def answers(self) -> CompletionStore | None:
         """Answers that runs share, opened when first asked for; None where every answer is asked for.
 
-        The file that no flag names begins anew above `MOST_BYTES` and after one of an earlier version, and is done
+        The file that no flag names begins again above `MOST_BYTES` and after one of an earlier version, and is done
         without where it cannot be opened.
 
         Raises:
@@ -331,7 +331,7 @@ def resolve(name: str, nodes: Iterable[EvaluationTest]) -> EvaluationTest:
 
 
 def resolve_all(name: str, nodes: Iterable[EvaluationTest]) -> list[EvaluationTest]:
-    """Return the evaluations that a name means, of which each `*` stands for any text.
+    """Return the evaluations that a name means; each `*` in it matches any text.
 
     Raises:
         ConfigError: No evaluation has such a name, or several have one without a `*`.
@@ -353,6 +353,6 @@ def _unknown(name: str, nodes: Iterable[EvaluationTest]) -> ConfigError:
     """Return the error of a name that no evaluation has."""
     names = ", ".join(sorted({node.evaluation.name for node in nodes})) or "none"
     return ConfigError(
-        f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
+        f"adaptive_eval[{name!r}]: not among the collected evaluations ({names}); check the name, and "
         "that the file of the evaluation is part of this run"
     )

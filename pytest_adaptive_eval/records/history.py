@@ -270,7 +270,7 @@ class History:
             return None
         if record is None:
             if file.path.parent.name == "runs":  # this folder holds records alone, so a run is lost
-                self.unread.append(f"{file.key} is no whole record: restore or remove it")
+                self.unread.append(f"{file.key} is incomplete or damaged: restore or remove it")
                 return None
             return _NO_RECORD
         brief = []

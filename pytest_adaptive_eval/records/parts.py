@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def _json_value(value: Any) -> Any:
-    """Return what stands in JSON for an object of a foreign type, such as a number or an array of numpy."""
+    """Return the JSON value of an object of a foreign type, such as a number or an array of numpy."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, str | float):  # a subclass, such as a text of a template engine

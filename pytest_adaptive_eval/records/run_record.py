@@ -87,7 +87,7 @@ class Administration(Record):
         detail: Reason of a missing score.
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
-        request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
+        request: Hash of what its test asked, see `changed_requests`; empty for the unchanged item.
         question: Hash of what the item asks, see `models.images.question_hash`; empty in older records.
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
@@ -407,7 +407,7 @@ class RunRecord(Record):
     Args:
         started: ISO 8601, UTC.
         versions: Of python, pytest, this package, and what the subject used.
-        exit_status: Of the run as far as known when written.
+        exit_status: Of the run, if known when written.
         evaluations: Of all kinds, interviews first. Their JSON key is ``interviews``, by which scripts find them.
         warnings: What whoever promotes must know.
         required: Node ids of the gates that the settings require, by their names there; none where no gate was found.

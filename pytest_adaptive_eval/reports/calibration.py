@@ -41,7 +41,7 @@ def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -
         f"{counted(report['extreme'], 'item')} right or wrong for everybody; {report['misfits']} unlike the model"
     )
     if tables:
-        lines.append(f"conformal intervals: {counted(tables, 'table')}, one a policy and budget")
+        lines.append(f"conformal intervals: {counted(tables, 'table')}, one per policy and budget")
     for text in report["warnings"]:
         lines.append(f"warning: {text}")
     for text in report["problems"]:
@@ -71,7 +71,7 @@ def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 8
     weak = [part for part, value in reliability.items() if value < _RELIABLE]
     if weak:
         lines.append(
-            f"warning: these responses hardly tell subjects apart by {' and '.join(weak)}: gates on that part will "
+            f"warning: these responses hardly distinguish subjects by {' and '.join(weak)}: gates on that part will "
             "be INCONCLUSIVE, or refused at a bound; add items that need it"
         )
     for a, b in report["confused"]:

@@ -99,10 +99,8 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
 def _change(change: Difference) -> str:
     low, high = change.interval()
     sign = "+" if change.change >= 0 else ""
-    return (
-        f"{number(change.before):>6} -> {number(change.after):>6}  {sign}{number(change.change)} "
-        f"[{number(low)}, {number(high)}]"
-    )
+    before_and_after = f"{number(change.before):>6} -> {number(change.after):>6}"
+    return f"{before_and_after}  {sign}{number(change.change)} [{number(low)}, {number(high)}]"
 
 
 def _items(direction: str, items: Sequence[str]) -> str:

@@ -292,19 +292,18 @@ def interval_bar(
     def x(value: float) -> float:
         return _BAR_MARGIN + (_BAR - 2 * _BAR_MARGIN) * position_in(value, span)
 
+    width = max(x(high) - x(low), 1.0)
     parts = [
         tag("line", class_="track", x1=x(span[0]), x2=x(span[1]), y1=middle, y2=middle),
-        tag("rect", class_="range", x=x(low), y=middle - 3, width=max(x(high) - x(low), 1.0), height=6, rx=3),
+        tag("rect", class_="range", x=x(low), y=middle - 3, width=width, height=6, rx=3),
         tag("circle", class_="point", cx=x(estimate), cy=middle, r=4),
     ]
     height = 2 * middle
     if target is not None:
         height += 14
         label_x = min(max(x(target), 22.0), _BAR - 22)
-        parts += [
-            tag("line", class_="target", x1=x(target), x2=x(target), y1=1, y2=17),
-            tag("text", f"≥ {number(target, 2)}", class_="mid asked", x=label_x, y=height - 3),
-        ]
+        parts.append(tag("line", class_="target", x1=x(target), x2=x(target), y1=1, y2=17))
+        parts.append(tag("text", f"≥ {number(target, 2)}", class_="mid asked", x=label_x, y=height - 3))
         if label_x > 50:
             parts.append(tag("text", _end_label(span[0]), x=4, y=height - 3))
         if label_x < _BAR - 50:

@@ -66,7 +66,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
         return Thumbnail(sentence="its file lies outside of the bank's folder")
     about = path.stat()
     if not stat.S_ISREG(about.st_mode) or about.st_size > _FILE:
-        return Thumbnail(sentence="its file is no image of a sensible size")
+        return Thumbnail(sentence="its file is not an image of a sensible size")
     data = read_regular(path, follow=False)
     try:
         from PIL import Image

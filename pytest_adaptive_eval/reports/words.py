@@ -574,7 +574,7 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
     if not bank.calibrated and interview.policy.stop != "level":
-        yield "the bank is not calibrated: items were drawn uniformly, and there is no ability"
+        yield "the bank is not calibrated: items were drawn uniformly, and no ability is estimated"
     if not bank.trusted:
         yield (
             "the bank was written although its calibration report advised against it: its abilities are "

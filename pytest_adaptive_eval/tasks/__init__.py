@@ -48,5 +48,7 @@ def families(
             raise ConfigError(f"pytest_adaptive_eval_task_families gave {family!r:.80}, expected a TaskFamily")
         if family.name in by_name:
             raise ConfigError(f"there are two task families called {family.name!r}: rename yours")
-        by_name[family.name] = family if runner is None else replace(family, runner=runner)
+        if runner is not None:
+            family = replace(family, runner=runner)
+        by_name[family.name] = family
     return MappingProxyType(by_name)

@@ -163,7 +163,7 @@ class Answer(NamedTuple):
         values: Scores by metric, as they are logged; empty where it was not scored.
         steps: Messages of an agent; empty for a model that only answers.
         measures: See `models.base.Completion`.
-        sample: What tells several answers to the item apart, such as an epoch.
+        sample: Label of one of several answers to the item, such as an epoch.
         fault: What the sample has, where its scores are there twice and differ; empty for most.
     """
 

@@ -49,7 +49,7 @@ def _add_arguments(parser: VerbParser) -> None:
     add_responses_argument(parser, "logs of another tool, a CSV, a py-irt JSONL, or recorded runs")
     add = parser.add_argument_group("bank").add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; else only checks")
-    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; else those of the logs")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; else of the logs")
     add_ids_argument(add, "--items")
     add("--uncalibrated", action="store_true", help="write the questions alone, for uniform draws")
     add("--force", action="store_true", help="write a refused bank too, marked untrusted")

@@ -24,7 +24,7 @@ class Harness(Table, frozen=True):
         files: Pattern of the files in the folder of a call whose changes show new results.
         logs_task: Whether ids in the log are ``TASK:ID``; a bank may leave out the task.
         option: Its option before each item of ``{items}``.
-        separator: Text between the ids of ``{ids}``; a blank makes each a word of its own.
+        separator: Text between the ids of ``{ids}``; a blank makes each id one word.
         refused: Signs that no id may have, such as the separator.
         escape: Whether it reads ids as patterns of fnmatch; their signs are escaped then.
         needs_task: Whether ids must be ``TASK:ID``.

@@ -44,7 +44,7 @@ class Accuracy(Metric[SessionResult]):
     least_height = 0.2
 
     def methods(self, kind: str) -> tuple[str, ...]:
-        """Return the bets, and the test on questions like those of the bank."""
+        """Return the bets, and the test on questions like the bank's."""
         return ("draws",) if kind in RANKS else ("draws", LIKE_QUESTIONS)
 
     def check_value(self, condition: Condition) -> None:
@@ -74,7 +74,7 @@ class Accuracy(Metric[SessionResult]):
         return (Claim(condition.value * len(bank), condition.confidence),)
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict by the draws, or by the interval on questions like those of the bank."""
+        """Return the verdict by the draws, or by the interval on questions like the bank's."""
         if condition.method == LIKE_QUESTIONS:
             return _judge_like_questions(result, condition, verdict)
         if condition.kind in RANKS:
@@ -102,7 +102,7 @@ class Accuracy(Metric[SessionResult]):
 
 
 def _judge_like_questions(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-    """Return the verdict on questions of which those of the bank are a sample; all of these must have been asked."""
+    """Return the verdict on questions that the bank is a sample of; the whole bank must have been asked."""
     if result.asked < len(result.bank):
         asked = f"on questions like these a gate needs the whole bank: write budget = {len(result.bank)}"
         return with_note(verdict, asked, Outcome.INCONCLUSIVE)

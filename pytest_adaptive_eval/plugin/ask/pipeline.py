@@ -170,7 +170,7 @@ class Pipeline:
         return True
 
     def _awaited(self, lead: Lead, questions: Sequence[OpenQuestion]) -> list[OpenQuestion]:
-        """Return the first questions that a call may begin for now: those that are drawn and have no answer kept."""
+        """Return the first questions that a call may begin for now: drawn ones without a stored answer."""
         answers = lead.answers
         if lead.subject.waits_apart:
             room = max(1, lead.room)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import CodeRunner, Context, EvalSpec, TaskGraders, evaluation_kinds
 from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
@@ -261,7 +262,8 @@ class Collection:
         return families(itertools.chain.from_iterable(provided), runner)
 
     def _bank(self, path: Path) -> ItemBank:
-        path = path.resolve()
+        if not ready_name(path):
+            path = path.resolve()
         if path not in self._banks:
             bank = self.config.hook.pytest_adaptive_eval_items(path=path, config=self.config)
             if bank is None:

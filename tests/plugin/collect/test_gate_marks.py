@@ -283,7 +283,7 @@ MISTAKES = {
         '@pytest.mark.adaptive_gate("toy", at_least=0.5, above="x")\n' + TAIL, "found at_least and above"
     ),
     "unknown name": (
-        '@pytest.mark.adaptive_gate("toys", at_least=0.5)\n' + TAIL, "there is no such evaluation among those collected"
+        '@pytest.mark.adaptive_gate("toys", at_least=0.5)\n' + TAIL, "not among the collected evaluations"
     ),
     "unknown key": (
         '@pytest.mark.adaptive_gate("toy", at_last=0.5)\n' + TAIL,
@@ -490,7 +490,7 @@ def test_a_pattern_judges_all_evaluations_of_such_a_name(lab: Any, name: str) ->
     judged = {"toy[*]": 2, "test_sums[*]": 2, "toy[*man]": 1}
     if name not in judged:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["*there is no such evaluation among those collected (toy*english*, toy*german*)*"])
+        result.stderr.fnmatch_lines(["*not among the collected evaluations (toy*english*, toy*german*)*"])
         return
     assert lab.outcomes() == [("test_gate", "PASS")] * judged[name]
 

@@ -460,7 +460,7 @@ def test_a_gate_of_an_unknown_name_at_run_time(lab: Any) -> None:
     )
     result = lab.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: there is no such evaluation*"])
+    result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: not among the collected evaluations*"])
 
 
 @pytest.mark.fast_rows(2)
