@@ -81,6 +81,7 @@ def summary_markdown(
         ("gates", _gates(record, notes)),
         ("next steps", "".join(map(_step, next_steps(record, alarms)))),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
+        ("changes", _listed("Since the last run", words.changes(record))),
         ("interviews", _interviews(interviews)),
         ("other evaluations", "\n".join(map(_rows, others[:_ROWS]))),
         ("side by side", "\n".join(map(_side_by_side, side_by_side(record)))),
@@ -221,7 +222,7 @@ def _categories(interview: EvaluationRecord) -> str:
         return ""
     rows = []
     for row in interview.categories[:_ROWS]:
-        interval = words.category_accuracy(row)
+        interval = words.category_accuracy(row, interview)
         if interval:
             accuracy = interval.in_words()
         else:

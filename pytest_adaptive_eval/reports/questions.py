@@ -21,7 +21,7 @@ from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
-from pytest_adaptive_eval.reports.words import asked_item, plottable
+from pytest_adaptive_eval.reports.words import asked_item, measured, plottable
 from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
@@ -535,26 +535,15 @@ def _rounded(value: float | None) -> str | None:
     return number(numeric, 2)
 
 
-#: Measures of an answer that are shown, with their words.
-_MEASURES = {
-    "input_tokens": "{:,.0f} tokens read",
-    "output_tokens": "{:,.0f} written",
-    "reasoning_tokens": "{:,.0f} of thought",
-    "steps": "{:,.0f} steps",
-    "cost": "cost {:.3g}",
-}
-
-
-def _spent(asked: Administration, exchange: Exchange) -> Iterator[str]:
-    """Yield the time and the tokens of an answer, those of thought apart."""
-    known = {**exchange.measures, **asked.measures}
-    seconds = plottable(known.get("seconds", asked.seconds))
-    if seconds is not None:
-        yield f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    for name, form in _MEASURES.items():
-        value = plottable(known.get(name))
+def _spent(asked: Administration, exchange: Exchange) -> list[str]:
+    """Return the time, the money and the tokens of an answer, the thought's apart."""
+    known = {"seconds": asked.seconds, **exchange.measures, **asked.measures}
+    shown: dict[str, float] = {}
+    for name, measure in known.items():
+        value = plottable(measure)
         if value:
-            yield form.format(value)
+            shown[name] = value
+    return measured(shown)
 
 
 def _facts(asked: Administration, exchange: Exchange, *, calibrated: bool) -> str:
@@ -571,7 +560,7 @@ def _facts(asked: Administration, exchange: Exchange, *, calibrated: bool) -> st
         facts["sample"] = asked.sample + 1
     if asked.format != "text":
         facts["format"] = asked.format
-    parts = list(_spent(asked, exchange))
+    parts = _spent(asked, exchange)
     for name, value in facts.items():
         if value is not None:
             parts.append(f"{name} {value}")

@@ -75,6 +75,9 @@ def summary_lines(
     reused = words.reused(record.interviews)
     if reused:
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
+    flaky = words.flaky(record.interviews)
+    if flaky:
+        ends += wrap(clean_terminal(flaky, _SENTENCE), width, "  ", "flaky: ")
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
@@ -117,6 +120,7 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
         _interviews(interviews, width),
         _styled(side_by_side_lines(record)),
         _lines_of_others(record, width),
+        change_lines(record, width),
         _answers(_lost_or_wrong(record, banks), width, several=len(record.interviews) > 1, named=True),
         _styled(notes),
         warning_lines(record, width),
@@ -134,6 +138,7 @@ def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) 
         unjudged.append(((line, markup),))
     return [
         [*_lines_of_others(record, width), *unjudged, *verdict_lines(record, width)],
+        change_lines(record, width),
         _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
@@ -227,6 +232,12 @@ def verdict_lines(record: RunRecord, width: int, *, details: bool = False) -> li
         for shown in filter(None, beneath):
             lines += _styled(_cut([shown], width, " " * head, CLAIM if details else REASON_LINES))
     return lines
+
+
+def change_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return how evaluations changed since the last run, a line for each."""
+    wrapped = [wrap(clean_terminal(text, _SENTENCE), width, "  ", "") for text in words.changes(record)]
+    return [line for lines in wrapped for line in _styled(lines)]
 
 
 def _whole(gate: GateRecord, standing: Sequence[str]) -> str:
