@@ -134,14 +134,11 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     for n, entry in enumerate(drawn, 1):
         whole = find_metric(entry.metric).whole_bank
         newest, raised = _newest(entry, [alarm for alarm in alarms if alarm.series == entry])
-        panels.append(
-            Panel(
-                title=clean_html(f"{entry.evaluation}: {entry.category or whole}", 120),
-                about=clean_html(f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}", 120),
-                picture=plots.history_plot(newest, raised, run, spans[entry.metric], z, f"h{n}"),
-                alarms=[clean_html(alarm.sentence, 600) for alarm in raised],
-            )
-        )
+        title = f"{entry.evaluation}: {entry.category or whole}"
+        about = f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}"
+        picture = plots.history_plot(newest, raised, run, spans[entry.metric], z, f"h{n}")
+        sentences = [clean_html(alarm.sentence, 600) for alarm in raised]
+        panels.append(Panel(clean_html(title, 120), clean_html(about, 120), picture, sentences))
     return panels
 
 

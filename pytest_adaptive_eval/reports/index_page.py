@@ -161,7 +161,7 @@ def _trends(
 def _panel(
     key: str, trend: Trend, alarms: Sequence[Alarm], lasting: Sequence[Alarm], models: Mapping[str, int]
 ) -> Markup:
-    own = [alarm for alarm in alarms if alarm.series.evaluation == trend.evaluation]
+    own = [alarm for alarm in alarms if alarm.series.evaluation in trend.names]
     alarmed = {alarm.series.points[alarm.at].run for alarm in own}
     last = trend.points[-1]
     head = tag(

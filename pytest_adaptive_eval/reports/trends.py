@@ -42,11 +42,12 @@ class TrendPoint(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """One quantity of an evaluation over its runs, oldest first."""
+    """One quantity of an evaluation over its runs, oldest first; `names` are the names it had in them."""
 
     evaluation: str
     metric: str
     points: Sequence[TrendPoint]
+    names: frozenset[str] = frozenset()
 
 
 def trends(runs: Iterable[RunRecord]) -> list[Trend]:
@@ -56,6 +57,7 @@ def trends(runs: Iterable[RunRecord]) -> list[Trend]:
         runs: Oldest first.
     """
     points: dict[tuple[str, str], list[TrendPoint]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
     for record in runs:
         if record.copied_from:
             continue
@@ -64,7 +66,8 @@ def trends(runs: Iterable[RunRecord]) -> list[Trend]:
             if values is not None and not evaluation.void:
                 key = (evaluation.series or evaluation.name, metric)
                 points.setdefault(key, []).append(_point(record, evaluation, gates, metric, values))
-    found = [Trend(*key, series) for key, series in points.items()]
+                names.setdefault(key, set()).add(evaluation.name)
+    found = [Trend(*key, series, frozenset(names[key])) for key, series in points.items()]
     return sorted(found, key=lambda trend: trend.points[-1].started, reverse=True)
 
 

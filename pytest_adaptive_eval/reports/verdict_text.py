@@ -129,9 +129,14 @@ def _difference(
     if name == "baseline" or (evaluation is not None and name == evaluation.subject.name):
         name = "the baseline"
     start = shown[estimate]
+    if start == "0":
+        side = "from"
+    elif estimate < 0:
+        side = "below"
+    else:
+        side = "above"
     if numbers.is_share:
         start += " point" + "s" * (start != "1")
-    side = "below" if estimate <= 0 else "above"
     rest = f" {side} {name}"
     metric = str(gate.verdict.condition.get("metric"))
     if metric != "accuracy":

@@ -83,7 +83,9 @@ def test_names_of_settings_keep_the_line_of_an_evaluation_whose_models_change(ma
         run = record(make, day, {}, "PASS")
         run.evaluations[0] = changed(run.evaluations[0], name=f"shop-step-{day}", series="shop-new")
         runs.append(run)
-    assert [len(trend.points) for trend in trends(runs) if trend.evaluation == "shop-new"] == [2]
+    (trend,) = [trend for trend in trends(runs) if trend.evaluation == "shop-new"]
+    assert len(trend.points) == 2
+    assert trend.names == {"shop-step-1", "shop-step-2"}, "by which alarms are found"
 
 
 def test_a_merged_or_void_run_has_no_point(make: SimpleNamespace) -> None:

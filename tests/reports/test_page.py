@@ -482,7 +482,7 @@ def test_what_went_between_model_and_run_is_shown_with_time_and_tokens(record: R
         'Request as sent, thought, steps, reply of the judge request as sent { "prompt": "hi" } thought let me think '
         "steps: assistant ls() steps: tool a.txt reply of the judge <rank>4</rank>"
     ) in text
-    assert "1.2 s · 1,200 tokens read · 45 written · 30 of thought · 2 steps · " in text
+    assert "1.2 s · 1,200 tokens read · 45 tokens written · 30 of thought · 2 steps · " in text
 
 
 def test_side_by_side_lists_the_answers_of_all_with_different_results_first(make: SimpleNamespace) -> None:

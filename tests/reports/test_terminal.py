@@ -253,6 +253,33 @@ def test_wrong_answers_are_shown_with_their_questions_where_the_bank_is_at_hand(
     assert "wrong answers" not in "\n".join(text(summary_lines(record, 80, details=False, banks={"sums": bank})))
 
 
+def test_a_comparison_with_a_baseline_lists_the_questions_that_were_lost(make: SimpleNamespace) -> None:
+    items = [Item(f"q{n}", f"How much is {n} + {n}?", answer=str(2 * n)) for n in range(4)]
+    bank = ItemBank.uncalibrated("sums", items)
+    asked = [Administration(n, item.id, item.content_hash, score=0.0, text="7") for n, item in enumerate(items, 1)]
+    about = {"name": "sums", "content_hash": bank.content_hash, "calibrated": False}
+    lost = {"baseline": {"lost": ["q2"], "common": 4}}
+    interview = make.interview(name="sums", bank=about, administrations=asked, baselines=lost)
+    condition = {"metric": "accuracy", "kind": "not_worse_than", "name": "baseline", "value": 0.1}
+    gate = make.gate("FAIL", of="sums", condition=condition)
+    lines = text(summary_lines(make.record([interview], [gate]), 80, details=False, banks={"sums": bank}))
+    start = lines.index("lost against the baseline: 1 of 4 common questions")
+    assert lines[start + 1 : start + 5] == [
+        "  q2",
+        "    asked:    How much is 2 + 2?",
+        "    answered: 7",
+        "    expected: 4",
+    ]
+    assert not any("q1" in line or "q3" in line for line in lines)
+
+
+def test_calls_beyond_the_questions_that_counted_stand_beside_the_count(make: SimpleNamespace) -> None:
+    for calls, count in ((120, "96 of 640, 120 calls"), (96, "96 of 640")):
+        record = make.record([make.interview(costs={"subject": {"calls": calls}})])
+        assert text(verdict_lines(record, 120))[1] == f"      accuracy .612 [.551, .671] >= .55, {count}"
+        assert words.share(record.interviews[0]) == count
+
+
 @pytest.mark.parametrize(
     ("nodeid", "shown"),
     [

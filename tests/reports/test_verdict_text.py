@@ -44,6 +44,7 @@ def least(value: float, metric: str = "accuracy") -> dict[str, Any]:
         (paired(0.2, "score"), (-0.9, -0.5, -0.31), "0.5 below main in score, between 0.31 and 0.9; 0.2 are allowed"),
         (least(0.6), (0.603, 0.75, 0.867), "75 % right, between 60.3 % and 87 %; at least 60 % required"),
         (least(0.6), (0.75, 0.75, 0.75), "75 % right; at least 60 % required"),
+        (paired(0.1), (0.0, 0.0, 0.0), "0 points from main; 10 are allowed"),
         (paired(0.1), (-0.2, -0.2, -0.2), "20 points below main; 10 are allowed"),
         (least(0.605), (0.6, 0.75, 0.867), "75 % right, between 60 % and 87 %; at least 60.5 % required"),
         (least(0.3, "energy"), (0.589, 0.675, 0.751), f"68 %{CAT}59 % and 75 %; at least 30 % required"),
