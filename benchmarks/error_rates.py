@@ -379,6 +379,24 @@ def at_the_margin(seeds: int, rng: np.random.Generator) -> tuple[Array, Array]:
     return base, candidates
 
 
+def ability_loss(bank: ItemBank, base: Array, loss: float, side: Outcome) -> Condition:
+    """Condition that the ability is not worse than a baseline's by what a loss of accuracy is, up to a hair."""
+    accuracy = float(base.mean())
+    hair = 4e-6 if side is Outcome.PASS else -4e-6  # abilities are found within 1e-6 logits
+    margin = ability_at(bank, accuracy) - ability_at(bank, accuracy - loss)
+    return Condition("ability", "not_worse_than", margin - hair, "old")
+
+
+def ability_paired_gate(
+    bank: str, policy: Policy, side: Outcome, seeds: int, rng: np.random.Generator
+) -> list[Outcome]:
+    """``ability.not_worse_than`` for candidates that lose exactly the margin."""
+    base, candidates = at_the_margin(seeds, rng)
+    condition = ability_loss(banks()[bank], base, (LOST - GAINED) / SIZE, side)
+    old = Baseline("old", base)
+    return verdicts(interview(banks()[bank], policy, candidates, rng, condition, baseline=old), condition, [old])
+
+
 def paired_gate(
     bank: str, policy: Policy, complete: bool, side: Outcome, seeds: int, rng: np.random.Generator
 ) -> list[Outcome]:
@@ -544,6 +562,7 @@ def cells() -> list[Cell]:
     for name, one_side in answer_gates().items():
         add(name, one_side)
     add("ability at_least, good, decision", partial(accuracy_gate, "good", DECIDE, 60, "ability"))
+    add("ability not_worse_than, good, decision", partial(ability_paired_gate, "good", DECIDE))
     add("not_worse_than, whole baseline, good, budget", partial(paired_gate, "good", STOPS["budget"], True))
     add("not_worse_than, partial baseline, good, decision", partial(paired_gate, "good", DECIDE, False))
     for bank in ("good", "shuffled"):

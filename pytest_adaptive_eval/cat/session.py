@@ -255,7 +255,7 @@ class Session:
     @property
     def sequential(self) -> bool:
         """Whether only anytime-valid tests are valid: for decisions, and after draws of unplanned number."""
-        return self.policy.stop == "decision" or self._repeated is not None
+        return self.policy.stop != "budget" or self._repeated is not None
 
     @property
     def adapts_length(self) -> bool:

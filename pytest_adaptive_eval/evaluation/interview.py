@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ from pytest_adaptive_eval.items.presentation import (
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
@@ -657,7 +659,8 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
     must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
     samples, repeat = assembly.decodings(bank, policy)
-    if bank.report.get("textless") and not _answers_ids(spec, settings):
+    kind, named = _named_kind(spec, settings)
+    if bank.report.get("textless") and not kind.answers_ids:
         ready = ready_name(path or "")
         if ready:
             texts = f"import FILE --ready {ready}"
@@ -667,6 +670,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
             f"the bank {path} has items without texts, so there is nothing to ask: add texts ({texts}), write prompts, "
             "or name a model that knows ids, harness:NAME or replay:FILE"
         )
+    kind.check_items(named, bank.items)
     notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
     if table.policy == FIXED_FORM:
         seed = table.seed
@@ -718,16 +722,13 @@ _SECTION = Service("interview", "pytest_adaptive_eval.reports.interview:SECTION"
 INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: The kinds ``bank`` and ``ladder``.
 
 
-def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
-    """Return whether the model that a setting or the file names answers items by their id alone."""
+def _named_kind(spec: EvalSpec, settings: Settings) -> tuple[ModelKind, str]:
+    """Return the kind of the model that a setting or the file names, and how `resolve` writes the model."""
     named = settings.models.get(spec.name) or settings.model or spec.table.model
-    if named is None:
-        return False
-    try:
-        kind, _ = resolve(named, [spec.base, settings.root])
-    except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
-        return False
-    return kind.answers_ids
+    if named is not None:
+        with contextlib.suppress(ConfigError):  # a model that only a hook knows, or a mistake that loading reports
+            return resolve(named, [spec.base, settings.root])
+    return ModelKind(), ""
 
 
 def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:

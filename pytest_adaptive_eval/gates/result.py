@@ -35,6 +35,7 @@ from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale,
 from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import approximate_interval, is_exact
+from pytest_adaptive_eval.irt.estimation import sandwich_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
@@ -106,8 +107,8 @@ class BoundMetric(NoVerdict):
         Args:
             baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
                 file of ``--adaptive-eval-baseline``.
-            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of auc in levels, of score
-                in points; of a mean of values cut at `cap` in their unit.
+            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of ability in logits, of auc
+                in levels, of score in points; of a mean of values cut at `cap` in their unit.
             within, cap: See `at_least`.
         """
         settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "within": within, "cap": cap}
@@ -478,6 +479,8 @@ class SessionResult(Result):
         policy: `Policy.key` if the length did not depend on the answers, and the bank's table of replayed interviews
             applies; else empty.
         subject: ``name`` of the subject, and the hash ``decoding`` that a comparison must share; empty if unknown.
+        sampling_error: Standard error of the ability over new samples of items and answers, length D, in logits, see
+            `estimation.sandwich_error`; None on an uncalibrated bank.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
             on an accuracy that is not distinguishable from it.
         floor: Items, drawn uniformly, and the scores that the test gives answers to other questions there; empty where
@@ -496,6 +499,7 @@ class SessionResult(Result):
     misfit: str = ""
     policy: str = ""
     subject: Mapping[str, str] = field(default_factory=dict)
+    sampling_error: list[float] | None = None
     chance: float | None = None
     floor: tuple[tuple[int, float], ...] = ()
 
@@ -551,6 +555,12 @@ class SessionResult(Result):
         projected = None
         misfit = ""
         notes = more.pop("notes", ())
+        sampling_error = None
+        if calibrated:
+            bank, items = session.bank, log.items[None]
+            guessing = None if bank.asymptote is None else bank.asymptote[items]
+            answers = (log.scores[None], bank.discrimination[items], bank.intercept[items], guessing)
+            sampling_error = sandwich_error(estimate, *answers)[0].tolist()
         if calibrated and len(log):
             accuracy, error = session.projection()
             projected = (float(accuracy[0]), float(error[0]))
@@ -566,6 +576,7 @@ class SessionResult(Result):
             log=log,
             theta=theta.tolist() if calibrated else None,
             standard_error=standard_error.tolist() if calibrated else None,
+            sampling_error=sampling_error,
             stop=session.stop[0],
             statuses=dict(statuses),
             climb=ladder_policy if isinstance(ladder_policy, Climb | AdaptiveClimb) else None,

@@ -36,6 +36,7 @@ from pytest_adaptive_eval.records.parts import (
     BaselineSource,
     Costs,
     Data,
+    DriftRecord,
     InterviewerRecord,
     LevelsRecord,
     Pair,
@@ -241,11 +242,14 @@ class EvaluationRecord(Record, kw_only=True):
         accuracy: Accuracy by the draws; gates decide on it.
         accuracy_conformal: The bank's projection with an interval from replayed interviews; shown only.
         accuracy_error: Standard error of the accuracy by the draws, for comparing runs; gates never use it.
+        ability_sampling_error, accuracy_sampling_error: Standard errors over new samples of items and answers, by which
+            runs of one model differ, for monitoring.
         accuracy_model: The bank's own projection; shown only.
         samples: Answers that an item's score is the mean of; further ones to an item are repeats, which count for
             `decoding_noise` alone.
         item_estimates: By metric of gates on samples, such as ``pass^3``, the estimate of each item.
         flaky: Items with a right answer and one that is not.
+        drift: What earlier runs say of its levels.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
         own_name: Name in its own run, in a merged record that gives it another; else empty.
@@ -274,6 +278,7 @@ class EvaluationRecord(Record, kw_only=True):
     notes: list[str] = []
     warnings: list[str] = []
     journal: str = ""
+    drift: DriftRecord = msgspec.field(default_factory=DriftRecord)
     usage_error: bool = False
     members: list[SubjectIdentity] = []
     metrics: dict[str, list[QuantityRecord]] = {}
@@ -288,11 +293,13 @@ class EvaluationRecord(Record, kw_only=True):
     stop_sentence: str = ""
     theta: list[float] | None = None
     standard_error: list[float | None] | None = None
+    ability_sampling_error: list[float] | None = None
     misfit: str = ""
     accuracy: Interval | None = None
     accuracy_model: Interval | None = None
     accuracy_conformal: Interval | None = None
     accuracy_error: float | None = None
+    accuracy_sampling_error: float | None = None
     samples: int = 1
     item_estimates: dict[str, dict[str, float]] = {}
     flaky: list[str] = []
@@ -345,6 +352,11 @@ class EvaluationRecord(Record, kw_only=True):
     def member(self, name: str) -> SubjectIdentity:
         """Return the identity of a subject; its name alone if there is none."""
         return next((member for member in (self.subject, *self.members) if member.name == name), SubjectIdentity(name))
+
+    def exchange_key(self, asked: Administration) -> str:
+        """Return the key of what went between model and run for one answer, see `models.exchange`."""
+        data = json.dumps([self.whose, *asked.place, asked.said])
+        return f"exchange {hashlib.sha256(data.encode()).hexdigest()[:32]}"
 
     @property
     def answers_hash(self) -> str:
@@ -481,13 +493,21 @@ class RunRecord(Record):
 
     @property
     def sent_keys(self) -> list[str]:
-        """Keys of requests as they were sent."""
-        return [entry.sent for interview in self.interviews for entry in interview.administrations if entry.sent]
+        """Keys of requests as they were sent, and of what else went between model and run."""
+        keys: list[str] = []
+        for interview in self.interviews:
+            for entry in interview.administrations:
+                keys += filter(None, [entry.sent, interview.exchange_key(entry)])
+        return keys
 
     @property
     def others(self) -> list[EvaluationRecord]:
         """Evaluations of other kinds, which call their models themselves."""
         return [evaluation for evaluation in self.evaluations if evaluation.kind not in INTERVIEWS]
+
+    def evaluation_named(self, name: str) -> EvaluationRecord | None:
+        """Return the first evaluation of a name or node id, by which gates find it."""
+        return next((entry for entry in self.evaluations if name in (entry.name, entry.nodeid)), None)
 
     def judged(self) -> tuple[list[tuple[EvaluationRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
@@ -629,6 +649,7 @@ def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
     if interview.reuse and interview.reuse.refused:
         yield f"no answer was taken from the store (--adaptive-eval-reuse): {interview.reuse.refused}"
     yield from filter(None, interview.warnings)
+    yield from interview.drift.alarms
     counts = interview.judged
     if counts and counts.repeated >= _LEAST_REPEATED and (counts.noise or 0.0) >= _REPEAT_NOISE:
         yield (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
-from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
+from pytest_adaptive_eval.records.drift import FEWEST, Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
@@ -99,10 +99,8 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
 def _change(change: Difference) -> str:
     low, high = change.interval()
     sign = "+" if change.change >= 0 else ""
-    return (
-        f"{number(change.before):>6} -> {number(change.after):>6}  {sign}{number(change.change)} "
-        f"[{number(low)}, {number(high)}]"
-    )
+    before_and_after = f"{number(change.before):>6} -> {number(change.after):>6}"
+    return f"{before_and_after}  {sign}{number(change.change)} [{number(low)}, {number(high)}]"
 
 
 def _items(direction: str, items: Sequence[str]) -> str:
@@ -158,8 +156,8 @@ def _over(alarm: Alarm) -> str:
 
 def drift_message(series: Sequence[Series]) -> str:
     """Return the sentence of a watch without an alarm: that there is none, or that none was possible."""
-    if series and all(entry.learning for entry in series):
-        return "no run could alarm: every series still learns its level"
+    if series and all(len(entry.points) < FEWEST for entry in series):
+        return "unknown: no series has an earlier run to compare with"
     return "no alarm"
 
 

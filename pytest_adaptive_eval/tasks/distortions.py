@@ -167,14 +167,18 @@ def _jpeg(_: random.Random, picture: Picture, percent: int) -> Picture:
         coarse = _quantised(_halved(plane), of_chrominance)
         chrominances.append(_stretched(coarse, *luminance.shape) - 128)
     cb, cr = chrominances
-    channels = [y + 1402 * cr // 1000, y - (344 * cb + 714 * cr) // 1000, y + 1772 * cb // 1000]
-    return _rounded(np.stack(channels, axis=2))
+    red = y + 1402 * cr // 1000
+    green = y - (344 * cb + 714 * cr) // 1000
+    blue = y + 1772 * cb // 1000
+    return _rounded(np.stack([red, green, blue], axis=2))
 
 
 def _halved(plane: Ints) -> Ints:
     """Return the means of blocks of 2 x 2; the edge is repeated."""
     padded = np.pad(plane, [(0, n % 2) for n in plane.shape], mode="edge")
-    return np.asarray((padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2] + 2) // 4)
+    left = padded[::2, ::2] + padded[1::2, ::2]
+    right = padded[::2, 1::2] + padded[1::2, 1::2]
+    return np.asarray((left + right + 2) // 4)
 
 
 #: Distortions by name, each with its strengths by level.

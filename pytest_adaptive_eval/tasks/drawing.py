@@ -78,7 +78,9 @@ def _inside(corners: Sequence[tuple[int, int]], x: Array, y: Array) -> Bools:
     """Return which points have an odd number of the polygon's sides to their right."""
     inside = np.zeros(x.shape, dtype=bool)
     for (x1, y1), (x2, y2) in zip(corners, [*corners[1:], corners[0]], strict=True):
-        inside ^= ((y1 > y) != (y2 > y)) & (x < (x2 - x1) * (y - y1) / ((y2 - y1) or 1) + x1)
+        is_beside = (y1 > y) != (y2 > y)  # never for a horizontal side, whose height of 0 must not be divided by
+        crossing = (x2 - x1) * (y - y1) / ((y2 - y1) or 1) + x1
+        inside ^= is_beside & (x < crossing)
     return inside
 
 
@@ -103,9 +105,13 @@ def _shrunk(mask: Bools, steps: int) -> Bools:
     """Return a mask without what is nearer than about `steps` to its edge."""
     for step in range(steps):
         framed = np.pad(mask, 1)
-        mask = framed[1:-1, :-2] & framed[1:-1, 2:] & framed[:-2, 1:-1] & framed[2:, 1:-1] & mask
+        beside = framed[1:-1, :-2] & framed[1:-1, 2:]
+        above_and_below = framed[:-2, 1:-1] & framed[2:, 1:-1]
+        mask = beside & above_and_below & mask
         if step % 2:  # squares and diamonds in turn shrink by an octagon
-            mask = mask & framed[:-2, :-2] & framed[:-2, 2:] & framed[2:, :-2] & framed[2:, 2:]
+            upper_corners = framed[:-2, :-2] & framed[:-2, 2:]
+            lower_corners = framed[2:, :-2] & framed[2:, 2:]
+            mask = mask & upper_corners & lower_corners
     return mask
 
 

@@ -222,35 +222,31 @@ def _loop_action(rng: random.Random) -> Action:
     a = rng.randrange(2, 7)
     b = rng.randrange(3, 50)
     m = rng.choice((101, 211, 307, 503, 701, 997))
-    return rng.choice(
-        (
-            Action(f"add {a} times {{x}} to the total", f"total += {a} * {{x}}", lambda total, x: total + a * x),
-            Action(f"subtract {a} times {{x}} from the total", f"total -= {a} * {{x}}", lambda total, x: total - a * x),
-            Action(
-                f"add the distance between {{x}} and {b} to the total",
-                f"total += abs({{x}} - {b})",
-                lambda total, x: total + abs(x - b),
-            ),
-            Action(
-                f"make the total the remainder of {a} times the total plus {{x}} when divided by {m}",
-                f"total = ({a} * total + {{x}}) % {m}",
-                lambda total, x: (a * total + x) % m,
-            ),
-        )
+    addition = Action(f"add {a} times {{x}} to the total", f"total += {a} * {{x}}", lambda total, x: total + a * x)
+    subtraction = Action(
+        f"subtract {a} times {{x}} from the total", f"total -= {a} * {{x}}", lambda total, x: total - a * x
     )
+    distance = Action(
+        f"add the distance between {{x}} and {b} to the total",
+        f"total += abs({{x}} - {b})",
+        lambda total, x: total + abs(x - b),
+    )
+    remainder = Action(
+        f"make the total the remainder of {a} times the total plus {{x}} when divided by {m}",
+        f"total = ({a} * total + {{x}}) % {m}",
+        lambda total, x: (a * total + x) % m,
+    )
+    return rng.choice((addition, subtraction, distance, remainder))
 
 
 def _constant_action(rng: random.Random) -> Action:
     """Draw an action that uses the total alone."""
     a = rng.randrange(2, 6)
     b = rng.randrange(3, 80)
-    return rng.choice(
-        (
-            Action(f"add {b} to the total", f"total += {b}", lambda total, _: total + b),
-            Action(f"subtract {b} from the total", f"total -= {b}", lambda total, _: total - b),
-            Action(f"multiply the total by {a}", f"total *= {a}", lambda total, _: total * a),
-        )
-    )
+    addition = Action(f"add {b} to the total", f"total += {b}", lambda total, _: total + b)
+    subtraction = Action(f"subtract {b} from the total", f"total -= {b}", lambda total, _: total - b)
+    product = Action(f"multiply the total by {a}", f"total *= {a}", lambda total, _: total * a)
+    return rng.choice((addition, subtraction, product))
 
 
 def _above(b: int) -> LoopCondition:
@@ -261,15 +257,11 @@ def _condition(rng: random.Random, low: int, high: int) -> LoopCondition:
     a = rng.randrange(2, 6)
     b = rng.randrange(low, high)
     r = rng.randrange(a)
-    return rng.choice(
-        (
-            _above(b),
-            LoopCondition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b),
-            LoopCondition(
-                f"{{x}} leaves the remainder {r} when divided by {a}", f"{{x}} % {a} == {r}", lambda x: x % a == r
-            ),
-        )
+    below = LoopCondition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b)
+    remainder = LoopCondition(
+        f"{{x}} leaves the remainder {r} when divided by {a}", f"{{x}} % {a} == {r}", lambda x: x % a == r
     )
+    return rng.choice((_above(b), below, remainder))
 
 
 def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int, int] | None]:
@@ -291,11 +283,9 @@ def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int,
     if kind == "while":
         b = rng.randrange(40, 300)
         d = rng.randrange(23, 90)
-        actions = (
-            Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d),
-            Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2),
-        )
-        block = While(_above(b), rng.choice(actions))
+        subtraction = Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d)
+        halving = Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2)
+        block = While(_above(b), rng.choice((subtraction, halving)))
     elif kind == "if":
         block = Branch(_condition(rng, 5, 400), _constant_action(rng), _constant_action(rng))
     else:

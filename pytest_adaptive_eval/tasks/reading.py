@@ -24,7 +24,9 @@ def _places_question(
     things = rng.sample(drawn_from, 2 * level + links - 1)
     beings = rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
-    chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]
+    chains = [things[: links + 1]]
+    for start in range(links + 1, len(things), 2):
+        chains.append(things[start : start + 2])
     sentences = []
     for chain, being, location in zip(chains, beings, locations, strict=True):
         for a, b in pairwise(chain):

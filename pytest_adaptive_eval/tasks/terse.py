@@ -22,7 +22,8 @@ def _counting(rng: random.Random, level: int) -> Question:
     # The count is drawn first and uniformly: no constant answer is right more than one time in ten.
     count = rng.randrange(10)
     needle, *others = rng.sample("ABCDEF", 4)
-    hay = [needle] * count + [rng.choice(others) for _ in range(6 + 3 * level - count)]
+    length = 6 + 3 * level
+    hay = [needle] * count + [rng.choice(others) for _ in range(length - count)]
     rng.shuffle(hay)
     return _count_question(needle, "".join(hay))
 

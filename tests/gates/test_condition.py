@@ -73,7 +73,7 @@ def test_thresholds_out_of_range(change, message):
         (PAIRED, {"value": 1.0}, r"margin is 1\.0"),
         (PAIRED, {"value": -0.02}, r"margin is -0\.02"),
         (PAIRED, {"name": ""}, "not_worse_than: expected the name of a subject to compare with"),
-        (PAIRED, {"metric": "ability"}, r"ability\.not_worse_than: ability has no such condition; use at_least"),
+        (PAIRED, {"metric": "gain"}, r"gain\.not_worse_than: gain has no such condition; use at_least"),
         (RANK, {"value": 0}, r"rank_within\(0\): expected a whole number of at least 1"),
         (RANK, {"value": 1.5}, r"rank_within\(1\.5\): expected a whole number"),
         (RANK, {"metric": "ability"}, "ability has no such condition"),

@@ -97,7 +97,7 @@ class Calls:
         return Results(folder.output, self.command.harness, self.reading)
 
     def spend(self, result: ItemResult, begun: float) -> Usage:
-        """Count the cost of a result of a call that began at a time, and return it."""
+        """Count the cost of a result of a call that began at a time, and return it; the caller holds the lock."""
         now = clock.elapsed()
         cost = Usage(
             calls=1,
@@ -359,6 +359,9 @@ class _Running:
             if name not in self._group:
                 self._strange = result.item
             elif result.score is None:
+                if name not in self._words:
+                    with self._calls.lock:
+                        self._calls.spend(result, self._begun)
                 self._words[name] = result.fault
             elif not self._group[name].done:
                 found.append((self._group[name], result))

@@ -234,20 +234,13 @@ class NetworkEvaluation(Evaluation):
             guessed.append(node.guess_area)
             if not node.opened:
                 unmeasured[node.name] = _why_closed(node)
-        quantities = {
-            "energy": Bounded(
-                (partial(energy, nodes), *none), (energy_error(nodes), *none), (network.guess_energy, *none)
-            ),
-            "auc": Bounded(
-                (None, *areas, *opinions),
-                (None, *area_errors, *no_group),
-                (None, *guessed, *map(network.guess_opinion, self.groups)),
-            ),
-            "last_level": Bounded((None, *last, *no_group)),
-        }
+        guessed += map(network.guess_opinion, self.groups)
+        whole = Bounded((partial(energy, nodes), *none), (energy_error(nodes), *none), (network.guess_energy, *none))
+        of_nodes = Bounded((None, *areas, *opinions), (None, *area_errors, *no_group), (None, *guessed))
+        last_levels = Bounded((None, *last, *no_group))
         return replace(
             result,
-            quantities=quantities,
+            quantities={"energy": whole, "auc": of_nodes, "last_level": last_levels},
             asked=sum(node.opened for node in nodes),
             difference=partial(_difference, network),
             unmeasured=unmeasured,

@@ -100,9 +100,11 @@ class PanelEvaluation(Evaluation):
         memory = ""
         if self.memory is not None and self.memory < here:
             memory = f", {self.memory} of {here} in memory at once"
+        peers = self.subjects[1:]
+        rounds = self.settings.rounds
         return (
-            f"{self.candidate} and {counted(len(self.models) - 1, 'peer')} ({', '.join(self.subjects[1:])}), "
-            f"{counted(self.settings.rounds, 'round')} of about {self.calls // self.settings.rounds} calls{memory}"
+            f"{self.candidate} and {counted(len(peers), 'peer')} ({', '.join(peers)}), {counted(rounds, 'round')} of "
+            f"about {self.calls // rounds} calls{memory}"
         )
 
     def to_json(self) -> dict[str, Any]:

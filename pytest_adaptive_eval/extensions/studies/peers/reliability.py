@@ -284,10 +284,13 @@ def _update_scales(data: _Data, f: _Fit, cov_u: Array) -> _Moments:
     f.a = np.maximum((covariation + prior) * f.scale_variance, 0.0)
     f.a = np.minimum(f.a, LOUDEST * float(np.median(f.a)) + TINY)
     used = np.maximum(1.0 - f.scale_variance * prior, 0.0)
-    f.scatter = float((prior * f.scatter * (f.a - 1.0) ** 2).sum() + SCALES * SCATTER) / float(used.sum() + SCALES)
+    scattered = (prior * f.scatter * (f.a - 1.0) ** 2).sum()
+    f.scatter = float(scattered + SCALES * SCATTER) / float(used.sum() + SCALES)
     # a * c and x / c fit as well for any c: c brings the scales nearest to 1
     squares = float((prior * f.a**2).sum())
-    c = float((prior * f.a).sum()) / squares if squares > 0 else 1.0
+    c = 1.0
+    if squares > 0:
+        c = float((prior * f.a).sum()) / squares
     f.a = f.a * c
     f.q = f.q / c
     f.u = f.u / c

@@ -247,12 +247,13 @@ class Assessment:
             with suppress(EstimationError):
                 fit = fit_reliability(judgments)
         usage = {role: costs for role, costs in data["usage"].items() if role != "total"}
+        accepted = [cycle.accepted for cycle in rounds]
         return cls(
             models,
             settings,
             rounds,
             judgments,
-            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge),
+            paper_scores(judgments, accepted, judge=judge),
             fit,
             np.array(data["changes"], dtype=np.float64),
             data["missing"],

@@ -252,8 +252,10 @@ def _corners(columns: Sequence[Sequence[NodeRow]], height: int) -> dict[str, tup
     """Return the upper left corner of each node's box."""
     corners: dict[str, tuple[int, float]] = {}
     for n, column in enumerate(columns, 1):
+        left = n * (_WIDTH + _ACROSS) + 10
         for k, node in enumerate(column):
-            corners[node.name] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+            middle = (k + 0.5) * height / len(column)
+            corners[node.name] = (left, middle - _HEIGHT / 2)
     return corners
 
 
@@ -322,19 +324,16 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -
     y1 = source[1] + _HEIGHT / 2
     x2 = target[0]
     y2 = target[1] + _HEIGHT / 2
-    line = tag(
-        "path",
-        d=f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}",
-        fill="none",
-        stroke="currentColor",
-        stroke_dasharray=None if node.opened else "4 3",
-    )
+    curve = f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
+    dashes = None if node.opened else "4 3"
+    line = tag("path", d=curve, fill="none", stroke="currentColor", stroke_dasharray=dashes)
     style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
     if y2 > y1:
         y = y2 + 14  # a label above would be crossed by a line that comes from above
     else:
         y = y2 - 5
-    return tag("g", line, tag("text", number(node.weight, 2), x=float(x2 - 4), y=y, **style), class_="edge")
+    label = tag("text", number(node.weight, 2), x=float(x2 - 4), y=y, **style)
+    return tag("g", line, label, class_="edge")
 
 
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:
