@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.selection import LevelSelector, Selector, StatefulSelector
-from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random, Spread
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, StandardError, StoppingRule, resolve_budget
 from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.inference.betting import Claim
@@ -91,6 +91,11 @@ class Policy:
         if not (self.even_budget and self.stop == "budget"):
             return self
         return replace(self, selector=SELECTORS["random"], floor=0.0)
+
+    @property
+    def by_predictions(self) -> Policy:
+        """Policy whose draws lean to items with an unsure prediction, on a bank without parameters."""
+        return replace(self, selector=Spread(needs_calibration=False), floor=MIXED)
 
     def feeding_gates(self) -> Policy:
         """Return the policy with uniform draws mixed in, if its selector gives items no certain chance.

@@ -21,6 +21,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, SessionProgress, StopReason
+from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
@@ -52,6 +53,8 @@ class Session:
         family: Number of claims for which denials are corrected, see `betting.decide`.
         baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
             its draws are repeated while they last.
+        earlier: Answers of an earlier subject, which predict those of this one. The seed must be one of its own for
+            them, see `claims.earlier`. A baseline takes their place.
         decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
             not. With one answer per item they allow for the largest possible noise, see `noise.variance_bound`.
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
@@ -79,6 +82,7 @@ class Session:
         claims: Sequence[Claim] = (),
         family: int = 0,
         baseline: Baseline | None = None,
+        earlier: EarlierAnswers | None = None,
         decodings: int = 0,
         designed: bool = True,
         take_all: Sequence[int] = (),
@@ -93,11 +97,14 @@ class Session:
         #: How the bank's predictor assists, or None.
         self.assistance = policy.assistance(bank) if baseline is None else None
         if baseline is not None and baseline.complete:
-            self._paired, self._flips = baseline, baseline.shapes(bank)
+            self._paired, earlier = baseline, baseline
         elif baseline is not None:
             self._repeated = baseline
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
+        self._earlier = earlier
+        if earlier is not None:
+            self._flips = earlier.shapes(bank)
         #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
         self.horizon = self.budget
         self.earlier: tuple[int, ...] = ()  #: Horizons of earlier runs, ascending.
@@ -262,6 +269,10 @@ class Session:
         """Whether the number of items depends on the answers."""
         return not isinstance(self.rule, Budget) or self._repeated is not None
 
+    def forget_earlier(self) -> None:
+        """Predict by the bank from here on: the earlier answers are not of another subject in the same form."""
+        self._earlier = None
+
     @property
     def finished(self) -> bool:
         """Whether every subject's interview has ended."""
@@ -405,7 +416,7 @@ class Session:
         if self._repeated is not None:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         # the view computes the bank's predictions on access
-        lazy = self.bank.calibrated and self._paired is None and not self._draws_for_claims
+        lazy = self.bank.calibrated and self._earlier is None and not self._draws_for_claims
         if lazy:
             predictions = None
         else:
@@ -480,14 +491,21 @@ class Session:
         model = None
         if self.bank.calibrated:
             model = self._by_bank(subjects)
-        if self._paired is not None:
-            return self._paired.predicted(self._flips, items, scores, model)
-        if model is not None and self._draws_for_claims:
-            return refitted(model, items, scores)
-        if model is None:  # all items alike: the mean score, with one right and one wrong answer added
+        if self._paired is None:
+            model = self._refitted(model, items, scores)
+        if self._earlier is not None:
+            return self._earlier.predicted(self._flips, items, scores, model)
+        assert model is not None
+        return model
+
+    def _refitted(self, model: Array | None, items: Ints, scores: Array) -> Array:
+        """Return the bank's predictions after the answers so far; without a bank's, all items alike."""
+        if model is None:  # the mean score, with one right and one wrong answer added
             right = np.nansum(scores, axis=1)
             scored = (~np.isnan(scores)).sum(axis=1)
-            model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
+            return np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
+        if self._draws_for_claims:
+            return refitted(model, items, scores)
         return model
 
     @property

@@ -17,12 +17,13 @@ from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, 
 from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import repeats
+from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BankError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import Evaluation, GatePlan, Runner
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
-from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
+from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, BANK, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
 from pytest_adaptive_eval.gates.bets import above_guessing
 from pytest_adaptive_eval.gates.planning import default_budget, outlook_sentence
 from pytest_adaptive_eval.gates.result import Result, SessionResult
@@ -45,6 +46,7 @@ from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
 from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
+from pytest_adaptive_eval.records.earlier import EarlierRun
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
@@ -113,6 +115,8 @@ def make_policy(
 def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
     """Refuse settings that the named policy of a bank, or its selector, does not have."""
     refuse_keys(data, ("stop_at",), "goes with the policy 'ladder'")
+    if name in (FIXED_FORM, FORM):
+        refuse_keys(data, ("predict_from",), "does not go with a form, which asks all checkpoints the same: remove it")
     if name == FIXED_FORM:
         keys = ("selector", "floor", "stop")
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
@@ -135,7 +139,7 @@ def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy
     if not table.task:
         raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
     refuse_keys(data, ("formats",), 'does not go with a ladder: write policy = "decide"')
-    keys = ("selector", "floor", "batch", "budget")
+    keys = ("selector", "floor", "batch", "budget", "predict_from")
     refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
     reason = (
         "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
@@ -233,6 +237,8 @@ class Interview(Evaluation):
         must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
         open_budget: Whether the settings lack a budget, which the gates then set, see `gates.planning.default_budget`.
         wrong_answer: Answer that the test has to fail; None where any made-up one serves.
+        predict_from: What predicts, see `EvalTable`; the bank for a form, whose draws all checkpoints share.
+        predictions: Earlier run whose answers do, see `predicted_by`.
     """
 
     metrics = None
@@ -258,6 +264,8 @@ class Interview(Evaluation):
     group: str = ""
     variant: str = ""
     series: str = ""
+    predict_from: str = BANK
+    predictions: EarlierRun | None = None
 
     def administer(self, runner: Runner) -> None:
         """Ask the questions, each in a test of its own."""
@@ -289,6 +297,27 @@ class Interview(Evaluation):
         policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
         note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
         return replace(self, policy=policy, notes=(*self.notes, note))
+
+    def predictable(self, gates: GatePlan) -> bool:
+        """Whether answers of an earlier run may predict those of this one.
+
+        They do for a gate on the bank's sum of scores, unless another compares with a baseline, whose answers or draws
+        the interview then follows.
+        """
+        if self.policy.levelled is not None or any(c.kind == "not_worse_than" for c in gates.conditions):
+            return False
+        claims = [claim for c in gates.conditions if c.by_draws for claim in c.claims(self.bank, {})]
+        return any(claim.sought is not None for claim in claims)
+
+    def predicted_by(self, earlier: EarlierRun) -> Interview:
+        """Return the interview with predictions of an earlier run, and with draws of its own for them.
+
+        Draws of an uncalibrated bank lean to items whose prediction is unsure, if no selector is written.
+        """
+        policy = self.policy
+        if not self.bank.calibrated and policy.stop == "decision" and "selector" not in self.written:
+            policy = policy.by_predictions
+        return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy)
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:
         """Return the interview with the budget that its gates need, where none is written and they need more."""
@@ -365,12 +394,21 @@ class Interview(Evaluation):
                     claims.append(claim)
         claims += self._above_guessing(gates, baselines)
         may_stop = gates.may_stop and not gates.undeclared
+        earlier = self._earlier
         return {
+            "earlier": earlier,
             "claims": claims if may_stop else (),
             "family": family,
             "baseline": self._followed_baseline(list(baselines.values())),
             "take_all": self.must_pass,
         }
+
+    @property
+    def _earlier(self) -> EarlierAnswers | None:
+        """Scores that predict those of this interview."""
+        if self.predictions is None:
+            return None
+        return self.predictions.on(self.bank)
 
     def _above_guessing(self, gates: GatePlan, baselines: Mapping[str, Baseline]) -> list[Claim]:
         """Return the claim of an accuracy above guessing for each threshold below it, whose PASS needs both."""
@@ -422,6 +460,8 @@ class Interview(Evaluation):
         cost = self.spending.outlook(self.bank, self.most_questions, self.max_tokens)
         if cost:
             yield f"{self.name}: {cost}"
+        if self.predictions is not None:
+            yield f"{self.name}: {self.predictions.source.sentence}"
         if self.policy.stop == "decision":
             yield from self._outlooks_of_gates(gates)
 
@@ -429,13 +469,21 @@ class Interview(Evaluation):
         """Yield the expected result of each gate with the budget; the first sentence mentions a default budget."""
         by_default = self.open_budget and self.policy.budget == self.budget
         remark = ". No budget is written: this one follows from the gates" if by_default else ""
+        earlier = self._earlier
         for condition in gates.conditions:
             if condition.by_draws:
                 recorded = gates.recorded.get(condition.name)
                 baseline = recorded.baseline if recorded else None
                 must_pass = len(self.must_pass)
                 sentence = outlook_sentence(
-                    condition, self.bank, self.policy, self.budget, self.name, baseline, must_pass=must_pass
+                    condition,
+                    self.bank,
+                    self.policy,
+                    self.budget,
+                    self.name,
+                    baseline,
+                    must_pass=must_pass,
+                    earlier=earlier,
                 )
                 yield f"{sentence}{remark}"
                 remark = ""
@@ -699,6 +747,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
         spec.group,
         spec.variant,
         spec.series,
+        BANK if table.policy in (FIXED_FORM, FORM) else table.predict_from,
     )
 
 

@@ -24,6 +24,8 @@ WAYS_TO_ASK: Mapping[str, str | None] = {
     GENERATE: None,
     **{LIKELIHOOD if name == "raw" else f"{LIKELIHOOD}-{name}": name for name in NORMALIZATIONS},
 }
+#: Values of ``predict_from`` beside a file: the named baseline, the newest run of the run folder, the bank alone.
+AUTO, HISTORY, BANK = "auto", "history", "bank"
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 _SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 
@@ -206,6 +208,9 @@ class EvalTable(Table, frozen=True, kw_only=True):
         interview: Settings of the selector autojudger.
         batch: Items drawn and answered together.
         seed: Seed of every draw.
+        predict_from: Earlier run whose answers predict those of this one, for gates on accuracy: auto, the baseline
+            that the options name; history, the newest run of another subject in the run folder; a file as of a
+            baseline; or bank, for none.
         price: Prices of the subject's tokens, and what may be spent.
     """
 
@@ -256,6 +261,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     interview: InterviewTable | None = None
     batch: int | None = None
     seed: Index = 0
+    predict_from: str = AUTO
 
     price: SpendingTable | None = None
 

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.tuning import is_tunable, tuned
 from pytest_adaptive_eval.types import Array, Ints
 
+APPROXIMATE = "approximate"  #: Method of intervals that hold nearly, at one look.
 TINY = 1e-300  #: Least chance, whose logarithm is finite.
 SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remaining item.
 
@@ -180,7 +181,7 @@ def approximate_interval(log: DesignLog, confidence: float = 0.95) -> Interval:
     quantile += (quantile**3 + quantile) / (4.0 * max(len(log.estimated.draws) - 1, 1))
     half = quantile * standard_error(log)
     low, high = (mean_of_draws(log.with_missing_as(score)) for score in (0.0, 1.0))
-    return Interval(mean_of_draws(log), max(low - half, 0.0), min(high + half, 1.0), confidence, "approximate")
+    return Interval(mean_of_draws(log), max(low - half, 0.0), min(high + half, 1.0), confidence, APPROXIMATE)
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:

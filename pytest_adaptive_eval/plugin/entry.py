@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         f"{MARKER}(bank, *, name, budget, drift, max_tokens, system, examples, template, ask, judge, samples=1, "
         "repeat, formats, must_pass, wrong_answer, policy='decide', stop='decision', selector, floor, interview, "
-        "batch, seed, price), or with task, levels, queries, stop_at, size in place of a bank: "
+        "batch, seed, predict_from='auto', price), or with task, levels, queries, stop_at, size in place of a bank: "
         "ask its items adaptively, one test a question; needs --adaptive-eval",
     )
     config.addinivalue_line(

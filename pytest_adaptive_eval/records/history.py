@@ -529,4 +529,7 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
 
 def _settings(interview: EvaluationRecord) -> str:
     seed = "?" if interview.policy.seed is None else interview.policy.seed
-    return f"seed {seed}, {interview.asked} of {counted(interview.size, 'item')}"
+    text = f"seed {seed}, {interview.asked} of {counted(interview.size, 'item')}"
+    if interview.predictions is not None:
+        return f"{text}, {interview.predictions.sentence}"
+    return text

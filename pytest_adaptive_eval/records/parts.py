@@ -399,6 +399,42 @@ class BaselineSource(Part):
     gained: list[str] = []
 
 
+class PredictionRecord(Part):
+    """Earlier run whose answers predicted those of an interview.
+
+    Args:
+        subject, run, started, path: Subject, run, time of recording in ISO 8601, and file; empty if unknown.
+        hash: Of the pairs of item and score, by which the draws are seeded.
+        answers: Number of items of the bank with a score.
+        by_id: Whether items were joined by their ids, since a side has no hashes of them.
+        unused: Why the answers predict nothing, from the first question after it was found out; empty if they do.
+    """
+
+    subject: str = ""
+    run: str = ""
+    started: str = ""
+    path: str = ""
+    hash: str = ""
+    answers: int = 0
+    by_id: bool = False
+    unused: str = ""
+
+    @property
+    def label(self) -> str:
+        """Subject and date, such as ``main of 2026-05-12``."""
+        if self.started:
+            return f"{self.subject} of {self.started[:10]}"
+        return self.subject
+
+    @property
+    def sentence(self) -> str:
+        """What predicted, with the hash of the answers."""
+        joined = ", joined by id" if self.by_id else ""
+        if self.unused:
+            return f"{self.label} predicts nothing: {self.unused}"
+        return f"predicted by {self.label}: {counted(self.answers, 'answer')}{joined} (hash {self.hash})"
+
+
 class ReuseRecord(Part):
     """Answers of other runs that an interview took from a store, or why it took none."""
 

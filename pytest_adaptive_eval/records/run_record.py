@@ -41,6 +41,7 @@ from pytest_adaptive_eval.records.parts import (
     LevelsRecord,
     Pair,
     PolicyRecord,
+    PredictionRecord,
     QuantityRecord,
     Record,
     ReuseRecord,
@@ -257,6 +258,7 @@ class EvaluationRecord(Record, kw_only=True):
         series: Name that stays when these models change; empty where `name` does.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
+        predictions: Earlier run that predicted the answers; None if the bank alone did.
     """
 
     nested = ("administrations",)
@@ -313,6 +315,7 @@ class EvaluationRecord(Record, kw_only=True):
     judge: str = ""
     judged: Judged | None = None
     baselines: dict[str, BaselineSource] = {}
+    predictions: PredictionRecord | None = None
     reuse: ReuseRecord | None = None
 
     @property

@@ -93,9 +93,11 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
     if interview.levels or not interview.categories:
         return []
     note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    if words.ended_at_verdict(interview):
+        note = "There are no intervals: those of categories miss too often where an interview ended at its verdict."
     rows = []
     for row in interview.categories:
-        accuracy = words.category_accuracy(row)
+        accuracy = words.category_accuracy(row, interview)
         interval = interval_of(accuracy)
         text = "-"
         bar = Markup()

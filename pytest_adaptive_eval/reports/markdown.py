@@ -222,7 +222,7 @@ def _categories(interview: EvaluationRecord) -> str:
         return ""
     rows = []
     for row in interview.categories[:_ROWS]:
-        interval = words.category_accuracy(row)
+        interval = words.category_accuracy(row, interview)
         if interval:
             accuracy = interval.in_words()
         else:

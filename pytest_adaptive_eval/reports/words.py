@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
+from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.gates.condition import LIMITS
 from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import APPROXIMATE
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.records.parts import LOGGED_CURRENCY, Costs, Price, QuantityRecord
@@ -228,11 +230,21 @@ def statuses(interview: EvaluationRecord) -> str:
     return f"{sentence}; {without_score}"
 
 
-def category_accuracy(row: CategoryResult) -> Interval | None:
-    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any."""
+def category_accuracy(row: CategoryResult, interview: EvaluationRecord) -> Interval | None:
+    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any.
+
+    An approximate interval is for a planned number of draws, so there is none where the answers ended the interview.
+    """
     if row.asked and not row.scored:
         return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "")
+    if row.accuracy is None or (row.accuracy.method == APPROXIMATE and ended_at_verdict(interview)):
+        return None
     return row.accuracy
+
+
+def ended_at_verdict(interview: EvaluationRecord) -> bool:
+    """Return whether the answers ended an interview, at the decision of its gates."""
+    return interview.stop == StopReason.DECISION.name
 
 
 def noise(interview: EvaluationRecord) -> str:
@@ -653,7 +665,7 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
             f"{interview.subject.name or 'the subject'} is one of the bank's calibration subjects: "
             "its ability is estimated from items fitted to its own answers"
         )
-    if interview.accuracy is not None and interview.accuracy.method == "approximate":
+    if interview.accuracy is not None and interview.accuracy.method == APPROXIMATE:
         yield "no gate was declared, so the bounds of the accuracy are approximate, by a normal distribution"
     if interview.accuracy is None and interview.accuracy_conformal is not None:
         yield (

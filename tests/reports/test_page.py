@@ -861,6 +861,18 @@ def test_categories_without_intervals_say_why(record: RunRecord) -> None:
     assert "There are no intervals: as for the whole bank, the draws of this interview allow none." in text
 
 
+def test_approximate_categories_of_an_interview_that_ended_at_its_verdict_have_counts_alone(record: RunRecord) -> None:
+    interview = record.interviews[0]
+    approximate = [replace(row, accuracy=replace(row.accuracy, method="approximate")) for row in interview.categories]
+    interview.categories = approximate
+    interview.stop = "BUDGET"
+    assert "Each interval holds by itself" in read(record).text
+    interview.stop = "DECISION"
+    text = read(record).text
+    assert "Each interval holds by itself" not in text
+    assert "miss too often where an interview ended at its verdict" in text
+
+
 def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:
     text = read(run(climbed(make))).text.replace("\u00a0", " ")
     assert "Area under the accuracy by level" in text

@@ -42,6 +42,8 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--yes", action="store_true", help="accept the mapping that is proposed, if nothing about it is open")
     add("--preset", metavar="NAME", default="", help="a published benchmark, as --presets lists them")
     add("--presets", action="store_true", help="list the presets and tools")
+    text = "take the parameters of a ready bank, as `adaptive-eval banks` lists them, joined by id"
+    add("--ready", metavar="NAME", default="", help=text)
     add("--partial", action="store_true", help="go on without the records that are refused")
     add("--replace", action="store_true", help="replace a bank that is in place")
     add_settings_arguments(parser, _table, _COMMON)
@@ -54,6 +56,7 @@ def _table() -> type[ImportSettings]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.ready import read_ready
     from pytest_adaptive_eval.extensions.importing.advice import Adviser
     from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
     from pytest_adaptive_eval.extensions.importing.undecided import Undecided
@@ -66,6 +69,8 @@ def _run(options: argparse.Namespace) -> int:
     source = options.source[0]
     if options.output is not None:
         check_bank_output(options.output, replaces=options.replace)
+    if options.ready:
+        read_ready(options.ready)  # a misspelt name is refused before the data are read
     settings = _settings(options)
     adviser = Adviser(source, settings, options.preset)
     screen.progress(f"reading {source}")
@@ -162,6 +167,8 @@ def _command(plan: Plan, options: argparse.Namespace) -> str:
         words.append("--partial")
     if options.replace:
         words.append("--replace")
+    if options.ready:
+        words += ["--ready", options.ready]
     given = {}
     for name, value in given_settings(options, files=False).items():
         given[name] = str(value)
@@ -252,10 +259,26 @@ def _examples(items: list[Item]) -> Iterator[str]:
 
 
 def _write(imported: Imported, options: argparse.Namespace, settings: ImportSettings) -> None:
-    from pytest_adaptive_eval.banks.writer import write_uncalibrated
+    from pytest_adaptive_eval.banks.ready import join_ready, read_ready
+    from pytest_adaptive_eval.banks.writer import write_bank, write_uncalibrated
 
     facts = origin(settings, {**imported.facts, "read": imported.read, "refused": len(imported.refused)})
-    bank = write_uncalibrated(options.output, imported.items, report={"source": facts}, replace=options.replace)
+    report = {"source": facts}
+    if options.ready:
+        ready = read_ready(options.ready)
+        joined = join_ready(ready, [item.id for item in imported.items])
+        bank = write_bank(
+            options.output,
+            imported.items,
+            discrimination=joined.discrimination,
+            intercept=joined.intercept,
+            report={**report, "ready": ready.age},
+            replace=options.replace,
+            **joined.settings,
+        )
+        say([f"{joined.known} of {len(bank)} items have parameters of {ready.name}: {ready.age}"])
+    else:
+        bank = write_uncalibrated(options.output, imported.items, report=report, replace=options.replace)
     licence = facts["licence"] or "unknown"
     say([f"wrote {options.output}: {len(bank)} items, content {bank.content_hash}, licence {licence}"])
 

@@ -214,7 +214,9 @@ def check_baseline(state: RunState) -> None:
 
 
 def unused_baseline(state: RunState) -> str:
-    """Return a sentence on a baseline that the options name and no gate of this run compares with; else empty."""
+    """Return a sentence on a baseline that the options name and nothing of this run uses; else empty."""
+    if any(getattr(node.evaluation, "predictions", None) or node.gate_plan.remarks for node in state.evaluations):
+        return ""
     plans = [node.gate_plan for node in state.evaluations]
     used = any("baseline" in names for plan in plans for names in (plan.recorded, plan.missing))
     if state.settings.baseline is None or used or not plans:

@@ -127,6 +127,8 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     plan = loop.gate_plan
     identity = loop.respondent.identity
     yield from evaluation.notes
+    if evaluation.predictions is not None:
+        yield loop.predictions.sentence
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
     if isinstance(loop.respondent.subject, ReplayModel):
@@ -248,6 +250,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         judged=judge.counts if judge is not None else None,
         baselines={name: file.compared(bank, items) for name, file in loop.gate_plan.loaded.items()},
         journal=journal.path.name if journal is not None else "",
+        predictions=None if evaluation.predictions is None else loop.predictions,
         reuse=loop.reuse.record(answers),
         usage_error=bool(loop.fault and loop.fault.usage),
         **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),

@@ -200,7 +200,9 @@ def _measures(sample: Mapping[str, Any]) -> dict[str, float]:
     measures = {"seconds": sample.get("total_time")}
     for usage in (sample.get("model_usage") or {}).values():
         for name in ("input_tokens", "output_tokens", "reasoning_tokens"):
-            measures[name] = (measures.get(name) or 0) + (inner(usage, name) or 0)
+            stated = inner(usage, name)
+            if stated is not None:
+                measures[name] = measures.get(name, 0) + stated
     if messages := sample.get("messages"):
         measures["steps"] = sum(inner(message, "role") == "assistant" for message in messages)
     return measures_of(measures)
