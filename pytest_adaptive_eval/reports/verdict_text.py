@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_adaptive_eval.gates.condition import registered_metric
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND
 from pytest_adaptive_eval.items.item import INFRASTRUCTURE
 from pytest_adaptive_eval.records.parts import BaselineSource
@@ -105,9 +105,12 @@ def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
         return VerdictText("", verdict.claim)
     metric = registered_metric(verdict.condition.get("metric"))
     limit = verdict.condition.get("value", 0.0)
-    numbers = _Numbers(metric is not None and metric.unit == "proportion", limit)
+    is_share = bool(verdict.condition.get("within")) or (metric is not None and metric.unit == "proportion")
+    numbers = _Numbers(is_share, limit)
     low, estimate, high = (numbers.shown(bound) for bound in bounds)
     if kind == "not_worse_than":
+        if verdict.requirement.startswith(AT_MOST):  # lower values are better, and the words are of higher ones
+            return VerdictText("", verdict.claim)
         return _difference(record, gate, bounds, numbers)
     required = _LIMITS[kind].format(numbers.shown(limit))
     what = f" is the {verdict.metric}"
