@@ -13,6 +13,8 @@ from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answ
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+#: Characters of a line that is searched for its verb.
+_LONGEST = 300
 #: Between formulas of one list.
 _LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
 #: What a sentence says before the expression that it gives, and behind it.
@@ -243,6 +245,8 @@ def _stated(text: str) -> list[str]:
 
 def _said(line: str) -> str:
     """Return what a line says behind its verb if that is an expression, else the line."""
+    if len(line) > _LONGEST:
+        return line
     line = _TAIL.sub("", line.rstrip("。"))
     said = _SAID.sub("", line, count=1)
     if said and not is_words(said):

@@ -127,7 +127,7 @@ _CORRECTION = lazy_pattern(
 )
 #: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
 _UNDECIDED = lazy_pattern(
-    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1|{_MARKS}*{_S}{_MARKS}*\?)\W*",
+    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1|{_S}{_MARKS}{{0,6}}\?)\W*",
     re.IGNORECASE,
 )
 _OR = lazy_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)

@@ -173,9 +173,10 @@ def _words(text: str) -> list[str]:
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
     affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
-    if not any(affirmations) and question:
+    if not any(affirmations):
         restated = _restated(text, question)
-        affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
+        if restated != text:
+            affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
     if not affirmations and abstains(text):
         return ["unknown"]
     return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in affirmations for index in chosen[:1]]
