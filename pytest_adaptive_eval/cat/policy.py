@@ -16,6 +16,7 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator, PseudoItems
 from pytest_adaptive_eval.items.bank import ItemBank
 
+STOPS = ("budget", "decision", "level")  #: Values of `Policy.stop`.
 MIXED = 0.5  #: Share of uniform draws in interviews that choose their items, where a gate is decided by the draws.
 
 
@@ -116,7 +117,7 @@ class Policy:
 
     def _faults(self) -> Iterator[str]:
         """Yield settings that are out of range, or exclude each other."""
-        if self.stop not in ("budget", "decision", "level"):
+        if self.stop not in STOPS:
             yield f"stop is {self.stop!r}, expected 'decision', 'budget' or a standard error"
         if self.stop == "level" and self.levelled is None:
             yield f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"

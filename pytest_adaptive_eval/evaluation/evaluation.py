@@ -22,7 +22,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class Runner(Protocol):
-    """The two ways to run an evaluation, of which its kind chooses one; see `Evaluation.administer`."""
+    """The two ways to run an evaluation. Its kind chooses one; see `Evaluation.administer`."""
 
     def ask(self, interview: Any) -> None:
         """Ask the questions of an `Interview`, which are tests of their own."""

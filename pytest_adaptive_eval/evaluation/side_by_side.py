@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import PurePath
@@ -30,7 +30,7 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
     if not spec.asks_items:
         yield evaluation
         return
-    named = [*(models or spec.table.models)]
+    named: Sequence[str] | Mapping[str, str] = models or spec.table.models
     templates = spec.table.templates
     if not named and not templates:
         yield evaluation
@@ -43,18 +43,23 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
     for key, value in spec.data.items():
         if key not in ("models", "templates"):
             rest[key] = value
-    for (model, of_model), (template, of_template) in product(_labelled(named), _labelled(templates)):
+    chosen_pairs = product(_labelled(named), _labelled(templates))
+    for place, ((model, of_model), (template, of_template)) in enumerate(chosen_pairs, 1):
         label = "-".join(filter(None, [of_model, of_template]))
         chosen = {}
         for name, value in (("model", model), ("template", template)):
             if value is not None:
                 chosen[name] = value
         data: dict[str, Any] = {**rest, **chosen, "name": f"{spec.name}-{label}"}
-        yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label))
+        # names that a person gives stay while checkpoints change, and those of files do not
+        series = f"{spec.name}-{label if isinstance(named, Mapping) else place}"
+        yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label, series=series))
 
 
-def _labelled(texts: Sequence[str]) -> list[tuple[str | None, str]]:
-    """Return models or templates with labels that tell them apart; one without a label where there is none."""
+def _labelled(texts: Sequence[str] | Mapping[str, str]) -> list[tuple[str | None, str]]:
+    """Return models or templates with names, or with labels that differ; one without a label for no models."""
+    if isinstance(texts, Mapping):
+        return [(text, name) for name, text in texts.items()]
     if not texts:
         return [(None, "")]
     labels: list[str] = []

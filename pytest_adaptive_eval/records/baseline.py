@@ -86,7 +86,7 @@ class BaselineFile(Generic[Compared]):
             if not knows_weights(candidate):
                 yield (
                     f"the baseline {name} has the address and the name of the candidate, and may be the same "
-                    "checkpoint: the option revision tells two of them apart"
+                    "checkpoint: the option revision distinguishes them"
                 )
             else:
                 yield f"the baseline {name} is the same checkpoint as the candidate"

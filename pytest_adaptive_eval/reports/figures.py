@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PANELS = 24  #: Most panels of a history; more would be unreadable.
 FEWEST = 2  #: Fewest runs of a panel.
+_LINES = 12  #: Most subjects of a figure.
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
 
@@ -49,7 +50,10 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
     figures = []
     levels = interview.levels
     percent = words.percent(interview)
-    if levels and (shares := plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))):
+    shares = []
+    if levels:
+        shares = plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))
+    if levels and shares:
         half = None
         if levels.half and levels.crosses_half:
             half = plottable(levels.half.estimate)
@@ -71,6 +75,29 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
         legend = [(_sample("point"), "share right"), (_sample("forecast"), "predicted")]
         picture = plots.bins_plot(bins, edges, f"{key}c")
         figures.append(Figure("Do the bank's predictions hold?", caption, picture, tuple(legend)))
+    return figures
+
+
+def level_figures(evaluations: Sequence[EvaluationRecord]) -> list[Figure]:
+    """Return a figure of the accuracy by level for each evaluation that several subjects have, as in a sweep."""
+    by_name: dict[str, list[tuple[str, list[plots.Share]]]] = {}
+    for interview in evaluations:
+        levels = interview.levels
+        if levels is None:
+            continue
+        shares = plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))
+        if shares:
+            by_name.setdefault(interview.evaluation_name, []).append((interview.subject.name, shares))
+    figures: list[Figure] = []
+    for name, subjects in by_name.items():
+        drawn = subjects[:_LINES]
+        if len(drawn) < 2:
+            continue
+        numbers = ", ".join(f"{n} is {subject or 'unnamed'}" for n, (subject, _) in enumerate(drawn, 1))
+        more = f"; {len(subjects) - _LINES} more are not drawn" if len(subjects) > _LINES else ""
+        caption = clean_html(f"Accuracy at each level asked: {numbers}{more}.", 1200)
+        picture = plots.levels_of_subjects([shares for _, shares in drawn], f"s{len(figures)}l")
+        figures.append(Figure(clean_html(f"{name}: at which level does accuracy fall?", 120), caption, picture))
     return figures
 
 
@@ -104,14 +131,11 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     for n, entry in enumerate(drawn, 1):
         whole = find_metric(entry.metric).whole_bank
         raised = [alarm for alarm in alarms if alarm.series == entry]
-        panels.append(
-            Panel(
-                title=clean_html(f"{entry.evaluation}: {entry.category or whole}", 120),
-                about=clean_html(f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}", 120),
-                picture=plots.history_plot(entry, raised, run, spans[entry.metric], z, f"h{n}"),
-                alarms=[clean_html(alarm.sentence, 600) for alarm in raised],
-            )
-        )
+        title = f"{entry.evaluation}: {entry.category or whole}"
+        about = f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}"
+        picture = plots.history_plot(entry, raised, run, spans[entry.metric], z, f"h{n}")
+        sentences = [clean_html(alarm.sentence, 600) for alarm in raised]
+        panels.append(Panel(clean_html(title, 120), clean_html(about, 120), picture, sentences))
     return panels
 
 
@@ -119,11 +143,9 @@ def _spans(series: Sequence[Series], z: float) -> dict[str, tuple[float, float]]
     """Return the range of the axis of each metric."""
     ends: dict[str, list[float]] = {}
     for entry in series:
-        bounds = []
+        bounds = ends.setdefault(entry.metric, [])
         for point in entry.points:
-            for bound in point.bounds(z):
-                bounds.append(bound)
-        ends.setdefault(entry.metric, []).extend(bounds)
+            bounds += point.bounds(z)
     return {metric: _span(metric, values) for metric, values in ends.items()}
 
 

@@ -70,20 +70,28 @@ def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
     box = Markup(
         f'<input type="checkbox" data-run="{number}" aria-label="compare run {escape(clean_html(record.run))}">'
     )
-    page = tag("a", "page", href=link) if link else ""
+    page = ""
+    if link:
+        page = tag("a", "page", href=link)
     rows = []
     for row, view in enumerate(views(record)):
         outcomes = [gate.outcome for gate in view.gates]
-        marks = [
-            tag("b", f"{n}\u00a0{outcome.value} ", class_=_CLASSES[outcome])
-            for outcome in Outcome
-            if (n := outcomes.count(outcome))
-        ]
-        result = f"void: {view.record.void}" if view.record.void else view.result
+        marks = []
+        for outcome in Outcome:
+            if outcome in outcomes:
+                text = f"{outcomes.count(outcome)}\u00a0{outcome.value} "
+                marks.append(tag("b", text, class_=_CLASSES[outcome]))
+        if marks:
+            verdicts = tag("td", *marks)
+        else:
+            verdicts = _cell("")
+        result = view.result
+        if view.record.void:
+            result = f"void: {view.record.void}"
         cells = [_cell(record.started[:16].replace("T", "\u00a0")), _cell(view.record.name), _cell(view.subject)]
         cells += [_cell(result, TEXT), _cell(view.asked)]
-        ends = tag("td", *marks) if marks else _cell(""), tag("td", (page if row == 0 else "") or "\u00a0")
-        rows.append(tag("tr", tag("td", box), *cells, *ends))
+        linked = page if row == 0 else ""
+        rows.append(tag("tr", tag("td", box), *cells, verdicts, tag("td", linked or "\u00a0")))
     return rows
 
 

@@ -27,22 +27,19 @@ class SideBySide(NamedTuple):
 
 def side_by_side(record: RunRecord) -> list[SideBySide]:
     """Return the evaluations of several models or prompts, in order."""
+    variants: dict[str, list[list[str]]] = {}
+    for interview in record.interviews:
+        if interview.group:
+            row = [interview.variant, words.accuracy(interview), words.share(interview)]
+            variants.setdefault(interview.group, []).append(row)
     tables = []
-    for name in dict.fromkeys(interview.group for interview in record.interviews if interview.group):
-        interviews = []
-        for interview in record.interviews:
-            if interview.group == name:
-                interviews.append(interview)
-        rows = []
-        for interview in interviews:
-            rows.append([interview.variant, words.accuracy(interview), words.share(interview)])
-        cells = []
+    for name, rows in variants.items():
+        pairs = []
         for pair in record.differences:
             if pair.evaluation == name:
-                cells.append(pair_cells(pair))
-        pairs = []
-        for row in cells:
-            pairs.append([*row[:3], " ".join(filter(None, row[3:5])), row[5]])
+                better, other, difference, interval, star, basis = pair_cells(pair)
+                starred = " ".join(filter(None, [interval, star]))
+                pairs.append([better, other, difference, starred, basis])
         tables.append(SideBySide(name, rows, pairs))
     return tables
 

@@ -68,13 +68,19 @@ def summary_lines(
     else:
         blocks = _brief_blocks(record, width, banks)
     ends = _cost_lines(record.interviews, width)
-    if reused := words.reused(record.interviews):
+    reused = words.reused(record.interviews)
+    if reused:
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
+    flaky = words.flaky(record.interviews)
+    if flaky:
+        ends += wrap(clean_terminal(flaky, _SENTENCE), width, "  ", "flaky: ")
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
     for block in filter(None, [*blocks, _styled(ends)]):
-        lines += [*([()] if lines else []), *block]
+        if lines:
+            lines.append(())
+        lines += block
     return lines
 
 
@@ -86,7 +92,8 @@ def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]
     widths = []
     for column in zip(words.COST_HEADS, *rows, strict=True):
         widths.append(max(map(columns, column)))
-    if len(rows) < 2 or sum(widths) + 2 * (len(widths) - 1) > width:
+    table_width = sum(widths) + 2 * (len(widths) - 1)
+    if len(rows) < 2 or table_width > width:
         spent = clean_terminal(words.run_usage(interviews), _SENTENCE)
         if spent:
             return wrap(spent, width, "  ", "cost: ")
@@ -103,24 +110,31 @@ def _cost_lines(interviews: Sequence[EvaluationRecord], width: int) -> list[str]
 def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
     notes = []
     for note in standing_notes(record):
-        notes.append(wrap(clean_terminal(note, _SENTENCE), width, "  ", "- "))
+        notes += wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ")
+    interviews = [view for view in views(record) if view.end]
     return [
-        _interviews([view for view in views(record) if view.end], width),
+        _interviews(interviews, width),
         _styled(side_by_side_lines(record)),
         _lines_of_others(record, width),
         verdict_lines(record, width),
+        change_lines(record, width),
         warning_lines(record, width),
         _wrong(record.interviews, width, banks),
-        _styled(line for note in notes for line in note),
+        _styled(notes),
     ]
 
 
 def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
     unjudged = []
-    for line, void in unjudged_lines(record, width):
-        unjudged.append(((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),))
+    for line, is_void in unjudged_lines(record, width):
+        if is_void:
+            markup = _MARKUP[Outcome.ERROR]
+        else:
+            markup = _PLAIN
+        unjudged.append(((line, markup),))
     return [
         [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        change_lines(record, width),
         _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
@@ -154,7 +168,10 @@ def _wrong(
     answers, which = wrong_answers(interviews, banks, WRONG)
     lines: list[Line] = []
     if answers:
-        lines = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)]
+        title = "wrong answers"
+        if which:
+            title += f", {which}"
+        lines = _styled([title], _BOLD)
     for answer in answers:
         if len(interviews) > 1:
             evaluation = f" of {answer.interview.name}"
@@ -167,7 +184,9 @@ def _wrong(
             if part:
                 line = clean_terminal(" ".join(part.split()), 3 * width)
                 wrapped = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
-                lines += _styled([*wrapped[:WRONG_LINES], *([f"{'':14}…"] if len(wrapped) > WRONG_LINES else [])])
+                if len(wrapped) > WRONG_LINES:
+                    wrapped[WRONG_LINES:] = [f"{'':14}…"]
+                lines += _styled(wrapped)
         if named and answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
             nodeid = "::".join(map(clean_terminal, shlex.quote(answer.nodeid).split("::")))
             lines += _styled([f"    node id:  {nodeid}"])
@@ -195,25 +214,29 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
     lines: list[Line] = []
     for gate in record.gates:
         outcome = gate.outcome
-        named = ambiguous and gate.interview not in ("", gate.name)
-        if named:
-            of = f" ({clean_terminal(gate.interview, _NAME)})"
-        else:
-            of = ""
+        title = clean_terminal(gate.name, _NAME, keep_end=True)
+        if ambiguous and gate.interview not in ("", gate.name):
+            title += f" ({clean_terminal(gate.interview, _NAME)})"
         sentences = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
         claim = clean_terminal("; ".join(sentences), _SENTENCE)
-        text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {claim}"
+        text = f"{title}: {claim}"
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
         lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]
     return lines
 
 
+def change_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return how evaluations changed since the last run, a line for each."""
+    wrapped = [wrap(clean_terminal(text, _SENTENCE), width, "  ", "") for text in words.changes(record)]
+    return [line for lines in wrapped for line in _styled(lines)]
+
+
 def warning_lines(record: RunRecord, width: int) -> list[Line]:
     """Return the run's warnings."""
-    wrapped = []
+    lines = []
     for warning in record.warnings:
-        wrapped.append(wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: "))
-    return [line for lines in wrapped for line in _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])]
+        lines += wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ")
+    return _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])
 
 
 def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
@@ -232,7 +255,9 @@ def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
     lines: list[Line] = []
     fits = table_width <= width
     if fits:
-        head = _row(heads, widths) + (f"  {_END}" if end_column else "")
+        head = _row(heads, widths)
+        if end_column:
+            head += f"  {_END}"
         lines.append(((head, _BOLD),))
     for view, row, ending in zip(shown, rows, ends, strict=True):
         if not fits:
@@ -247,11 +272,10 @@ def _interviews(shown: Sequence[ReportView], width: int) -> list[Line]:
 
 
 def _void(error: str, width: int) -> list[Line]:
-    if error:
-        text = wrap(f"void: {clean_terminal(error, _SENTENCE)}", width, "    ")
-    else:
-        text = []
-    return _styled(text, _MARKUP[Outcome.ERROR])
+    if not error:
+        return []
+    text = f"void: {clean_terminal(error, _SENTENCE)}"
+    return _styled(wrap(text, width, "    "), _MARKUP[Outcome.ERROR])
 
 
 def _lines_of_others(record: RunRecord, width: int) -> list[Line]:
@@ -280,21 +304,30 @@ def _cells(view: ReportView) -> dict[str, str]:
 def _row(cells: Mapping[str, str], widths: Mapping[str, int]) -> str:
     padded = []
     for name, width in widths.items():
-        padding = " " * (width - columns(cells[name]))
-        padded.append(padding + cells[name] if name in _RIGHT else cells[name] + padding)
+        cell = cells[name]
+        padding = " " * (width - columns(cell))
+        if name in _RIGHT:
+            padded.append(padding + cell)
+        else:
+            padded.append(cell + padding)
     return "  ".join(padded)
 
 
 def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
     """Return subject and bank, the named numbers, and the reason of the end."""
     lines: list[Line] = _styled(wrap(f"{row['subject']} on {row['bank']}", width, "  ", ""), _BOLD)
-    text = "  "
-    for field in (*(f"{name} {row[name]}" for name in ("ability", "accuracy", "asked")), end):
-        if text.strip() and columns(text) + 3 + columns(field) > width:
-            lines += _styled([text])
-            text = "  "
-        text += field if not text.strip() else f" · {field}"
-    return [*lines, *_styled(wrap(text.strip(), width, "  "))]
+    fields = [f"{name} {row[name]}" for name in ("ability", "accuracy", "asked")]
+    text = ""
+    for field in (*fields, end):
+        longer = f"{text} · {field}"
+        if not text:
+            text = field
+        elif columns(longer) + 2 > width:
+            lines += _styled([f"  {text}"])
+            text = field
+        else:
+            text = longer
+    return [*lines, *_styled(wrap(text, width, "  "))]
 
 
 REASON_LINES, NAME, CLAIM = 2, 60, 600  #: Most lines of a reason, columns of a name, and characters of a claim.
@@ -310,8 +343,13 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
     counts = Counter(gate.name for gate in record.gates)
     lines = []
     for gate in record.gates:
-        title = gate.name + (_interview_of(gate) if several else "")
-        names = [title] if counts[gate.name] > 1 else [title, gate.name]  # which of several gates the line is about
+        names = [gate.name]
+        if several:
+            title = gate.name + _interview_of(gate)
+            if counts[gate.name] > 1:
+                names = [title]  # its name alone would leave open which of several gates the line is about
+            else:
+                names = [title, gate.name]
         lines.append((gate.outcome, _lines(gate, width, head, names, standing)))
     return lines
 
@@ -319,12 +357,11 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
 def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standing: Sequence[str]) -> list[str]:
     outcome, verdict = gate.outcome, gate.verdict
     claim = _claim(gate, outcome)
-    if not verdict.size:
-        asked = ""
-    else:
+    asked = ""
+    if verdict.size:
         asked = f", {verdict.asked} of {verdict.size}"
-    if asked and verdict.unit != "items":
-        asked += f" {verdict.unit}"
+        if verdict.unit != "items":
+            asked += f" {verdict.unit}"
     reason = _reason(gate, standing)
     start = outcome.value.ljust(head)
     indent = " " * head
@@ -338,8 +375,12 @@ def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standi
     else:
         short_claim = claim
     asked_briefly = asked.replace(" of ", "/")
-    texts = [f"{line}{tail}" for line in (claim, short_claim) for tail in (asked, asked_briefly)]
-    lines = [f"{title}: {line}" for title in titles for line in (*texts, claim, short_claim)]
+    texts = []
+    for text in (claim, short_claim):
+        texts += [f"{text}{asked}", f"{text}{asked_briefly}"]
+    lines = []
+    for title in titles:
+        lines += [f"{title}: {text}" for text in (*texts, claim, short_claim)]
     fitting = _first_within(lines, columns_left)
     if fitting:
         return [f"{start}{fitting}", *_cut([reason], width, indent)]
@@ -363,8 +404,8 @@ def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
     for text in (gate.verdict.unanswered, gate.verdict.caveat):
         reasons.append(clean_terminal(text, CLAIM))
     if gate.outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):
-        notes = [text for text in gate.verdict.notes if text not in standing]
-        reasons += [clean_terminal(text, CLAIM) for text in notes[:1]]
+        note = next((text for text in gate.verdict.notes if text not in standing), "")
+        reasons.append(clean_terminal(note, CLAIM))
     return "; ".join(filter(None, reasons))
 
 
@@ -394,8 +435,7 @@ def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
     lines = []
     for text in texts:
         if text:
-            for line in wrap(text, width, indent):
-                lines.append(line)
+            lines += wrap(text, width, indent)
     if len(lines) > REASON_LINES:
         last = lines[REASON_LINES - 1]
         while columns(last) + 2 > width and " " in last.strip():
@@ -409,13 +449,16 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
     lines: list[tuple[str, bool]] = []
     for view in views(record):
         interview = view.record
-        if view.end and (interview.void or not view.gates):
+        is_void = bool(interview.void)
+        if not view.end or (view.gates and not is_void):
+            continue
+        if is_void:
+            text = f"void: {interview.void}"
+        else:
             label = "" if interview.levels else "accuracy "
             text = f"{label}{view.result}, {interview.asked} of {interview.size}, {words.stop(interview)}"
-            if interview.void:
-                text = f"void: {interview.void}"
-            subject = clean_terminal(view.subject or "-", NAME, keep_end=True)
-            title = f"{subject} on {clean_terminal(view.place or '-', NAME)}"
-            for line in _cut([f"{title}: {clean_terminal(text, CLAIM)}"], width, ""):
-                lines.append((line, bool(interview.void)))
+        subject = clean_terminal(view.subject or "-", NAME, keep_end=True)
+        title = f"{subject} on {clean_terminal(view.place or '-', NAME)}"
+        for line in _cut([f"{title}: {clean_terminal(text, CLAIM)}"], width, ""):
+            lines.append((line, is_void))
     return lines

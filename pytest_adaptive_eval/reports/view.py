@@ -102,12 +102,16 @@ class InterviewView(ReportView):
             f"asked {self.asked}, {words.stop(record)}",
             f"ability {self.ability}, accuracy {self.result}",
             words.statuses(record),
+            self.cost and f"cost: {self.cost}",
         ]
-        return "interview", [*facts, *(interviewer.faults if interviewer else ())]
+        if interviewer:
+            facts += interviewer.faults
+        return "interview", facts
 
     def properties(self) -> dict[str, Any]:
         """Return the facts on its subject, its result and its end, by name."""
         interview = self.record
+        noise = interview.decoding_noise
         facts: dict[str, Any] = {
             "subject": interview.subject.name,
             "checkpoint": interview.subject.checkpoint,
@@ -119,7 +123,8 @@ class InterviewView(ReportView):
             "theta": interview.theta,
             "standard_error": interview.standard_error,
             "samples": interview.samples,
-            "decoding_noise": interview.decoding_noise.error if interview.decoding_noise else None,
+            "decoding_noise": noise.error if noise else None,
+            "flaky": ", ".join(interview.flaky) or None,
             "asked": interview.asked,
             "scored": interview.scored,
             "bank_size": interview.size,
@@ -129,13 +134,20 @@ class InterviewView(ReportView):
         if interview.interviewer:
             choices, categories = interview.interviewer.fallback_counts
             facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
+        price = interview.costs.prices.get("subject")
+        if price is not None:
+            facts |= {"cost": price.money, "cost_of_whole_bank": price.whole, "currency": price.currency}
         for prefix, interval in (
             ("accuracy", interview.accuracy),
             ("conformal_accuracy", interview.accuracy_conformal),
             ("model_accuracy", interview.accuracy_model),
         ):
-            for name, value in (asdict(interval) if interval else {}).items():
-                facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
+            if interval is None:
+                continue
+            bounds = asdict(interval)
+            facts[prefix] = bounds.pop("estimate")
+            for name, value in bounds.items():
+                facts[f"{prefix}_{name}"] = value
         return facts
 
 
@@ -146,31 +158,34 @@ def views(record: RunRecord) -> list[ReportView]:
 
 def _of_interview(interview: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
     return InterviewView(
-        interview,
-        gates,
-        interview.subject.name,
-        words.bank_name(interview),
-        "on",
-        words.ability(interview),
-        words.accuracy(interview),
-        words.share(interview),
-        words.end(interview),
-        words.usage(interview.costs),
+        record=interview,
+        gates=gates,
+        subject=interview.subject.name,
+        place=words.bank_name(interview),
+        on="on",
+        ability=words.ability(interview),
+        result=words.accuracy(interview),
+        asked=words.share(interview),
+        end=words.end(interview),
+        cost=words.spent(interview),
     )
 
 
 def _of_results(evaluation: EvaluationRecord, gates: list[GateRecord]) -> ReportView:
+    place = evaluation.kind
+    if evaluation.name not in ("", evaluation.kind):
+        place = f"{evaluation.name} ({evaluation.kind})"
     return ReportView(
-        evaluation,
-        gates,
-        evaluation.subject.name,
-        evaluation.kind if evaluation.name in ("", evaluation.kind) else f"{evaluation.name} ({evaluation.kind})",
-        "in",
-        "-",
-        words.subject_results(evaluation),
-        f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
-        "",
-        words.panel_cost(evaluation.costs),
+        record=evaluation,
+        gates=gates,
+        subject=evaluation.subject.name,
+        place=place,
+        on="in",
+        ability="-",
+        result=words.subject_results(evaluation),
+        asked=f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
+        end="",
+        cost=words.panel_cost(evaluation.costs),
     )
 
 

@@ -199,7 +199,7 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
 def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
     (tmp_path / "x.bank").mkdir()
     (tmp_path / "x.bank" / "thesis.tex").write_text("mine")
-    with pytest.raises(BankError, match="is no bank folder, and nothing else is replaced"):
+    with pytest.raises(BankError, match="exists and is not a bank folder"):
         write(tmp_path / "x.bank", replace=True)
     assert (tmp_path / "x.bank" / "thesis.tex").read_text() == "mine"
 
@@ -265,7 +265,7 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
             "the right choice, '4', appears twice, and only one of the two would count as right",
         ),
         ({"id": "a", "messages": [{"role": "user"}], "answer": "x"}, "expected {"),
-        ({"id": "q", "prompt": "p", "answer": "x"}, "stands already in line 1"),
+        ({"id": "q", "prompt": "p", "answer": "x"}, "is already in line 1"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os:system"}, "not trusted"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os"}, "expected python:module:function"),
     ],
@@ -359,6 +359,39 @@ def test_another_encoding_is_told(tmp_path, encoding):
     (tmp_path / "x.jsonl").write_text(line + "\n", encoding=encoding)
     with pytest.raises(BankError, match=r"x\.jsonl:1: not UTF-8 text; save the file as UTF-8$"):
         read_bank(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "quiz.csv",
+            "question,answer\nWhat?,4\n",
+            "make a bank .* `adaptive-eval import .*quiz.csv -o quiz.bank`",
+        ),
+        ("quiz.json", '[{"question": "What?"}]', "is a table or a list; .* `adaptive-eval import .*quiz.json"),
+        ("quiz.parquet", "PAR1", "`adaptive-eval import .*quiz.parquet -o quiz.bank`"),
+        (
+            "quiz.jsonl",
+            '{"question": "What?"}\n',
+            "field `question`; .* becomes a bank by `adaptive-eval import`",
+        ),
+        (
+            "quiz.jsonl",
+            '{"id": "a", "prompt": "?", "answer": true}\n',
+            'answer is true, .* write "yes" or "no", and',
+        ),
+        (
+            "quiz.jsonl",
+            '{"id": "a", "prompt": "?", "choices": ["p", "q"], "answer": 1}\n',
+            "the letter of one .B where they are counted from 0. is expected",
+        ),
+    ],
+)
+def test_a_file_that_is_nearly_a_bank_gets_what_to_write(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BankError, match=message):
+        read_bank(tmp_path / name)
 
 
 @pytest.mark.parametrize("key", ["B", "b", "(B)", "B.", "B) blue", "blue", " Blue. ", "sky  BLUE"])

@@ -248,7 +248,7 @@ def test_items_without_a_new_id_are_left_out_and_two_for_one_are_refused():
         (r".*:(\d)\d", "fits none of the items"),
         (r"(.):.*", None),
         ("c:", "fits none"),
-        ("(", "no regular expression"),
+        ("(", "not a regular expression"),
         (r"(?:a).*", "has no group"),
     ):
         if part is None:

@@ -121,7 +121,7 @@ def test_a_call_equals_itself_and_no_other(arguments: dict[str, str], days: int)
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        ("Paris", "is no call; write"),
+        ("Paris", "is not a call; write"),
         ({"name": "wether", "arguments": {}}, "calls 'wether', and the tools of the item are weather, now"),
         (paris(town="Paris"), "gives 'weather' the argument 'town', which its parameters do not list"),
     ],

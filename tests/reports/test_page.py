@@ -378,7 +378,7 @@ def test_an_uncalibrated_bank(make: SimpleNamespace) -> None:
     text = read(run(interview), banks={"sums": on}).text
     assert "Do the bank's predictions hold?" not in text
     assert " predicted " not in text
-    assert "the bank is not calibrated: items were drawn uniformly, and there is no ability" in text
+    assert "the bank is not calibrated: items were drawn uniformly, and no ability is estimated" in text
 
 
 class Edited(list[Item]):

@@ -161,7 +161,7 @@ class Answer(NamedTuple):
 
     Args:
         values: Scores by metric, as they are logged; empty where it was not scored.
-        sample: What tells several answers to the item apart, such as an epoch.
+        sample: Label of one of several answers to the item, such as an epoch.
         fault: What the sample has, where its scores are there twice and differ; empty for most.
     """
 

@@ -123,7 +123,7 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
     if bank.calibrated:
         rows.append((label, outlooks(threshold, bank, decide, margin=margin)))
     rows.append((f"{label}, uniform draws", outlooks(threshold, plain, uniform, margin=margin)))
-    if "not_worse_than" not in measure.kinds:
+    if "not_worse_than" not in measure.kinds or not measure.is_share:  # margins here are of an accuracy
         return rows
     paired = Condition(options.metric, "not_worse_than", margin, "baseline", confidence=confidence)
     policy = decide if bank.calibrated else uniform

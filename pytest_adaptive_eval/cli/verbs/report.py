@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace, writes: Mapping[str, Path | None]) -> RunRecord:
-    """Return the record; tell GitHub's outputs if it cannot be read, since none would read as success."""
+    """Return the record; write to GitHub's outputs if it cannot be read, since none would read as success."""
     try:
         return open_run(options.run, options.source, writes)
     except AdaptiveEvalError:

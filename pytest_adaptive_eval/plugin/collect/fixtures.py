@@ -123,6 +123,15 @@ def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
 
 
 @pytest.fixture
+def item(request: pytest.FixtureRequest) -> object:
+    """The question of a test with the mark ``adaptive_eval``, which parametrizes it."""
+    raise ConfigError(
+        f"{request.node.nodeid}: the test takes the argument item and has no mark that says which questions it asks: "
+        'write @pytest.mark.adaptive_eval(bank="questions.jsonl") above it'
+    )
+
+
+@pytest.fixture
 def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     """Results of the interviews of this run, by the name of the evaluation, its bank, or a node id."""
     state = request.config.stash[STATE]

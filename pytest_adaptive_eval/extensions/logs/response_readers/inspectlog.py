@@ -354,7 +354,7 @@ def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
 
 
 def _other_scores(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return how the scores of a sample differ from those of its summary; empty if they do not."""
+    """Return how the scores of a sample differ from its summary's; empty if they do not."""
     for name in {**before, **after}:
         if before.get(name) != after.get(name):
             return f"{after.get(name)!r:.40} as {name}, and {before.get(name)!r:.40} in their summaries"

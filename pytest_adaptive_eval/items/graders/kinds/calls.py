@@ -298,7 +298,7 @@ def _faults(question: Asked, answer: str) -> Iterator[str]:
     """Yield what is wrong with an expected answer."""
     calls = _calls(_loaded(answer))
     if calls is None or len(calls) > _MOST:
-        yield f'is no call; write {{"name": ..., "arguments": {{...}}}}, a list of at most {_MOST}, or [] for none'
+        yield f'is not a call; write {{"name": ..., "arguments": {{...}}}}, a list of at most {_MOST}, or [] for none'
     names = []
     for tool in question.tools:
         names.append(str(tool.get("function", tool).get("name")))

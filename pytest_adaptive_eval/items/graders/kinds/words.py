@@ -68,6 +68,8 @@ def _comparable(answer: str, text: str) -> tuple[str, str]:
 
 def _is_accepted(question: Asked, text: str) -> bool:
     """Return whether a text equals an accepted answer."""
+    if text in question.answers:
+        return True
     for answer in question.answers:
         expected, read = _comparable(answer, text)
         if expected == read:
