@@ -473,7 +473,8 @@ pl: koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód
 """)
 #: Words behind what another thing is described by.
 RELATED = _table(r"""
-en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
+en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
+    friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
 zh: 附近|旁边|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
 ja: の(?:近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
 """)
