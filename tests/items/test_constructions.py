@@ -7,7 +7,7 @@ wrong where it is ``{y}``. A template of `UNREAD` gives neither.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
@@ -22,6 +22,8 @@ KINDS = {
 }
 ALL = tuple(KINDS)
 NAMES = ("contains",)
+#: Graders and templates by construction.
+Constructions = Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
 LETTERS = ("choice", "contains")
 
 READ = {
@@ -180,7 +182,7 @@ UNREAD = {
 }
 
 
-def cases(table: dict, construction: str) -> Iterator[tuple[str, str, str, str]]:
+def cases(table: Constructions, construction: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield grader, key, other value and text."""
     graders, templates = table[construction]
     for grader in graders:
