@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import ENDS, STATES, either
+from pytest_adaptive_eval.items.reading.constructions import ENDS, OBTAINS, STATES, either
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
@@ -19,7 +19,8 @@ _LONGEST = 300
 _LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
 #: What a sentence says before the expression that it gives, and behind it.
 _SAID = lazy_pattern(
-    rf".*\s{either(STATES)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})|[^\W\d_]{{3,}}(?:\s[^\W\d_]+){{0,3}}\s*:",
+    rf".*\s{either(STATES, OBTAINS)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})"
+    r"|[^\W\d_]{3,}(?:\s[^\W\d_]+){0,3}\s*:",
     re.IGNORECASE,
 )
 #: Several values, each with its name.
@@ -70,6 +71,7 @@ _CANONICAL = (
     (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
     ("∞", r"\\infty "),
     ("∪", r"\\cup "),
+    (r"(?<=[\w)}])\s+(?:oder|und|et|ou|lub)\s+(?=[-\d\\({])", ", "),
     (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
     (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
     # the letters e and i are numbers, in whatever type they are set; others may be units
