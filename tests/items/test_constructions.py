@@ -73,6 +73,17 @@ READ = {
             "brackets": "{y} (revised: {x})",
         },
     ),
+    "leaves": (
+        ("choice", "numeric"),
+        {
+            "en": "It is not {y}, which leaves {x}.",
+            "de": "{y} scheidet aus, bleibt {x}.",
+            "fr": "Pas {y}, il reste {x}.",
+            "es": "Descarto {y}; queda {x}.",
+            "it": "Scarto {y}; resta {x}.",
+            "pt": "Descarto {y}; resta {x}.",
+        },
+    ),
     "asks and denies": (
         ("choice", "numeric", "contains"),
         {
@@ -140,6 +151,16 @@ UNREAD = {
             "pl": "To nie {x}.",
             "zh": "不是{x}。",
             "ja": "{x}ではありません。",
+        },
+    ),
+    "doubts": (
+        LETTERS,
+        {
+            "en": "I doubt it is {x}.",
+            "es": "Dudo que sea {x}.",
+            "it": "Dubito che sia {x}.",
+            "pt": "Duvido que seja {x}.",
+            "fr": "Je doute que {x}.",
         },
     ),
     "judges wrong": (
