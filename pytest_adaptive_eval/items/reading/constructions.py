@@ -65,6 +65,29 @@ pl: ma|mają|waży|ważą|kosztują?e?|zawiera
 zh: 有|重|需要|共有
 ja: には
 """)
+#: Verbs before what is left, and before the result of work.
+REMAINS = _table(r"""
+en: leaves|remains
+de: bleib(?:t|en)
+fr: il\s+(?:en\s+|lui\s+)?reste|reste
+es: quedan?
+it: restano?|rimane
+pt: restam?|sobram?
+nl: blijft
+pl: zostaje|pozostaje
+zh: 剩下|只剩
+ja: 残るのは
+""")
+OBTAINS = _table(r"""
+en: gives?|gets?|obtains?|finds?
+de: erhalten|ergibt|bekommen
+fr: obtient|trouve
+es: obtiene|obtenemos
+it: ottiene|otteniamo
+pt: obtém|obtemos
+nl: krijgen|vinden
+pl: otrzymujemy
+""")
 #: What a sentence adds behind the answer.
 ENDS = _table(r"""
 ja: (?:です|である|だ|になります|となります|でした)
@@ -100,15 +123,19 @@ en: not|never|neither|nor|no\s+longer|cannot|nobody|(?:is|are|was|were|do|does|d
     unlikely\s+to\s+be|(?:any|every)(?:thing|one|body)\s+but|all\s+but|except(?:\s+for)?|excluding|unlike|
     as\s+opposed\s+to|opposite\s+of|far\s+from|hardly|avoid(?:ing)?|refuse\s+to\s+(?:choose|pick|select|say)|
     (?:rul|exclud|eliminat|discard|reject|dismiss)(?:e|es|ed|s|ing)?(?:\s+out)?
-de: nicht|nie|niemals|kein\w{0,2}|weder|keineswegs|keinesfalls|niemand|statt|anstatt
-fr: ne\s+\w+\s+(?:pas|plus|jamais)|n'\w+\s+(?:pas|plus|jamais)|pas|aucune?|ni(?=\s+\S+\s+ni\b)|plutôt\s+que|
+de: bezweifle|ausgeschlossen\s+(?:ist|sind)|nicht|nie|niemals|kein\w{0,2}|weder|keineswegs|keinesfalls|niemand|
+    statt|anstatt
+fr: doute(?:\s+qu\w*)?|ne\s+\S+\s+(?:pas|plus|jamais)|ne\s+\w+\s+(?:pas|plus|jamais)|
+    n'\w+\s+(?:pas|plus|jamais)|pas|aucune?|ni(?=\s+\S+\s+ni\b)|plutôt\s+que|
     au\s+lieu\s+de
-es: no\s+(?:es|son|era|fue|ha|hay|está\w*|lo|la|los|las|se|me|creo|puede|aparece|tiene|sería)|ning[uú]n\w*|tampoco|
+es: descart\w+|dudo(?:\s+que)?(?:\s+sea)?|no(?=\s+[\U00020000-\U000207ff])|
+    no\s+(?:es|son|era|fue|ha|hay|está\w*|lo|la|los|las|se|me|creo|puede|aparece|tiene|sería)|ning[uú]n\w*|
+    tampoco|
     nunca|nadie|en\s+lugar\s+de
-it: non|né|nessun\w*|invece\s+di|anziché
-pt: não|nem|nenhum\w?|nunca|ninguém|em\s+vez\s+de
-nl: niet|geen|nooit|noch(?=\s+\S+\s+noch\b)|niemand|in\s+plaats\s+van
-pl: nie|ani|żad\w+|nigdy|nikt|zamiast
+it: scart\w+|dubito(?:\s+che)?(?:\s+sia)?|non|né|nessun\w*|invece\s+di|anziché
+pt: descart\w+|duvido(?:\s+que)?(?:\s+seja)?|não|nem|nenhum\w?|nunca|ninguém|em\s+vez\s+de
+nl: betwijfel|niet|geen|nooit|noch(?=\s+\S+\s+noch\b)|niemand|in\s+plaats\s+van
+pl: wątpię|nie|ani|żad\w+|nigdy|nikt|zamiast
 ru: не|ни|никогда
 zh: (?:并)?不(?:会|可能|应该|应)?[是选為为叫在]|并非|不等于|没有|而非|不存在|绝非
 """)
@@ -159,7 +186,7 @@ ko: [이가]?\s?아니라
 DENIED = _table(r"""
 en: (?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)|
     fails|contradicts?|can(?:not|'?t|\s+not)\s+be|could(?:n'?t|\s+not)\s+be
-de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheidet\s+aus|entfällt
+de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+aus|entfällt|entfallen
 fr: ne\s+(?:convient|correspond|marche|va|fonctionne)\s+pas
 es: no\s+(?:sirve|encaja|corresponde|cumple|vale)
 it: non\s+(?:va\s+bene|corrisponde|funziona|vale)
@@ -235,12 +262,13 @@ ko: 정정|수정
 """)
 #: Words with which a statement takes back the one before it.
 TAKES_BACK = _table(r"""
-en: no|wait|actually|edit|correction|sorry|oops|(?:up)?on\s+reflection|update|scratch\s+that|on\s+second\s+thoughts?|
+en: no(?!\s\w+\s*(?:[.!]|\Z))|wait|actually|edit|correction|sorry|oops|(?:up)?on\s+reflection|update|
+    scratch\s+that|on\s+second\s+thoughts?|
     i\s+meant?|let\s+me\s+(?:re|correct)\w*|or\s+rather
 de: nein|moment|halt|eigentlich|korrektur|entschuldigung|ich\s+meine|besser\s+gesagt|vielmehr
 fr: non|attendez|attends|en\s+fait|pardon|correction|je\s+veux\s+dire|ou\s+plutôt
-es: no|espera|esperen|en\s+realidad|perdón|corrección|quiero\s+decir|mejor\s+dicho
-it: no|aspetta|in\s+realtà|scusa|scusate|correzione|anzi|volevo\s+dire
+es: no(?!\s\w+\s*(?:[.!]|\Z))|espera|esperen|en\s+realidad|perdón|corrección|quiero\s+decir|mejor\s+dicho
+it: no(?!\s\w+\s*(?:[.!]|\Z))|aspetta|in\s+realtà|scusa|scusate|correzione|anzi|volevo\s+dire
 pt: não|espera|espere|na\s+verdade|desculpe|correção|quero\s+dizer|ou\s+melhor|aliás
 nl: nee|wacht|eigenlijk|sorry|correctie|ik\s+bedoel|of\s+liever
 pl: nie|czekaj|chwila|właściwie|przepraszam|korekta|poprawka|mam\s+na\s+myśli|a\s+raczej
@@ -460,7 +488,7 @@ en: near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)
 de: nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
     (?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von
 fr: près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
-    (?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+de
+    (?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+(?:de|d')
 es: cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
     (?:hermano|hermana|padre|madre|esposa|esposo|hijo|hija|amig[oa]|alumn[oa])\s+de
 it: vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
@@ -473,7 +501,8 @@ pl: koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód
 """)
 #: Words behind what another thing is described by.
 RELATED = _table(r"""
-en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
+en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
+    friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
 zh: 附近|旁边|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
 ja: の(?:近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
 """)

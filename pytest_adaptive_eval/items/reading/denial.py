@@ -12,6 +12,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
     DENIES,
     LINKS,
     NOT,
+    REMAINS,
     REPLACES,
     RIGHT,
     WRONG,
@@ -62,7 +63,8 @@ _BEFORE_OR_NAMED = lazy_pattern(
 )
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
-    r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
+    rf",(?=\s*{either(REMAINS)})"
+    r"|[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
     r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )
 _HERE = lazy_pattern("")

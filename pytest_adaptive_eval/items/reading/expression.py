@@ -6,18 +6,21 @@ import re
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import ENDS, STATES, either
+from pytest_adaptive_eval.items.reading.constructions import ENDS, OBTAINS, STATES, either
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+#: Characters of a line that is searched for its verb.
+_LONGEST = 300
 #: Between formulas of one list.
 _LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
 #: What a sentence says before the expression that it gives, and behind it.
 _SAID = lazy_pattern(
-    rf".*\s{either(STATES)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})|[^\W\d_]{{3,}}(?:\s[^\W\d_]+){{0,3}}\s*:",
+    rf".*\s{either(STATES, OBTAINS)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})"
+    r"|[^\W\d_]{3,}(?:\s[^\W\d_]+){0,3}\s*:",
     re.IGNORECASE,
 )
 #: Several values, each with its name.
@@ -68,6 +71,7 @@ _CANONICAL = (
     (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
     ("∞", r"\\infty "),
     ("∪", r"\\cup "),
+    (r"(?<=[\w)}])\s+(?:oder|und|et|ou|lub)\s+(?=[-\d\\({])", ", "),
     (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
     (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
     # the letters e and i are numbers, in whatever type they are set; others may be units
@@ -243,6 +247,8 @@ def _stated(text: str) -> list[str]:
 
 def _said(line: str) -> str:
     """Return what a line says behind its verb if that is an expression, else the line."""
+    if len(line) > _LONGEST:
+        return line
     line = _TAIL.sub("", line.rstrip("。"))
     said = _SAID.sub("", line, count=1)
     if said and not is_words(said):

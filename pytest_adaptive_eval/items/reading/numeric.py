@@ -16,6 +16,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
     BOUNDS,
     MEASURES,
     OUT_OF,
+    REMAINS,
     STATES,
     either,
 )
@@ -39,7 +40,8 @@ _END = lazy_pattern(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = lazy_pattern(
-    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES)})[\s:~]*(?:(?:\w+ly|{either(ABOUT)})\s*)*[\s$*(\\\"'{{]*\Z",
+    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES, REMAINS)})[\s:~]*"
+    rf"(?:(?:\w+ly|{either(ABOUT)})\s*)*[\s$*(\\\"'{{]*\Z",
     re.IGNORECASE,
 )
 _ACCOMPANIED = lazy_pattern(rf"{either(ACCOMPANIES)}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)

@@ -35,6 +35,7 @@ _THE = r"(?:the\s+|an?\s+)?"
 _LISTED = lazy_pattern(
     rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
     rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|\b{_OR}\s+{_THE}{SYMBOL}"
+    rf"|{SYMBOL}\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*{SYMBOL}"
     rf"|{SYMBOL}\s*[/|]\s*\w|\w\s*[/|]\s*{SYMBOL}"
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_THE}{SYMBOL}(?:\s*[,;]\s*(?:{_AND})?{_SHORT}){{2,9}}(?:\s+{_AND}{_PART})?{_END}"
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{1,9}}(?:{_AND})?{_PART}\s*[,;]\s*{_THE}{SYMBOL}{_END}"
@@ -45,7 +46,7 @@ _LISTED = lazy_pattern(
 #: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
 _OTHER = lazy_pattern(
     rf"{either(FORMER)}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either(FORMER)}"
-    rf"|{either(RELATES)}\s+(?:{either(ARTICLES)}\s+)?{SYMBOL}|{SYMBOL}{either(RELATED)}"
+    rf"|{either(RELATES)}\s*(?:{either(ARTICLES)}\s+)?{SYMBOL}|{SYMBOL}{either(RELATED)}"
     rf"|{either(NAMES_ANOTHER)}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
     re.IGNORECASE,
 )

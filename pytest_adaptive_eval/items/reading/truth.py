@@ -23,6 +23,7 @@ from pytest_adaptive_eval.items.reading.statements import Chosen, read_statement
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _YES = (
+    "stimmt|genau|exactement|c'est vrai|exacto|esatto|exato|klopt|zgadza się|"
     "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|"
     "cierto|correcto|हाँ|हां|सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|"
     "はい|真|正しい|ja|wahr|richtig|korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|"
@@ -30,6 +31,7 @@ _YES = (
     "certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
 )
 _NO = (
+    "stimmt nicht|negativo|negativ|"
     "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|"
     "incorrecto|नहीं|गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|"
     "아니오|거짓|tidak|salah|না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|"
@@ -151,7 +153,8 @@ def _restated(text: str, question: str) -> str:
         start = separator.end()
         words = _words(said)
         repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
-        in_order = [word for word in order if word in words] == [word for word in words if word in order]
+        rest = order[1:]  # a question may begin with its verb
+        in_order = [word for word in rest if word in words] == [word for word in words if word in rest]
         elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(said)
         supposed = is_uncertain(said) or (supposed and mark == ",")
         mark = separator[0]
@@ -173,9 +176,10 @@ def _words(text: str) -> list[str]:
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
     affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
-    if not any(affirmations) and question:
+    if not any(affirmations):
         restated = _restated(text, question)
-        affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
+        if restated != text:
+            affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
     if not affirmations and abstains(text):
         return ["unknown"]
     return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in affirmations for index in chosen[:1]]

@@ -31,7 +31,8 @@ _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
 #: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
 _ADDED = lazy_pattern(
-    rf"(?:[,;]?\s{either(BECAUSE)}\s.*|\s*\((?![^()]*{either(CORRECTS, HEDGES)})[^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z",
+    rf"(?:[,;]?\s{either(BECAUSE)}\s.*"
+    rf"|\s*\((?![^()]*{either(CORRECTS, HEDGES)})[^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z",
     re.DOTALL,
 )
 #: What a statement denies before it goes on with what it affirms.
