@@ -313,7 +313,7 @@ def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[
         asks = mapping.question in fields or not ASKED.isdisjoint(map(normal, fields))
         if asks or words_of(Path(path).stem) & ANSWERING:  # another split, or answers
             continue
-        texts = []
+        texts = ["$label"] if isinstance(record, str) and " " in record.strip() else []
         for field, value in fields.items():
             if isinstance(value, str) and " " in value.strip() and not is_about(field):
                 texts.append(f"$label.{as_path(field)}")
