@@ -224,23 +224,6 @@ def import_files(folder: Path) -> None:
     """Propose and write a bank of 200 000 records, of which a quarter each has one kind of answer or choices alone."""
     rng = np.random.default_rng(0)
     words = ("lamp", "river", "stone", "guard", "hall", "wind", "copper", "field", "bread", "storm", "candle")
-        "lamp",
-        "river",
-        "stone",
-        "guard",
-        "hall",
-        "wind",
-        "copper",
-        "field",
-        "bread",
-        "storm",
-        "candle",
-        "bridge",
-        "tower",
-        "ladder",
-        "winter",
-        "garden",
-    ]
 
     def some(count: int) -> str:
         return " ".join(words[k] for k in rng.integers(len(words), size=count))
