@@ -132,7 +132,7 @@ def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(ast.fix_missing_locations(_Folded().visit(node)))
     except (ValueError, TypeError, SyntaxError, ArithmeticError, RecursionError, MemoryError):
-        raise BankError(f"its tests compute ({ast.unparse(node)[:60]!r}), which is no literal") from None
+        raise BankError(f"its tests compute ({ast.unparse(node)[:60]!r}), which is not a literal") from None
 
 
 def program_of(text: str, function: str, start: str) -> str:

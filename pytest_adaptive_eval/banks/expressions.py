@@ -6,7 +6,7 @@
     doc.question, options[0]     a path, an entry of a list
     messages[*].content          a value of each entry of a list
     label || answer              the first that is there
-    $key, $value, $parent, $outer, $file, $folder, $set, $line      where the record stands
+    $key, $value, $parent, $outer, $file, $folder, $set, $line      place of the record
     'a text', `0.5`              a constant
     {context} {question}         a text with expressions in braces
     at(choices, answer_index)    a function, see `FUNCTIONS`; those of JMESPath too

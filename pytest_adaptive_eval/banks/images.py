@@ -97,4 +97,4 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=False)
     except (binascii.Error, ValueError) as error:
-        raise DatasetError(f"an image is no base64 ({error})") from None
+        raise DatasetError(f"an image is not base64 ({error})") from None

@@ -98,7 +98,7 @@ def parse_item(
         grader = str(fields.grader)
     check_faults(_question_faults(fields, textless=textless), where, BankError)
     if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
-        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
+        raise BankError(f'{where} has no answer, and the grader {grader!r} needs one: add "answer"')
     answer: Any = fields.answers if len(fields.answers) > 1 else fields.answers[0]
     if grader == "task":
         custom = tasks.get(fields.id.partition("-")[0])
@@ -286,7 +286,7 @@ def _answer_faults(item: Item) -> Iterator[str]:
             yield f"the answer {answer!r:.80} {why}"
         if lenient is not None:
             yield (
-                f"the answer {answer!r:.80} {lenient.problem}, so that wrong answers would count as right: "
+                f"the answer {answer!r:.80} {lenient.problem}; wrong answers would count as right: "
                 f'{lenient.fix}, or allow it with "meta": {{"{LENIENT}": true}}'
             )
     are_distinct = len(set(item.choices)) == len(item.choices)

@@ -27,8 +27,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.banks.hashes import file_hash, hashes_of
 from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.banks.plain import PlainReader, PlainRow
+from pytest_adaptive_eval.banks.ready import read_ready, ready_name
 from pytest_adaptive_eval.banks.rows import suffix_of
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
@@ -138,7 +140,7 @@ class _Ids(Sequence[str]):
 
 
 def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[str, Grader] = NO_TASKS) -> ItemBank:
-    """Read a bank from ``NAME.bank/`` or from a JSONL file of items.
+    """Read a bank from ``NAME.bank/`` or from a JSONL file of items, or a ready one by ``ready:NAME``.
 
     Args:
         graders: Modules whose functions may grade (``python:module:function``).
@@ -152,6 +154,8 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
         BankError: The bank is missing, malformed, edited, or of a newer version.
     """
     path = Path(path)
+    if name := ready_name(path):
+        return read_ready(name).bank()
     with reading(path, BankError):
         if path.is_dir():
             return _read_folder(path, (graders, tasks))
@@ -185,7 +189,7 @@ def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
                 row, hashed = read
             else:
                 row = parse_item(line, f"{name}:{number}", root, *trusted)
-                hashed = _hashes(row)
+                hashed = hashes_of(row)
                 textless = textless or row.meta.get("textless") is True
             digest.update(hashed.encode())
             ids.append(row.id)
@@ -212,7 +216,7 @@ def _check_unique(path: Path, ids: Sequence[str], lines: Sequence[int]) -> None:
     if len(set(ids)) < len(ids):
         twice = next(item_id for item_id, count in Counter(ids).items() if count > 1)
         earlier, number = [line for item_id, line in zip(ids, lines, strict=True) if item_id == twice][:2]
-        raise BankError(f"{path}:{number}: the item id {twice!r} stands already in line {earlier}; ids must be unique")
+        raise BankError(f"{path}:{number}: the item id {twice!r} is already in line {earlier}; ids must be unique")
 
 
 def is_bank(path: Path) -> bool:
@@ -359,7 +363,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         with open_regular(path, follow=False) as stream, np.load(stream, allow_pickle=False) as file:
             columns = {name: file[name] for name in file.files}
             if others := [name for name, value in columns.items() if not isinstance(value, np.ndarray)]:
-                raise ValueError(f"{others[0]!r:.80} is no array")
+                raise ValueError(f"{others[0]!r:.80} is not an array")
             return columns
     except OSError:
         raise
@@ -375,28 +379,3 @@ def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
         if len(columns[name]) != len(columns["ids"]):
             raise BankError(f"{path}: {len(columns[name])} values of {name} for {len(columns['ids'])} ids")
     return columns
-
-
-def file_hash(path: Path) -> str:
-    """Return the first 16 hex digits of a file's SHA-256, read in pieces."""
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-
-
-def content_hash(items: Iterable[Item]) -> str:
-    """Return a hash over items and images in order, equal for a JSONL file and the folder written from it."""
-    digest = hashlib.sha256()
-    for item in items:
-        digest.update(_hashes(item).encode())
-    return digest.hexdigest()[:16]
-
-
-def _hashes(item: Item) -> str:
-    """Return the content hashes of an item and of its images."""
-    hashes = [item.content_hash]
-    for name, path in zip(item.images, item.image_paths, strict=True):
-        try:
-            hashes.append(file_hash(Path(path)))
-        except OSError as error:
-            raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
-    return "".join(hashes)

@@ -237,7 +237,7 @@ def _first_bytes(path: Path, count: int) -> bytes:
         try:
             data: bytes = stream.read(count)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ResponsesError(f"{path}: the archive is broken ({error}); copy it anew") from None
+            raise ResponsesError(f"{path}: the archive is broken ({error}); copy it again") from None
     return data
 
 
@@ -375,7 +375,7 @@ def _side_by_side(record: TableRecord, keys: Sequence[str]) -> Iterator[TableRec
     fields = {**value, **record.data} if isinstance(value, Mapping) else record.data
     lists = [fields[key] for key in keys if isinstance(fields.get(key), list)]
     if len(lists) < len(keys) or len(set(map(len, lists))) > 1:
-        raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are no lists of one length")
+        raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are not lists of one length")
     for number, entries in enumerate(zip(*lists, strict=True), 1):
         data = {**fields, **dict(zip(keys, entries, strict=True))}
         names = {**record.names, "value": data, "parent": fields}
@@ -502,7 +502,7 @@ def _column_names(cells: list[str], where: str) -> list[str]:
     for number, cell in enumerate(cells, 1):
         names.append(cell.strip() or f"column {number}")
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ResponsesError(f"{where}: {twice!r:.60} heads two columns; give each a name of its own")
+        raise ResponsesError(f"{where}: {twice!r:.60} is the name of two columns; rename one of them")
     return names
 
 
@@ -529,7 +529,7 @@ def _columnar(path: Path) -> Iterator[TableRecord]:
             metadata, batches = batches_of(path, file)
             yield from _batches(path, batches, metadata)
     except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
-        raise ResponsesError(f"{path}: not a readable {form} file ({error!s:.200}); copy it anew") from None
+        raise ResponsesError(f"{path}: not a readable {form} file ({error!s:.200}); copy it again") from None
 
 
 def _parquet_batches(path: Path, file: Any) -> tuple[Any, Iterator[Any]]:

@@ -86,7 +86,7 @@ def expected_calls(answers: Any, functions: Any) -> str:
                 calls.append((name, arguments))
         key = [_call(_tool_name(name), arguments, tools.get(_tool_name(name), {})) for name, arguments in calls]
     except (TypeError, ValueError, AttributeError):
-        raise BankError("its answers are no list of {name: {argument: [values]}}") from None
+        raise BankError("its answers are not a list of {name: {argument: [values]}}") from None
     return json.dumps(key, ensure_ascii=False)
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, is_bank, read_bank
+from pytest_adaptive_eval.banks.hashes import content_hash, file_hash
+from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, is_bank, read_bank
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt.prediction import Predictor
@@ -35,7 +36,7 @@ def check_place(path: Path, replace: bool) -> None:
     elif path.exists() and not replace:
         fault = " exists: choose another name, or replace it (--replace, replace=True)"
     elif path.exists() and not is_bank(path):
-        fault = " is no bank folder, and nothing else is replaced: choose another name"
+        fault = " exists and is not a bank folder: choose another name"
     if fault:
         raise BankError(f"{path}{fault}")
 

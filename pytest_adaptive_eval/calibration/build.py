@@ -31,7 +31,8 @@ from pytest_adaptive_eval.text import Tell, counted, number
 from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
-FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
+FEWEST = subjects_needed(0.9)
+ENOUGH = subjects_needed(0.95)
 
 #: If families count for a smaller share of the subjects, that is said.
 WEIGHED = 0.9
@@ -114,7 +115,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Tell) -> R
     if items is None:
         columns = answered
     else:
-        columns = answered & _with_texts(responses, answered, items, note)
+        columns = answered & _withitems_in_order(responses, answered, items, note)
     rows = np.asarray(~np.isnan(responses.scores[:, columns]).all(axis=1))
     if not rows.all():
         note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
@@ -127,7 +128,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Tell) -> R
     return Responses(selected.subjects, ids, scores, selected.families, responses.source)
 
 
-def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], note: Tell) -> Bools:
+def _withitems_in_order(responses: Responses, answered: Bools, items: Sequence[Item], note: Tell) -> Bools:
     """Return whether each item of the responses has a text, shape (n,)."""
     ids = {item.id for item in items}
     with_text = np.array([name in ids for name in responses.items])
@@ -202,19 +203,20 @@ def calibrate(
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    scores, weights = grouped_responses.scores, grouped_responses.weights
+    scores = grouped_responses.scores
+    weights = grouped_responses.weights
     if given_parameters is None:
         fit = recipe(scores, report_iteration, weights)
         checked = recipe
     else:
-        fit, checked = given_parameters, None
-    if formats is None:
-        answered = None
-    else:
+        fit = given_parameters
+        checked = None
+    answered = None
+    if formats is not None:
         answered = _answered(formats[0], grouped_responses)
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
     quality = _with_choice(quality, choice)
-    texts = _texts(grouped_responses, items)
+    texts = items_in_order(grouped_responses, items)
     scale = None
     if formats is not None and not fit.interrupted:
         scale = _scale_of_formats(formats, grouped_responses, texts, recipe, seed, progress)
@@ -245,8 +247,9 @@ def calibrate(
 def _in_formats(formats: FormatResponses, responses: Responses) -> Array:
     """Return the responses in all formats of the subjects and items that are left, shape (S, n, F)."""
     rows = [formats.subjects.index(name) for name in responses.subjects]
-    columns = {name: n for n, name in enumerate(formats.items)}
-    return np.asarray(formats.scores[np.ix_(rows, [columns[name] for name in responses.items])])
+    column_of = {name: n for n, name in enumerate(formats.items)}
+    columns = [column_of[name] for name in responses.items]
+    return np.asarray(formats.scores[np.ix_(rows, columns)])
 
 
 def _with_choice(quality: Quality, choice: ModelChoice | None) -> Quality:
@@ -282,7 +285,8 @@ def _accuracies(
 ) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
     """Return each subject's accuracy, with predictions of missing scores, and its range whatever they are."""
     missing = np.isnan(scores)
-    least, most = (np.where(missing, value, scores).mean(axis=1).tolist() for value in (0.0, 1.0))
+    least = np.where(missing, 0.0, scores).mean(axis=1).tolist()
+    most = np.where(missing, 1.0, scores).mean(axis=1).tolist()
     if missing.any():
         scores = np.where(missing, predicted(scores, fit, sd), scores)
     return tuple(scores.mean(axis=1).tolist()), tuple(zip(least, most, strict=True))
@@ -311,14 +315,12 @@ def _choose_designs(
     if families < FEWEST_FAMILIES:
         note(f"no form and no predictor: these subjects are of {families} families, and {FEWEST_FAMILIES} are needed")
         return None
-    counts = []
-    for share in BUDGETS:
-        counts.append(resolve_budget(f"{100 * share:g}%", len(responses.items)))
+    counts = [resolve_budget(f"{100 * share:g}%", len(responses.items)) for share in BUDGETS]
     return choose_designs(responses, fits_of_parts, counts, seed=seed, progress=progress)
 
 
-def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
-    """Return the items in the order of the responses; items without a text if there are none."""
+def items_in_order(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
+    """Return the items in the order of the responses; items that are ids alone if there are none."""
     if items is None:
         textless = MappingProxyType({"textless": True})
         return [Item(id=name, meta=textless) for name in responses.items]

@@ -51,26 +51,27 @@ class ModelChoice:
     def sentence(self) -> str:
         """The choice, the losses and the margin."""
         best = _best(self.losses)
-        each = ", ".join(
-            f"{model} {loss:.4f}"
-            + (f" ({loss - self.losses[best]:+.4f} +- {self.errors[model]:.4f})" if model != best else "")
-            for model, loss in self.losses.items()
-        )
-        if self.mirt_families == self.families:
-            tested = ""
-        else:
+        each = []
+        for model, loss in self.losses.items():
+            text = f"{model} {loss:.4f}"
+            if model != best:
+                text += f" ({loss - self.losses[best]:+.4f} +- {self.errors[model]:.4f})"
+            each.append(text)
+        tested = ""
+        if self.mirt_families != self.families:
             tested = f", tested on {self.mirt_families} families,"
         return (
             f"model {self.model}, the simplest within a standard error of the smallest held-out loss over "
-            f"{self.families} families: {each}; mirt{tested} has to be {DIMENSIONS_MARGIN:g} better; --model overrides"
+            f"{self.families} families: {', '.join(each)}; mirt{tested} has to be {DIMENSIONS_MARGIN:g} better; "
+            "--model overrides"
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the choice as JSON values for the calibration report."""
-        rounded = ({model: round(value, 5) for model, value in part.items()} for part in (self.losses, self.errors))
         return {
             "model": self.model,
-            **dict(zip(("losses", "errors"), rounded, strict=True)),
+            "losses": {model: round(loss, 5) for model, loss in self.losses.items()},
+            "errors": {model: round(error, 5) for model, error in self.errors.items()},
             "families": self.families,
             "mirt_families": self.mirt_families,
         }
@@ -86,15 +87,16 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
         responses: Of at least two families; see `FEWEST_FAMILIES`.
     """
     say = progress or (lambda _: None)
-    scores, (S, n) = responses.scores, responses.scores.shape
+    scores = responses.scores
+    S, n = scores.shape
     observed = ~np.isnan(scores)
-    if responses.weights is None:
+    weights = responses.weights
+    if weights is None:
         weights = np.ones(S)
-    else:
-        weights = responses.weights
     fold = folds(responses.families, FOLDS, np.random.default_rng(SEED))
     half = np.random.default_rng(SEED).random(n) < 0.5
-    losses_of = _Losses({model: np.zeros(S) for model in CANDIDATES}, weights, observed.sum(axis=1), responses.families)
+    sums = {model: np.zeros(S) for model in CANDIDATES}
+    losses_of = _Losses(sums, weights, observed.sum(axis=1), responses.families)
     models = list(CANDIDATES)
     of_mirt = losses_of
     for f in range(fold.max() + 1):
@@ -117,9 +119,11 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
     best = _best(losses_of.means)
     means, errors = losses_of.compared(best)
     means_there, errors_there = of_mirt.compared(best)
-    means["mirt"], errors["mirt"] = means[best] + means_there["mirt"] - means_there[best], errors_there["mirt"]
-    families = len(set(responses.families)), len(set(of_mirt.families))
-    return ModelChoice(_simplest(means, errors), means, errors, *families)
+    means["mirt"] = means[best] + means_there["mirt"] - means_there[best]
+    errors["mirt"] = errors_there["mirt"]
+    families = len(set(responses.families))
+    mirt_families = len(set(of_mirt.families))
+    return ModelChoice(_simplest(means, errors), means, errors, families, mirt_families)
 
 
 class _Losses(NamedTuple):
@@ -164,7 +168,8 @@ class _Losses(NamedTuple):
 def _best(means: dict[str, float]) -> str:
     """Return the model of one dimension with the smallest loss."""
     candidates = [model for model in means if model != "mirt"]
-    return candidates[int(first_smallest([means[model] for model in candidates]))]
+    best = first_smallest([means[model] for model in candidates])
+    return candidates[int(best)]
 
 
 def _gain_of_mirt(means: dict[str, float]) -> float:

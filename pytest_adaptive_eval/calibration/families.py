@@ -42,9 +42,8 @@ def copies(responses: Responses) -> tuple[str, ...]:
     answered = ~np.isnan(responses.scores)
     complete = bool(answered.all())
     S = len(answered)
-    if complete:
-        number = np.full((S, S), float(answered.shape[1]))
-    else:
+    number = np.full((S, S), float(answered.shape[1]))
+    if not complete:
         number = _counts(answered, answered)
     common = np.maximum(number, 1.0)
     scores = np.round(responses.scores * STEPS) / STEPS
@@ -80,9 +79,8 @@ def copies(responses: Responses) -> tuple[str, ...]:
 def _counts(of: Bools, by: Bools) -> Array:
     """Return the number of columns in which a row of `of` (S, n) and one of `by` (S, n) are true, shape (S, S)."""
     first = of.astype(np.float32)  # single precision holds such numbers exactly
-    if by is of:
-        second = first
-    else:
+    second = first
+    if by is not of:
         second = by.astype(np.float32)
     return (first @ second.T).astype(np.float64)
 
@@ -91,7 +89,8 @@ def _component_weights(same: Bools) -> Array | None:
     """Return weights, of mean 1, with which subjects that are linked by `same`, shape (S, S), weigh as one."""
     from scipy.sparse.csgraph import connected_components
 
-    weights = family_weights([str(label) for label in connected_components(same, directed=False)[1]])
+    _, labels = connected_components(same, directed=False)
+    weights = family_weights(list(map(str, labels)))
     return _unless_one(weights / weights.mean())
 
 
@@ -103,7 +102,9 @@ def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Respon
     both give one constant answer, and do not merge families of several members.
     """
     families = list(responses.families)
-    for s, first in _duplicates(responses, copies(responses) if firsts is None else firsts):
+    if firsts is None:
+        firsts = copies(responses)
+    for s, first in _duplicates(responses, firsts):
         old = families[s]
         new = families[first]
         families = [new if name == old else name for name in families]
@@ -115,13 +116,14 @@ def _duplicates(responses: Responses, firsts: Sequence[str]) -> list[tuple[int, 
     """Return the pairs of subjects that merge their families."""
     families = responses.families
     members = Counter(families)
-    pairs = [(s, responses.subjects.index(first)) for s, first in enumerate(firsts)]
-    pairs = [(s, first) for s, first in pairs if s != first]
-    foreign = any(families[s] != families[first] for s, first in pairs)
-    if foreign:
+    pairs = []
+    for s, name in enumerate(firsts):
+        first = responses.subjects.index(name)
+        if s != first:
+            pairs.append((s, first))
+    unexplained: set[int] = set()
+    if any(families[s] != families[first] for s, first in pairs):
         unexplained = _unexplained(responses)
-    else:
-        unexplained = set()
     merging = []
     for s, first in pairs:
         several = min(members[families[s]], members[families[first]]) > 1

@@ -26,7 +26,10 @@ def random_numbers(device: str, seed: int) -> Iterator[None]:
     import torch
 
     cuda = torch.device(device).type == "cuda"
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if cuda else []):
+    devices = range(0)
+    if cuda:
+        devices = range(torch.cuda.device_count())
+    with torch.random.fork_rng(devices=devices):
         if cuda:
             torch.manual_seed(seed)
         else:
@@ -68,9 +71,9 @@ class MeanField:
         self.fixed: frozenset[str] = frozenset()
         self.subjects, self.items = scores.shape
         rows, columns = np.nonzero(~np.isnan(scores))
-        self.subject, self.item, self.score = (
-            torch.as_tensor(x, device=self.device) for x in (rows, columns, scores[rows, columns])
-        )
+        self.subject = torch.as_tensor(rows, device=self.device)
+        self.item = torch.as_tensor(columns, device=self.device)
+        self.score = torch.as_tensor(scores[rows, columns], device=self.device)
         loss = TraceMeanField_ELBO(num_particles=particles, vectorize_particles=True, max_plate_nesting=1)
         self.svi = SVI(self.model, self.guide, Adam(dict(adam)), loss=loss)
         draws = -(-evaluations // len(rows))
@@ -98,8 +101,14 @@ class MeanField:
             with plate:
                 mean, sd = (torch.tensor(x, dtype=torch.float64, device=self.device) for x in self.priors[name])
                 drawn[name] = pyro.sample(name, dist.Normal(mean, sd))
+        subject = self.subject
+        item = self.item
+        score = self.score
+        if batch is not None:
+            subject = subject[batch]
+            item = item[batch]
+            score = score[batch]
         with pyro.plate("responses", len(self.score), subsample=batch, device=self.device):
-            subject, item, score = (x if batch is None else x[batch] for x in (self.subject, self.item, self.score))
             z = drawn["theta"].index_select(-1, subject) - drawn["b"].index_select(-1, item)
             if "log_a" in drawn:
                 z = drawn["log_a"].exp().index_select(-1, item) * z
@@ -125,25 +134,35 @@ class MeanField:
         import torch
 
         size = (self.subjects if name == "theta" else self.items,)
-        start = {"mean": self.start[name][0], "log_sd": math.log(self.start[name][1])}
-        mean, log_sd = (
-            pyro.param(f"{name}_{moment}", torch.full(size, x, dtype=torch.float64, device=self.device))
-            for moment, x in start.items()
-        )
+        start_mean, start_sd = self.start[name]
+
+        def parameter(moment: str, start: float) -> Any:
+            first = torch.full(size, start, dtype=torch.float64, device=self.device)
+            return pyro.param(f"{name}_{moment}", first)
+
+        mean = parameter("mean", start_mean)
+        log_sd = parameter("log_sd", math.log(start_sd))
         if name in self.fixed:
             return (mean.detach(), log_sd.detach())
         return (mean, log_sd)
 
     def parameters(self) -> Parameters:
         """Return a copy of the present parameters that are not fixed."""
-        free = [name for name in self.latents if name not in self.fixed]
-        return {name: tuple(x.detach().cpu().numpy().copy() for x in self.gaussian(name)) for name in free}
+        parameters = {}
+        for name in self.latents:
+            if name not in self.fixed:
+                mean, log_sd = self.gaussian(name)
+                parameters[name] = (mean.detach().cpu().numpy().copy(), log_sd.detach().cpu().numpy().copy())
+        return parameters
 
     def step(self, batch: Ints | None) -> None:
         """Take one step of Adam."""
         import torch
 
-        self.svi.step(None if batch is None else torch.as_tensor(batch, device=self.device))
+        positions = None
+        if batch is not None:
+            positions = torch.as_tensor(batch, device=self.device)
+        self.svi.step(positions)
 
     def elbo(self, parameters: Parameters, seed: int) -> float:
         """Return the ELBO of given parameters over all responses, always with the same draws."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,8 @@ class MultimodalFit:
 
     def identifiability(self) -> Identifiability:
         """Return the identifiability of the parts by the responses."""
-        items, population = self.items, self.population
+        items = self.items
+        population = self.population
         parts = items.modalities.parts
         share = {
             "ability": self.abilities.theta,
@@ -148,13 +149,11 @@ class MultimodalFit:
         correlation = covariance / np.outer(sd, sd)
         error = self.abilities.covariance.diagonal(axis1=1, axis2=2).mean(axis=0)
         reliability = 1.0 - error / (error + self.abilities.theta.var(axis=0))
-        confused = tuple(
-            (parts[i], parts[j])
-            for i in range(len(parts))
-            for j in range(i + 1, len(parts))
-            if abs(correlation[i, j]) > LARGEST_CORRELATION
-        )
-        return Identifiability(near, condition, reliability, confused)
+        confused = []
+        for i, j in combinations(range(len(parts)), 2):
+            if abs(correlation[i, j]) > LARGEST_CORRELATION:
+                confused.append((parts[i], parts[j]))
+        return Identifiability(near, condition, reliability, tuple(confused))
 
 
 def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
@@ -311,11 +310,12 @@ class _Descent:
         by_item = level(0)
         by_subject = level(1)
         ability = first + 0.5 * (by_subject - by_subject.mean(axis=0)) @ parts.T
+        reached = modalities.design @ np.full(parts.shape[0], first)
         if self.form == "m2":
             slope = modalities.design.sum(axis=1) * first
         else:
             slope = np.ones(len(modalities.design))
-        reached = modalities.design @ np.full(parts.shape[0], first) * (1.0 if self.form == "m2" else first)
+            reached = reached * first
         difficulty = (reached - by_item / slope) @ parts.T * modalities.signs
 
         def free(x: Array) -> Array:
@@ -361,19 +361,18 @@ class _Descent:
             by_b = -by_intercept @ self.signed
         gradients = [torch.zeros_like(x) for x in self.free]
         for k, (gradient, share) in enumerate(zip((by_a, by_b, by_theta), shares, strict=True)):
-            spread = training.ability_spread if k == 2 else training.item_spread
-            here = self.free[k] if k == 2 else self.free[k][block]
-            prior_gradient = (here - self.mean[k]) / spread**2
             # every block updates abilities, and one block per epoch updates an item
             if k == 2:
+                updated: Any = slice(None)
+                spread = training.ability_spread
                 weight = 1.0 / self.count
             else:
+                updated = block
+                spread = training.item_spread
                 weight = scale
+            prior_gradient = (self.free[k][updated] - self.mean[k]) / spread**2
             total = gradient * (q * share * (1.0 - share)) * scale + prior_gradient * weight
-            if k == 2:
-                gradients[k] = total
-            else:
-                gradients[k][block] = total
+            gradients[k][updated] = total
             gradients[3][k] = -prior_gradient.sum(0) * weight
         for x, gradient in zip(self.free, gradients, strict=True):
             x.grad = gradient
@@ -381,10 +380,13 @@ class _Descent:
 
     def _held_out(self) -> tuple[float, Any]:
         """Return the loss of the held-out responses in nats, and their logits."""
-        torch, q = self.torch, self.q
-        slopes, intercepts, _, _ = self._pairs(q * torch.sigmoid(self.a), q * torch.sigmoid(self.b))
-        z = torch.addmm(intercepts.reshape(-1, 1), slopes, (q * torch.sigmoid(self.theta)).T).reshape(-1)[self.held_out]
-        return float((torch.nn.functional.softplus(z) - self.truth * z).mean()), z
+        torch = self.torch
+        a, b, theta = (self.q * torch.sigmoid(x) for x in self.free[:3])
+        slopes, intercepts, _, _ = self._pairs(a, b)
+        logits = torch.addmm(intercepts.reshape(-1, 1), slopes, theta.T)
+        z = logits.reshape(-1)[self.held_out]
+        loss = (torch.nn.functional.softplus(z) - self.truth * z).mean()
+        return float(loss), z
 
     def _blocks(self) -> Iterator[Any]:
         """Yield blocks of items without end, each pass over the items in a new order."""
@@ -394,7 +396,8 @@ class _Descent:
 
     def run(self, progress: Callable[[float, int, float], None] | None) -> _Result:
         """Descend until the held-out loss no longer falls, and restore the best state."""
-        torch, training = self.torch, self.training
+        torch = self.torch
+        training = self.training
         least = float("inf")
         at = 0
         worse = 0
@@ -419,7 +422,7 @@ class _Descent:
         for x, best in zip(self.free, state, strict=True):
             x.copy_(best)
         loss, z = self._held_out()
-        out = [(self.q * torch.sigmoid(x.double())).cpu().numpy() for x in self.free[:3]]
+        a, b, theta = ((self.q * torch.sigmoid(x.double())).cpu().numpy() for x in self.free[:3])
         centre = self.mean[2].double().cpu().numpy()
         auc = roc_auc(self.truth.cpu().numpy(), z.cpu().numpy())
-        return _Result(out[0], out[1], out[2], centre, auc, loss, at, tuple(history), worse >= training.patience)
+        return _Result(a, b, theta, centre, auc, loss, at, tuple(history), worse >= training.patience)

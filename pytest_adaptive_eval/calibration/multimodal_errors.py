@@ -79,8 +79,8 @@ def item_covariance(items: MultimodalItems, theta: Array, observed: Bools, sprea
 
 def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: Array, observed: Bools) -> Abilities:
     """Return abilities with errors that allow for the items' errors, see `item_covariance`; `observed` is (S, n, F)."""
-    theta, bound = abilities.theta, items.bound
-    turn = theta * (1.0 - theta / bound)
+    theta = abilities.theta
+    turn = theta * (1.0 - theta / items.bound)
     middle = np.zeros_like(abilities.spread)
     for block in _blocks(items, len(theta)):
         by, weight = _by_item(items, theta, block)

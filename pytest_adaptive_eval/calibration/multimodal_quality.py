@@ -110,7 +110,8 @@ def _classes(right: Array, wrong: Array, classes: int, rng: np.random.Generator)
         ones = member.T @ right
         share = (ones + 2.0 * mean) / (ones + member.T @ wrong + 2.0)
         size = member.sum(axis=0) + 1.0
-        joint = right @ np.log(share).T + wrong @ np.log1p(-share).T + np.log(size / size.sum())
+        likelihood = right @ np.log(share).T + wrong @ np.log1p(-share).T
+        joint = likelihood + np.log(size / size.sum())
         top = joint.max(axis=1, keepdims=True)
         member = np.exp(joint - top)
         total = member.sum(axis=1, keepdims=True)

@@ -54,10 +54,12 @@ def read_parameters(path: Path, items: Sequence[str]) -> Calibration:
         for number, line in enumerate(lines, 1):
             where = f"{path}, line {number}"
             if line.strip():
-                row = msgspec.convert(_by_name(msgspec.json.decode(line, type=dict[str, Any])), _Parameters)
-                if str(row.id) in by_item:
+                data = msgspec.json.decode(line, type=dict[str, Any])
+                row = msgspec.convert(_by_name(data), _Parameters)
+                item_id = str(row.id)
+                if item_id in by_item:
                     raise ValueError(f"a second line of the item {row.id!r}")
-                by_item[str(row.id)] = row
+                by_item[item_id] = row
     except (OSError, EOFError, zlib.error, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise ResponsesError(
             f"{where}: not a readable JSONL of parameters: {error}; expected objects with id and difficulty, and "
@@ -76,12 +78,10 @@ def _by_name(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a row by their own names; null is an absent one."""
     values = {}
     for name, others in _ALIASES.items():
-        present = []
         for key in (name, *others):
             if row.get(key) is not None:
-                present.append(row[key])
-        if present:
-            values[name] = present[0]
+                values[name] = row[key]
+                break
     return values
 
 

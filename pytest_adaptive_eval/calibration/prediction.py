@@ -73,10 +73,16 @@ def _leading(rows: Array) -> Array:
     if len(rows) <= COMPONENTS:
         return rows
     few = len(rows) <= rows.shape[1]
-    squares, directions = np.linalg.eigh(rows @ rows.T if few else rows.T @ rows)  # in rising order
+    if few:
+        products = rows @ rows.T
+    else:
+        products = rows.T @ rows
+    squares, directions = np.linalg.eigh(products)  # in rising order
     components = np.flatnonzero(squares > NEGLIGIBLE * squares[-1])[: -COMPONENTS - 1 : -1]
     kept_directions = directions[:, components].T
-    return np.asarray(kept_directions @ rows if few else np.sqrt(squares[components])[:, None] * kept_directions)
+    if few:
+        return np.asarray(kept_directions @ rows)
+    return np.asarray(np.sqrt(squares[components])[:, None] * kept_directions)
 
 
 def fit_predictors(
@@ -97,8 +103,9 @@ def fit_predictors(
     scales = np.ones((len(shifts), len(rows)))
     scales[:, -2:] = np.asarray(shifts)[:, None]
     orders = form_orders(rows, np.maximum(mean * (1.0 - mean), LEAST_VARIANCE), scales, most)
-    stored = residuals.astype("<f4").astype(float), level.astype("<f4").astype(float)
-    return [Predictor(*stored, order) for order in orders]
+    stored_residuals = residuals.astype("<f4").astype(float)
+    stored_level = level.astype("<f4").astype(float)
+    return [Predictor(stored_residuals, stored_level, order) for order in orders]
 
 
 def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = None) -> Ints:
@@ -112,7 +119,9 @@ def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = Non
             ordered by what each would lower at that point.
     """
     n = rows.shape[1]
-    greedy = min(n if most is None else most, max(1, round(GREEDY * n)))
+    greedy = max(1, round(GREEDY * n))
+    if most is not None:
+        greedy = min(greedy, most)
     means = rows.mean(axis=1)
     return np.stack([_form_order(rows, noise, own_scales, means, greedy) for own_scales in scales])
 

@@ -94,13 +94,16 @@ def losses(scores: Array, p: Array) -> Array:
 
 def prior_sd(given_parameters: bool) -> float:
     """Return the ability prior's standard deviation, in logits; wide for given parameters of unknown scale."""
-    return 10.0 if given_parameters else 1.0
+    if given_parameters:
+        return 10.0
+    return 1.0
 
 
 def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     """Return predicted scores (S, n) at the posterior modes, with standard deviation `sd` of the ability prior."""
     S, n = scores.shape
-    A, d = bank.discrimination, bank.intercept
+    A = bank.discrimination
+    d = bank.intercept
     c = None
     if bank.guess.any():
         c = bank.guess
@@ -111,11 +114,14 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
         part = scores[s : s + rows]
         answered = np.flatnonzero(~np.isnan(part).all(axis=0))  # items that anybody answered
         k = len(part), len(answered)
+        guess = None
+        if c is not None:
+            guess = np.broadcast_to(c[answered], k)
         estimate = prior.estimate(
             part[:, answered],
             np.broadcast_to(A[answered], (*k, A.shape[1])),
             np.broadcast_to(d[answered], k),
-            None if c is None else np.broadcast_to(c[answered], k),
+            guess,
             prior.prior(len(part), A.shape[1]),
         )
         out[s : s + rows] = irt.probability(estimate.theta, A, d, c)
@@ -128,10 +134,9 @@ def alike(scores: Array, weights: Array | None = None) -> Array:
     The shrinkage follows from the variance of random responses (beta-binomial, by moments), so these predictions are as
     well regularised as a bank's. The subjects' weights have shape (S,).
     """
-    if weights is None:
+    w = weights
+    if w is None:
         w = np.ones(len(scores))
-    else:
-        w = weights
     count = (~np.isnan(scores)).sum(axis=1)
     right = np.nansum(scores, axis=1)
     mean = (w * right).sum() / (w * count).sum()
@@ -151,8 +156,9 @@ def _held_out(scores: Array, copies: Sequence[Hashable] | None = None, seed: int
     observed = ~np.isnan(scores)
     dealt = np.random.default_rng(seed).random(scores.shape)
     if copies is not None:
-        first = {name: s for s, name in reversed(list(enumerate(copies)))}
-        dealt = dealt[[first[name] for name in copies]]
+        first: dict[Hashable, int] = {}
+        rows = [first.setdefault(name, s) for s, name in enumerate(copies)]
+        dealt = dealt[rows]
     total = 0
     tenths = round(1.0 / HELD_OUT)
     for tenth in range(tenths):
@@ -178,7 +184,8 @@ def _gain(better: Array, worse: Array, weight: Array) -> tuple[float, float]:
     mean = float(each.sum() / count.sum())
     n = int((count > 0).sum())
     residual = each - mean * count
-    return mean, float(np.sqrt((residual**2).sum() * n / max(n - 1, 1)) / count.sum())
+    error = np.sqrt((residual**2).sum() * n / max(n - 1, 1)) / count.sum()
+    return mean, float(error)
 
 
 def assess(
@@ -205,48 +212,65 @@ def assess(
     say = progress or (lambda _: None)
     observed = ~np.isnan(scores)
     S, n = scores.shape
-    names = range(S) if copies is None else copies
+    if copies is None:
+        copies = range(S)
+    if answered is None:
+        answered = observed
     loss: dict[str, float] = {}
     gain = (0.0, 0.0)
     if not bank.interrupted:
-        loss, gain = _held_out_losses(scores, bank, recipe, names, weights, say)
+        loss, gain = _held_out_losses(scores, bank, recipe, copies, weights, say)
     sd = prior_sd(given_parameters=recipe is None)
     main = bank.discrimination[:, 0]
-    strength = main if bank.discrimination.shape[1] == 1 else np.sqrt((bank.discrimination**2).sum(axis=1))
-    slopes = {"negative": float((main < -TINY_SLOPE).mean()), "tiny": float((np.abs(strength) <= TINY_SLOPE).mean())}
+    strength = main
+    if bank.discrimination.shape[1] > 1:
+        strength = np.sqrt((bank.discrimination**2).sum(axis=1))
+    negative = float((main < -TINY_SLOPE).mean())
+    tiny = float((np.abs(strength) <= TINY_SLOPE).mean())
+    slopes = {"negative": negative, "tiny": tiny}
     p = predicted(scores, bank, sd)
-    counted = observed if weights is None else weights[:, None] * observed
+    share: Array | float = 1.0
+    if weights is not None:
+        share = weights[:, None]
+    counted = share * observed
     w = counted * p * (1.0 - p)
-    infit = (counted * (np.nan_to_num(scores) - p) ** 2).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
+    total = np.maximum(w.sum(axis=0), 1e-9)
+    infit = (counted * (np.nan_to_num(scores) - p) ** 2).sum(axis=0) / total
     # the square of a residual of a score of 0 or 1 has variance v (1 - 4 v), with v = p (1 - p)
-    v, share = p * (1.0 - p), 1.0 if weights is None else weights[:, None]
-    error = np.sqrt((share**2 * observed * v * (1.0 - 4.0 * v)).sum(axis=0)) / np.maximum(w.sum(axis=0), 1e-9)
+    v = p * (1.0 - p)
+    error = np.sqrt((share**2 * observed * v * (1.0 - 4.0 * v)).sum(axis=0)) / total
     fractional = (observed & (scores > 0.0) & (scores < 1.0)).any(axis=0)  # whose residuals are smaller than v
     stated = ~fractional & (np.abs(infit - 1.0) > INFIT_ERRORS * error)
     misfits = np.flatnonzero(stated & ((infit < INFIT[0]) | (infit > INFIT[1])))
-    misfits = misfits[tie_ranks(-np.abs(np.log(np.maximum(infit[misfits], 1e-9)))).argsort(kind="stable")]
-    right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
-    subjects = _different_subjects(observed if answered is None else answered, names)
+    distance = np.abs(np.log(np.maximum(infit[misfits], 1e-9)))
+    misfits = misfits[tie_ranks(-distance).argsort(kind="stable")]
+    right = np.nansum(scores, axis=0)
+    count = observed.sum(axis=0)
+    subjects = _different_subjects(answered, copies)
     extreme = int(((right == 0) | (right == count)).sum())
     suspects = _suspects(scores, main, weights, items)
+    problems = [*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)]
+    warnings = list(_warnings(slopes, suspects, subjects, extreme, len(misfits), n))
+    warnings += _why_negative(scores, main, weights)
+    details = {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted}
     return Quality(
-        (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)),
-        (*_warnings(slopes, suspects, subjects, extreme, len(misfits), n), *_why_negative(scores, main, weights)),
-        S,
-        n,
-        float(observed.mean()),
-        {name: round(value, 4) for name, value in loss.items()},
-        {name: round(value, 4) for name, value in slopes.items()},
-        extreme,
-        tuple(items[i] for i in misfits[:20]),
-        len(misfits),
-        {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted},
-        suspects,
+        problems=tuple(problems),
+        warnings=tuple(warnings),
+        subjects=S,
+        items=n,
+        observed=float(observed.mean()),
+        log_loss={name: round(value, 4) for name, value in loss.items()},
+        slopes={name: round(value, 4) for name, value in slopes.items()},
+        extreme=extreme,
+        misfit=tuple(items[i] for i in misfits[:20]),
+        misfits=len(misfits),
+        details=details,
+        suspects=suspects,
     )
 
 
 def _different_subjects(answered: Bools, names: Sequence[Hashable]) -> Array:
-    """Return by item how many subjects answered it, those of one name counted once; shape (n,)."""
+    """Return how many subjects answered each item, shape (n,). Subjects of one name count once."""
     row = {name: k for k, name in enumerate(dict.fromkeys(names))}
     answered_by_any = np.zeros((len(row), answered.shape[1]), dtype=bool)
     for name, of_subject in zip(names, answered, strict=True):
@@ -277,10 +301,11 @@ def _held_out_losses(
             fit = recipe.fit_completely(remaining, weights)
         else:
             fit = bank
+        rasch = Recipe("1pl").fit_completely(remaining, weights)
         by = {
             "bank": predicted(remaining, fit, prior_sd(given_parameters=recipe is None)),
             "mean accuracy": np.broadcast_to(alike(remaining, weights), scores.shape),
-            "rasch": predicted(remaining, Recipe("1pl").fit_completely(remaining, weights)),
+            "rasch": predicted(remaining, rasch),
         }
         for name, p in by.items():
             losses_by_predictor[name][tenth] = losses(scores[tenth], p[tenth])
@@ -292,7 +317,9 @@ def _held_out_losses(
 
 def _held_out_weights(held_out: Bools, weights: Array | None) -> Array:
     """Return the weight of each held-out response, 0 for the others; shape (S, n)."""
-    return np.asarray(held_out * (1.0 if weights is None else weights[:, None]))
+    if weights is None:
+        return held_out.astype(np.float64)
+    return np.asarray(held_out * weights[:, None])
 
 
 def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
@@ -305,17 +332,16 @@ def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
     S, n = observed.shape
     subject, item = np.nonzero(observed)
     links = csr_array((np.ones(len(item)), (subject, S + item)), shape=(S + n, S + n))
-    of_item = connected_components(links, directed=False)[1][S:]
+    _, labels = connected_components(links, directed=False)
+    of_item = labels[S:]
     parts = [np.flatnonzero(of_item == label) for label in np.unique(of_item)]
     if len(parts) == 1:
         return []
     examples = ", ".join(f"{counted(len(part), 'item')} such as {items[part[0]]!r}" for part in parts[:3])
     if len(parts) > 3:
-        more = f" and {len(parts) - 3} more"
-    else:
-        more = ""
+        examples += f" and {len(parts) - 3} more"
     return [
-        f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}{more}), so "
+        f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}), so "
         "their difficulties are not comparable: collect responses of some subjects to items of all parts, or "
         "calibrate each part by itself"
     ]
@@ -329,12 +355,14 @@ def _spread(values: Array) -> float:
 
 def _predicts_badly(loss: dict[str, float], gain: tuple[float, float]) -> Iterator[str]:
     """Yield how a bank predicts held-out responses worse than it should."""
-    if gain[0] <= CLEARLY * gain[1]:
-        how = "worse" if gain[0] < 0 else "not clearly better"
+    mean, error = gain
+    needed = CLEARLY * error
+    if mean <= needed:
+        how = "worse" if mean < 0 else "not clearly better"
         yield (
             f"it predicts held-out responses {how} ({number(loss['bank'], 4)} nats each) than each subject's own mean "
-            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(CLEARLY * gain[1], 4)} less is needed to be "
-            "sure): its difficulties say nothing"
+            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(needed, 4)} less is needed to be sure): its "
+            "difficulties say nothing"
         )
     if loss["bank"] > loss["rasch"] + RASCH_MARGIN:
         yield (
@@ -350,7 +378,9 @@ def _unknown_difficulties(bank: Calibration) -> Iterator[str]:
     telling = np.isfinite(bank.difficulty_sd) & (length > TINY_SLOPE)
     if not telling.any():
         return
-    slope = bank.discrimination[:, 0] if bank.discrimination.shape[1] == 1 else length
+    slope = length
+    if bank.discrimination.shape[1] == 1:
+        slope = bank.discrimination[:, 0]
     typical = float(np.median(bank.difficulty_sd[telling]))
     spread = _spread(-bank.intercept[telling] / slope[telling])
     if typical > SPREAD_FACTOR * spread:
@@ -400,19 +430,19 @@ def _warnings(
     if slopes["negative"] > 0:
         look = "none is clearer than chance among so many"
         if suspects:
-            first = ", ".join(f"{item!r} ({number(-z, 1)})" for item, z in list(suspects.items())[:SHOWN])
+            clearest = list(suspects.items())[:SHOWN]
+            named = ", ".join(f"{item!r} ({number(-z, 1)})" for item, z in clearest)
             if len(suspects) > SHOWN:
-                more = f" and {len(suspects) - SHOWN} more"
-            else:
-                more = ""
-            look = f"look for wrong keys, the clearest first, with their standard errors: {first}{more}"
+                named += f" and {len(suspects) - SHOWN} more"
+            look = f"look for wrong keys, the clearest first, with their standard errors: {named}"
         out.append(f"{round(slopes['negative'] * n)} of {counted(n, 'item')}: stronger subjects answer worse; {look}")
     if extreme:
         out.append(
             f"{extreme} of {counted(n, 'item')}: right for everybody, or wrong for everybody; kept, with little "
             "information"
         )
-    if (few := int((count < FEW_SUBJECTS).sum())) > 0:
+    few = int((count < FEW_SUBJECTS).sum())
+    if few:
         out.append(f"{few} of {counted(n, 'item')}: fewer than {FEW_SUBJECTS} subjects; the parameters are uncertain")
     if misfits > 0.1 * n:
         out.append(
@@ -427,19 +457,21 @@ def _against_the_rest(scores: Array, slopes: Array, weights: Array | None) -> tu
     negative = np.flatnonzero(slopes < -TINY_SLOPE)
     other = slopes >= -TINY_SLOPE
     w, centred, observed = _centred(scores, weights)
-    rest = centred[:, other].sum(axis=1, keepdims=True) / np.maximum(observed[:, other].sum(axis=1, keepdims=True), 1)
+    count = np.maximum(observed[:, other].sum(axis=1, keepdims=True), 1)
+    rest = centred[:, other].sum(axis=1, keepdims=True) / count
     rest -= np.average(rest, axis=0, weights=w)
-    return negative, _correlations(centred[:, negative], np.where(observed[:, negative], rest, 0.0), w), rest
+    correlation = _correlations(centred[:, negative], np.where(observed[:, negative], rest, 0.0), w)
+    return negative, correlation, rest
 
 
 def _centred(scores: Array, weights: Array | None) -> tuple[Array, Array, Bools]:
     """Return the weights (S,), the scores less their item's mean, 0 where missing, and where there are scores."""
-    if weights is None:
+    w = weights
+    if w is None:
         w = np.ones(len(scores))
-    else:
-        w = weights
     observed = ~np.isnan(scores)
-    mean = (w[:, None] * np.nan_to_num(scores)).sum(axis=0) / np.maximum((w[:, None] * observed).sum(axis=0), 1e-9)
+    count = np.maximum((w[:, None] * observed).sum(axis=0), 1e-9)
+    mean = (w[:, None] * np.nan_to_num(scores)).sum(axis=0) / count
     return w, np.where(observed, scores - mean, 0.0), observed
 
 
@@ -463,11 +495,12 @@ def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequen
     errors = correlation * np.sqrt(freedom / np.maximum(1.0 - correlation**2, 1e-6))
     evidence = ndtri(np.maximum(stdtr(freedom, errors), 1e-300))
     clearest = tie_ranks(evidence).argsort(kind="stable")
-    beyond = []
+    suspects = {}
     for k in clearest:
         if ndtr(evidence[k]) * len(slopes) < 1.0:
-            beyond.append(k)
-    return {items[negative[k]]: round(float(evidence[k]), 2) for k in beyond}
+            item = items[negative[k]]
+            suspects[item] = round(float(evidence[k]), 2)
+    return suspects
 
 
 def _why_negative(scores: Array, slopes: Array, weights: Array | None) -> list[str]:
@@ -517,14 +550,17 @@ def choose_dimensions(
         if len(scores) <= D:
             continue
         say(f"choosing the number of dimensions: {D}")
-        by_dimensions[D] = np.zeros(scores.shape)
+        loss = np.zeros(scores.shape)
         for tenth in tenths:
             remaining = np.where(tenth, np.nan, scores)
-            p = predicted(remaining, recipe(D).fit_completely(remaining, weights))
-            by_dimensions[D][tenth] = losses(scores[tenth], p[tenth])
+            fit = recipe(D).fit_completely(remaining, weights)
+            p = predicted(remaining, fit)
+            loss[tenth] = losses(scores[tenth], p[tenth])
+        by_dimensions[D] = loss
     weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
-    best = list(means)[int(first_smallest(list(means.values())))]
+    place = int(first_smallest(list(means.values())))
+    best = list(means)[place]
     gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

@@ -43,8 +43,10 @@ class Recipe(FitSettings):
         """Return the recipe of another model, with the default engine if this one does not fit it."""
         if model == self.model:
             return self
-        fitting = model in ENGINES[self.engine].models
-        return replace(self, model=model, dimensions=None, engine=self.engine if fitting else Recipe().engine)
+        engine = self.engine
+        if model not in ENGINES[engine].models:
+            engine = Recipe().engine
+        return replace(self, model=model, dimensions=None, engine=engine)
 
     def __call__(
         self,

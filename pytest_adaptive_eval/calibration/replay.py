@@ -77,10 +77,12 @@ def _interviews(session: Session, shorter: Mapping[int, int], scores: Array) -> 
     ended = {}
     while (proposal := session.ask()) is not None:
         answers = np.take_along_axis(scores, proposal.items, axis=1)
+        asked = session.asked
         for position, budget in shorter.items():
-            if session.asked < budget <= session.asked + answers.shape[1] and budget < session.budget:
-                ended[position] = session.shortened(budget)
-                ended[position].tell(answers[:, : budget - session.asked])
+            if asked < budget <= asked + answers.shape[1] and budget < session.budget:
+                short = session.shortened(budget)
+                short.tell(answers[:, : budget - asked])
+                ended[position] = short
         session.tell(answers)
     return ended
 
@@ -96,12 +98,14 @@ def replay_items(banks: Sequence[ItemBank], of: Ints, policy: Policy, scores: Ar
     """
     count = policy.budget_on(banks[0])
     if all(servable(bank, policy) for bank in banks):
-        return interview_in_step(banks, of, policy, scores, random_numbers(seeds, len(seeds), count)).items
+        numbers = random_numbers(seeds, len(seeds), count)
+        return interview_in_step(banks, of, policy, scores, numbers).items
     items = np.empty((len(scores), count), dtype=np.int64)
     for b, bank in enumerate(banks):
         rows = np.flatnonzero(of == b)
         own_seeds = [seeds[s] for s in rows.tolist()]
-        items[rows] = replay_each(bank, [policy], scores[rows], seed=own_seeds, designed=False)[0].answers[0]
+        (session,) = replay_each(bank, [policy], scores[rows], seed=own_seeds, designed=False)
+        items[rows], _ = session.answers
     return items
 
 
@@ -216,12 +220,14 @@ def conformal_tables(
         for row, session in enumerate(replay_each(fitted, policies, scores[ask], seed=seeds, designed=False)):
             accuracy, error = session.projection()
             scale = conformal_scale(accuracy, error, session.stopped_at, n)
-            scaled[row], projections[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9), accuracy
+            scaled[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9)
+            projections[row] = accuracy
         return scaled, projections
 
     for f in range(fold.max() + 1):
         report(f"replaying interviews, fold {f + 1} of {fold.max() + 1}")
-        errors[:, fold == f], projected[:, fold == f] = test_errors(fold != f, fold == f)
+        tested = fold == f
+        errors[:, tested], projected[:, tested] = test_errors(~tested, tested)
     weak, strong = np.quantile(truth, [1.0 - EXTRAPOLATED, EXTRAPOLATED])
     report("replaying interviews of subjects stronger, and weaker, than those calibrated on")
     none = np.empty((len(policies), 0))  # if too many are equally strong
@@ -229,29 +235,37 @@ def conformal_tables(
 
     def beyond(side: Bools) -> Array:
         """Return errors of subjects on one side, by items calibrated on the others without their families."""
+        if not side.any():
+            return none
         learn = ~side & ~np.isin(families, families[side])
-        if learn.sum() < max(
-            FEWEST_APART * (~side).sum(), 2
-        ):  # a bank from too few subjects has large errors of its own
+        fewest = max(FEWEST_APART * (~side).sum(), 2)
+        if learn.sum() < fewest:  # a bank from too few subjects has large errors of its own
             learn = ~side
-        if side.any():
-            return test_errors(learn, side)[0]
-        return none
+        beyond_errors, _ = test_errors(learn, side)
+        return beyond_errors
 
     above = beyond(truth > strong)
     below = beyond(truth < weak)
     _, of, sizes = np.unique(families, return_inverse=True, return_counts=True)
-    order = np.stack([tie_ranks(row).argsort(kind="stable") for row in errors])
-    return [
-        Conformal(
-            policy.key(bank),
-            tuple(np.sort(errors[row]).tolist()),
-            below=float(below[row].min(initial=0.0)),
-            above=float(above[row].max(initial=0.0)),
-            weak=float(np.quantile(projected[row], 1.0 - SIDE)),
-            strong=float(np.quantile(projected[row], SIDE)),
-            projected=tuple(projected[row, order[row]].tolist()),
-            sizes=tuple(sizes[of][order[row]].tolist()) if len(sizes) < (1.0 - SIBLINGS) * len(truth) else (),
+    has_siblings = len(sizes) < (1.0 - SIBLINGS) * len(truth)
+    tables = []
+    for row, policy in enumerate(policies):
+        own_errors = errors[row]
+        own_projections = projected[row]
+        order = tie_ranks(own_errors).argsort(kind="stable")
+        family_sizes: tuple[int, ...] = ()
+        if has_siblings:
+            family_sizes = tuple(sizes[of][order].tolist())
+        tables.append(
+            Conformal(
+                policy.key(bank),
+                tuple(np.sort(own_errors).tolist()),
+                below=float(below[row].min(initial=0.0)),
+                above=float(above[row].max(initial=0.0)),
+                weak=float(np.quantile(own_projections, 1.0 - SIDE)),
+                strong=float(np.quantile(own_projections, SIDE)),
+                projected=tuple(own_projections[order].tolist()),
+                sizes=family_sizes,
+            )
         )
-        for row, policy in enumerate(policies)
-    ]
+    return tables

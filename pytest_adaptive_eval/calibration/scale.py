@@ -67,9 +67,12 @@ def format_scale(
         "seed": seed,
     }
     if low is not None and low.any() and not low.all():
-        information = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
-        columns = {**fit.items.parameters, "information": information}
-        report["separations"] = [{"name": name, **asdict(separation(x, low))} for name, x in columns.items()]
+        (information,) = fit.items.information(fit.population.theta[None])
+        columns = {**fit.items.parameters, "information": information.sum(axis=1)}
+        separations = []
+        for name, values in columns.items():
+            separations.append({"name": name, **asdict(separation(values, low))})
+        report["separations"] = separations
     return replace(scale, standings=scale.standing(fit.abilities.theta), report=report)
 
 
@@ -108,9 +111,8 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
     bad = quantity[low]
     test = mannwhitneyu(original, bad)
     edges = np.histogram_bin_edges(quantity, BINS)
-    counts = []
-    for part in (original, bad):
-        counts.append(np.histogram(part, edges)[0].tolist())
+    counts_of_original, _ = np.histogram(original, edges)
+    counts_of_low, _ = np.histogram(bad, edges)
     return Separation(
         float(original.mean()),
         float(bad.mean()),
@@ -119,5 +121,5 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
         float(wasserstein_distance(original, bad)),
         float(test.statistic) / (len(original) * len(bad)),
         tuple(edges.tolist()),
-        (tuple(counts[0]), tuple(counts[1])),
+        (tuple(counts_of_original.tolist()), tuple(counts_of_low.tolist())),
     )

@@ -89,7 +89,7 @@ def _check_complete(bank: ItemBank, place: int) -> None:
     if high - low > MOST_MISSING + 1e-9:
         raise ConfigError(
             f"{bank.subjects[place]!r} has no score on {high - low:.1%} of the bank {bank.name!r}, and a "
-            f"subject that lacks more than {MOST_MISSING:.0%} is no threshold: record its other answers and "
+            f"subject that lacks more than {MOST_MISSING:.0%} is not a threshold: record its other answers and "
             "calibrate again, or write at_least"
         )
 

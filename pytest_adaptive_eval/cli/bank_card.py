@@ -79,6 +79,8 @@ def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:
     yield "categories", listed + (f" and {len(categories) - 20} more" if len(categories) > 20 else "")
     yield "with images", str(sum(bool(item.images) for item in bank.items))
     yield "parameters", _fit(bank)
+    if bank.report.get("ready"):
+        yield "ready bank", str(bank.report["ready"])
     for warning in [*bank.report.get("problems", ()), *bank.report.get("warnings", ())]:
         yield "warning", clean_terminal(str(warning), 400)
     for name, margin in decided_margins(bank).items():

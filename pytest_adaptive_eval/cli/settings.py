@@ -90,7 +90,7 @@ def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]],
     for name, flag in flags.items():
         add(flag, metavar="VALUE", dest=f"key_{name}", help=argparse.SUPPRESS)
     add("--config", metavar="TOML", type=Path, help="file of settings")
-    text = "a setting, before those of the file; may be repeated"
+    text = "a setting, in place of the file's; may be repeated"
     if flags:
         *others, last = flags.values()
         text += f"; {', '.join(others)} and {last} give the keys of these names"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import PurePath
@@ -15,6 +15,7 @@ from pytest_adaptive_eval.items.presentation import is_template
 
 #: Suffixes of files of recorded answers and of prompts.
 _SUFFIXES = (".csv", ".jsonl", ".md", ".txt")
+_WORDS = 4  #: Words of a template that name its interview.
 
 
 def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
@@ -30,7 +31,7 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
     if not spec.asks_items:
         yield evaluation
         return
-    named = [*(models or spec.table.models)]
+    named: Sequence[str] | Mapping[str, str] = models or spec.table.models
     templates = spec.table.templates
     if not named and not templates:
         yield evaluation
@@ -43,28 +44,38 @@ def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
     for key, value in spec.data.items():
         if key not in ("models", "templates"):
             rest[key] = value
-    for (model, of_model), (template, of_template) in product(_labelled(named), _labelled(templates)):
+    chosen_pairs = product(_labelled(named), _labelled(templates))
+    for place, ((model, of_model), (template, of_template)) in enumerate(chosen_pairs, 1):
         label = "-".join(filter(None, [of_model, of_template]))
         chosen = {}
         for name, value in (("model", model), ("template", template)):
             if value is not None:
                 chosen[name] = value
         data: dict[str, Any] = {**rest, **chosen, "name": f"{spec.name}-{label}"}
-        yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label))
+        # names that a person gives stay while checkpoints change, and those of files do not
+        series = f"{spec.name}-{label if isinstance(named, Mapping) else place}"
+        yield replace(evaluation, spec=replace(spec, data=data, group=spec.name, variant=label, series=series))
 
 
-def _labelled(texts: Sequence[str]) -> list[tuple[str | None, str]]:
-    """Return models or templates with labels that tell them apart; one without a label where there is none."""
+def _labelled(texts: Sequence[str] | Mapping[str, str]) -> list[tuple[str | None, str]]:
+    """Return models or templates with names, or with labels that differ; one without a label for no models."""
+    if isinstance(texts, Mapping):
+        return [(text, name) for name, text in texts.items()]
     if not texts:
         return [(None, "")]
     labels: list[str] = []
     for number, text in enumerate(texts, 1):
         if is_template(text):
-            label = str(number)
+            label = _first_words(text) or str(number)
         else:
             label = _short(text)
         labels.append(label if label not in labels else f"{label}-{number}")
     return list(zip(texts, labels, strict=True))
+
+
+def _first_words(template: str) -> str:
+    """Return the first words of a template that are not the question's own, joined; empty if it has none."""
+    return "_".join(re.findall(r"[^\W_]+", re.sub(r"\{[^}]*\}", " ", template))[:_WORDS])
 
 
 def _short(text: str) -> str:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -151,7 +152,9 @@ def recorded_banks(
             continue
         written = interview.bank.path
         existing = None
-        if written:
+        if ready_name(written):
+            existing = Path(written)
+        elif written:
             existing = find_input(written, folders)
         if existing is not None:
             try:

@@ -110,7 +110,7 @@ def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
 def _options(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the written options; others use the condition's defaults."""
     numbers = {}
-    for name in ("confidence", "probability"):
+    for name in ("confidence", "probability", "within", "cap"):
         if name in data:
             numbers[name] = float(data[name])
     return numbers | {name: data[name] for name in ("on_inconclusive", "method", "subject") if name in data}
@@ -141,7 +141,7 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
     text, data = parse_toml(path)
     if unknown := sorted(set(data) - {"eval", "run"}):
         refuse_gone_setting(unknown[0], f"{path}:{read_lines(text).at(unknown[0], '1').line}")
-        raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
+        raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations are tables [[eval]]")
     if "run" in data:
         required = _required(data["run"], path)
     else:

@@ -16,7 +16,7 @@ def interval_on_like_questions(scores: Array, baseline: Array | None = None, con
     """Return the interval of the accuracy, or of the paired difference, on questions like those asked.
 
     The questions count as drawn at random from many more. Bounds of an accuracy by scores of 0 and 1 are exact (Clopper
-    and Pearson 1934); others are those of bets, see `inference.betting`.
+    and Pearson 1934); others are by bets, see `inference.betting`.
 
     Args:
         scores: Shape (n,). In [0, 1]; a missing score widens the interval.

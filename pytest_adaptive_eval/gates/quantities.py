@@ -92,7 +92,7 @@ class Measured:
         return [n for n in range(len(self.values)) if n != index and self.known(n)]
 
     def rank_bounds(self, index: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
-        """Return the best and worst rank of a subject, each a bound with this confidence."""
+        """Return the best and worst rank of a subject, each as a bound with this confidence."""
         last = len(self.values)
         behind = [k for k in range(1, last) if self.beyond(index, k) >= confidence]
         ahead = [k for k in range(1, last) if self.within(index, k) >= confidence]

@@ -126,7 +126,7 @@ class Conformal:
         for name in ("projected", "sizes"):
             values = getattr(self, name)
             if values and len(values) != len(self.errors):
-                raise ValueError(f"{len(values)} {name} for {len(self.errors)} errors; one an error is needed")
+                raise ValueError(f"{len(values)} {name} for {len(self.errors)} errors; expected one per error")
         whole_sizes = all(isinstance(size, int) and size >= 1 for size in self.sizes)
         if not (whole_sizes and all(map(math.isfinite, self.projected))):
             raise ValueError(f"projections are finite, and sizes of families whole numbers: {self!r:.200}")

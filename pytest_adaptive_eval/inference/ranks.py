@@ -160,7 +160,7 @@ class RankDistribution:
         return float(self.probabilities @ np.arange(1.0, len(self.probabilities) + 1))
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """Return the best and worst rank, each a bound with this probability.
+        """Return the best and worst rank, each as a bound with this probability.
 
         Args:
             confidence: Confidence of each one-sided bound, in (0.5, 1).

@@ -87,17 +87,19 @@ class AgentInterviewer:
     def name(self) -> str:
         """Name of agent and mode with the start of the checkpoint hash, by which policies are compared."""
         identity = self.agent.identity
-        return f"{identity.name} ({', '.join(filter(None, (self.mode, identity.checkpoint[:12])))})"
+        details: list[str] = [self.mode]
+        if identity.checkpoint:
+            details.append(identity.checkpoint[:12])
+        return f"{identity.name} ({', '.join(details)})"
 
     def categorise(
         self, items: Sequence[Item], existing: Sequence[str], difficulties: Difficulties = UNKNOWN
     ) -> Categories:
         """Return the categories of each item.  The first items share prompts; each later one has its own."""
-        new = list({item.content_hash: item for item in items if item.content_hash not in self._categories}.values())
+        new = {item.content_hash: item for item in items if item.content_hash not in self._categories}
         if len(new) > 1 and not existing:
-            self._categories.update(
-                zip((item.content_hash for item in new), self._sort_first(new, difficulties), strict=True)
-            )
+            assignment = self._sort_first(list(new.values()), difficulties)
+            self._categories.update(zip(new, assignment, strict=True))
         names = dict.fromkeys(existing)
         sorted_items = []
         for item in items:
@@ -116,9 +118,12 @@ class AgentInterviewer:
             difficulties = {candidate.item.id: candidate.difficulty for candidate in offered}
             categories = self.categorise(items, [row.name for row in memory.rows], difficulties)
             offered = [replace(candidate, categories=c) for candidate, c in zip(offered, categories, strict=True)]
-        choose, shown_items = (self._rate, []) if self.mode == "rate" else (self._reply, items)
+        choose = self._reply
+        if self.mode == "rate":
+            choose = self._rate
+            items = []  # ratings show no pictures
         try:
-            with self._attempt("choose", shown_items):
+            with self._attempt("choose", items):
                 index, reason = choose(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
@@ -165,9 +170,10 @@ class AgentInterviewer:
             yield
         except Unreadable as error:
             self._in_a_row[task] += 1
-            with_images = self.form.images and any(item.images for item in items)
-            advice = "; set visual = false in [eval.interview] if it reads no pictures" if with_images else ""
-            self._problem = self._problem or error.problem + advice
+            problem = error.problem
+            if self.form.images and any(item.images for item in items):
+                problem += "; set visual = false in [eval.interview] if it reads no pictures"
+            self._problem = self._problem or problem
             raise
         self._in_a_row[task] = 0
 
@@ -180,7 +186,9 @@ class AgentInterviewer:
         scores = list(preference.scores)
         finite = len(scores) == len(offered) and all(map(math.isfinite, scores))
         if preference.status is not Status.OK or not finite:
-            kind = Status.ERROR if preference.status is Status.OK else preference.status
+            kind = preference.status
+            if kind is Status.OK:
+                kind = Status.ERROR
             detail = preference.detail or "its ratings are not finite numbers, one per candidate"
             raise Unreadable(kind.value, prompts.one_line(detail, 200))
         if len(scores) == 1:

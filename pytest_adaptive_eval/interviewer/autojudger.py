@@ -74,7 +74,8 @@ class AutoJudger:
 
     def __post_init__(self) -> None:
         for setting, choices in (("first", FirstItems), ("retrieval", Retrieval), ("difficulty", Difficulty)):
-            if (value := getattr(self, setting)) not in get_args(choices):
+            value = getattr(self, setting)
+            if value not in get_args(choices):
                 raise ConfigError(f"autojudger: {setting} is {value!r}, expected one of {', '.join(get_args(choices))}")
         for setting, least in (("count", 0), ("restarts", 1), ("candidates", 1)):
             check_count(f"autojudger: {setting}", getattr(self, setting), least)
@@ -99,9 +100,12 @@ class AutoJudger:
     def points(self, bank: ItemBank) -> NDArray[Any]:
         """Return the embeddings of a bank's items, shape (n, d)."""
         source = self.embeddings
-        points = np.asarray(
-            source.embed(bank) if isinstance(source, Embedder) else source(bank) if callable(source) else source
-        )
+        if isinstance(source, Embedder):
+            points = np.asarray(source.embed(bank))
+        elif callable(source):
+            points = np.asarray(source(bank))
+        else:
+            points = np.asarray(source)
         if points.ndim != 2 or len(points) != len(bank) or not np.isfinite(points).all():
             raise ConfigError(
                 f"autojudger: embeddings of shape {points.shape} for the {len(bank)} items of bank {bank.name!r}; "
@@ -115,13 +119,17 @@ class AutoJudger:
         for f in fields(self):
             if f.name not in ("name", "needs_calibration"):
                 data[f.name] = getattr(self, f.name)
-        source = self.embeddings
-        return data | {
-            "window": None if self.window is None else list(self.window),
-            "embeddings": source.name if isinstance(source, Embedder) else _identify(source),
-            "interviewer": (self.interviewer or DeterministicInterviewer()).name,
-            "responses": None if self.responses is None else _identify(self.responses),
-        }
+        if self.window is not None:
+            data["window"] = list(self.window)
+        if isinstance(self.embeddings, Embedder):
+            data["embeddings"] = self.embeddings.name
+        else:
+            data["embeddings"] = _identify(self.embeddings)
+        if self.responses is not None:
+            data["responses"] = _identify(self.responses)
+        interviewer = self.interviewer or DeterministicInterviewer()
+        data["interviewer"] = interviewer.name
+        return data
 
 
 def _identify(source: Any) -> str:
@@ -129,7 +137,9 @@ def _identify(source: Any) -> str:
     if callable(source):
         return str(getattr(source, "__qualname__", type(source).__qualname__))
     array = np.ascontiguousarray(source)
-    return f"{'x'.join(map(str, array.shape))} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
+    shape = "x".join(map(str, array.shape))
+    digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
+    return f"{shape} {digest}"
 
 
 class AutoJudgerInterview:
@@ -142,12 +152,15 @@ class AutoJudgerInterview:
     needs_calibration = False
 
     def __init__(self, settings: AutoJudger, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> None:
-        self.settings, self.bank = settings, bank
-        self.name, self.mode = settings.name, settings.mode
-        # separate from the streams of the session
-        self._rngs = [
-            np.random.default_rng(np.random.SeedSequence(s.entropy, spawn_key=(*s.spawn_key, 1))) for s in seeds
-        ]
+        self.settings = settings
+        self.bank = bank
+        self.name = settings.name
+        self.mode = settings.mode
+        self._rngs = []
+        for seed in seeds:
+            # separate from the streams of the session
+            own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+            self._rngs.append(np.random.default_rng(own_seed))
         points = settings.points(bank)
         self._unscaled = why_unscaled(settings.difficulty, bank)
         self._distances = Distances(points, len(seeds))
@@ -173,9 +186,8 @@ class AutoJudgerInterview:
         s = self.settings
         n = len(self.bank)
         subjects = len(self._rngs)
-        if s.first == "none":
-            count = 0
-        else:
+        count = 0
+        if s.first != "none":
             count = min(s.count, n)
         reason = f"chosen because it is one of the first {count} questions, "
         if s.first == "random" or not count:
@@ -202,11 +214,11 @@ class AutoJudgerInterview:
         if len(bank.items):
             item = bank.items[position]
         else:  # a bank without texts may have categories
+            category = ""
             if len(bank.categories):
                 category = bank.categories[position]
-            else:
-                category = ""
-            item = Item(str(bank.ids[position]), category=(category,) if category else ())
+            path = (category,) if category else ()
+            item = Item(str(bank.ids[position]), category=path)
         if self.settings.visual:
             return item
         return replace(item, images=())
@@ -228,17 +240,20 @@ class AutoJudgerInterview:
         self._reasons = [{} for _ in self._rngs]
         available = np.ones(shape, dtype=bool)
         np.put_along_axis(available, view.asked, False, axis=1)
-        if self._unscaled:
-            sight = None
-        else:
-            sight = relate(view)
+        sight = None
+        window = None
         near = p = np.ones(shape)
-        if sight is not None:
-            near, p = sight.proximity, sight.probability
-            self._ability = self._ability if sight.ability is None else sight.ability
-        inside, widened = within(p, None if sight is None else s.window, available)
+        if not self._unscaled:
+            sight = relate(view)
+            window = s.window
+            near = sight.proximity
+            p = sight.probability
+            if sight.ability is not None:
+                self._ability = sight.ability
+        inside, widened = within(p, window, available)
         first = t < self._first.shape[1]
-        self._widened += 0 if first else int((widened > 0).sum())
+        if not first:
+            self._widened += int((widened > 0).sum())
         if not s.agent:
             ratings = np.where(inside, near, 0.0)
             if first:
@@ -248,7 +263,8 @@ class AutoJudgerInterview:
                 self._explain_draws(inside, sight)
             return ratings
         order = self._retrieval_order(near, t)
-        ratings = np.where(inside, 1.0 + np.minimum(order, _top(order)) / (2.0 * _top(order)), 0.5 * near)
+        top = _top(order)
+        ratings = np.where(inside, 1.0 + np.minimum(order, top) / (2.0 * top), 0.5 * near)
         if first:
             self._rate_first(ratings, available)
             return ratings
@@ -269,52 +285,58 @@ class AutoJudgerInterview:
         """Give the remaining first items the highest ratings."""
         for subject, items in enumerate(self._first):
             remaining = items[available[subject, items]]
-            ranks = np.arange(len(remaining), 0, -1) / len(remaining)
-            ratings[subject, remaining] = 4.0 + ranks if self.mode == "top" else 1.0
+            ratings[subject, remaining] = 1.0
+            if self.mode == "top":
+                ratings[subject, remaining] = 4.0 + np.arange(len(remaining), 0, -1) / len(remaining)
             self._reasons[subject] = dict.fromkeys(remaining.tolist(), self._opening)
 
     def _choose(self, subject: int, positions: Ints, sight: Sight | None, ratings: Array) -> None:
         """Let the interviewer pick, and give the choice and then the other candidates the highest ratings."""
-        if sight is None or sight.ability is None:
-            ability = None
-        else:
+        ability = None
+        if sight is not None and sight.ability is not None:
             ability = float(sight.ability[subject])
         offered = [self._candidate(subject, int(i), sight) for i in positions]
+        table = MemoryTable()
         if self.settings.memory:
             table = self._memories[subject].table
-        else:
-            table = MemoryTable()
         choice = self._interviewer.choose(offered, table, ability)
         if not 0 <= choice.index < len(offered):
             choice = Choice(0, choice.reason, f"{self._interviewer_name} chose number {choice.index} of {len(offered)}")
         self._chosen += 1
         self._fallbacks += bool(choice.fallback)
         ratings[positions] = 2.0 + np.arange(len(positions), 0, -1) / len(positions)
-        ratings[positions[choice.index]] = 4.0
-        self._reasons[subject] = {
-            int(i): f"chosen because it is number {number} of the candidates by retrieval ({self.settings.retrieval})"
-            for number, i in enumerate(positions, 1)
-        }
-        self._reasons[subject][int(positions[choice.index])] = choice.reason
+        chosen = int(positions[choice.index])
+        ratings[chosen] = 4.0
+        reasons = {}
+        for number, i in enumerate(positions.tolist(), 1):
+            reasons[i] = (
+                f"chosen because it is number {number} of the candidates by retrieval ({self.settings.retrieval})"
+            )
+        reasons[chosen] = choice.reason
+        self._reasons[subject] = reasons
 
     def _difficulty(self, position: int) -> float | None:
         if self._unscaled:
-            b = float("nan")
-        else:
-            b = float(self.bank.difficulty[position])
+            return None
+        b = float(self.bank.difficulty[position])
         if np.isnan(b):
             return None
         return b
 
     def _candidate(self, subject: int, position: int, sight: Sight | None) -> Candidate:
         item = self._item(position)
+        categories = item.category[-1:] if self._by_code else ()
+        probability = None
+        if sight is not None:
+            probability = float(sight.probability[subject, position])
+        distance = float(np.sqrt(self._distances.nearest[subject, position]))
         return Candidate(
             position,
             item,
-            self._categories.get(position, item.category[-1:] if self._by_code else ()),
+            self._categories.get(position, categories),
             self._difficulty(position),
-            None if sight is None else float(sight.probability[subject, position]),
-            float(np.sqrt(self._distances.nearest[subject, position])),
+            probability,
+            distance,
         )
 
     def _explain_draws(self, inside: Bools, sight: Sight | None) -> None:
@@ -328,7 +350,8 @@ class AutoJudgerInterview:
         """Update distances, abilities and memory after questions with items and scores (S, k)."""
         self._distances.record_items(items)
         self._asked = np.hstack([self._asked, items])
-        self._abilities = np.hstack([self._abilities, np.repeat(self._ability[:, None], items.shape[1], axis=1)])
+        abilities = np.repeat(self._ability[:, None], items.shape[1], axis=1)
+        self._abilities = np.hstack([self._abilities, abilities])
         if self._remembers:
             for subject, (row, row_scores) in enumerate(zip(items.tolist(), scores.tolist(), strict=True)):
                 for item, score in zip(row, row_scores, strict=True):
@@ -350,7 +373,8 @@ class AutoJudgerInterview:
                 remaining.append((subject, item, score))
                 continue
             self._category_names.update(dict.fromkeys(names))
-            self._memories[subject].add(names, self._difficulty(item), None if np.isnan(score) else score)
+            known_score = None if np.isnan(score) else score
+            self._memories[subject].add(names, self._difficulty(item), known_score)
         self._unsorted = remaining
 
     def _difficulty_distances(self) -> list[float | None]:
@@ -358,9 +382,11 @@ class AutoJudgerInterview:
         if self._unscaled:
             return [None] * len(self._asked)
         past = np.s_[:, self._first.shape[1] :]
-        difficulty = self.bank.difficulty[self._asked[past]]
-        pairs = zip(difficulty, self._abilities[past], strict=True)
-        return [_number(difficulty_distance(*pair)) for pair in pairs]
+        difficulties = self.bank.difficulty[self._asked[past]]
+        distances = []
+        for difficulty, ability in zip(difficulties, self._abilities[past], strict=True):
+            distances.append(_number(difficulty_distance(difficulty, ability)))
+        return distances
 
     def reason(self, subject: int, item: int) -> str:
         """Return the reason for the rating of a candidate; empty for other items."""
@@ -374,14 +400,18 @@ class AutoJudgerInterview:
         """Return the interviewer, its settings and counts of deviations, for the record."""
         self._sort(ask=False)
         s = self.settings
-        if s.window is None:
+        if self._unscaled:
+            window = f"off: {self._unscaled}"
+        elif s.window is None:
             window = "off"
         else:
             window = f"{s.window[0]:g} to {s.window[1]:g}"
-        if self._unscaled:
-            window = f"off: {self._unscaled}"
+        interviewer = None
+        if s.agent:
+            interviewer = dict(self._interviewer.account())
+        distances = [semantic_distance(self._distances.points(row)) for row in self._asked]
         return {
-            "interviewer": dict(self._interviewer.account()) if s.agent else None,
+            "interviewer": interviewer,
             "embeddings": s.to_json()["embeddings"],
             "embedding_flops": getattr(s.embeddings, "flops", 0.0),
             "first": s.first,
@@ -390,7 +420,7 @@ class AutoJudgerInterview:
             "chosen": self._chosen,
             "fallbacks": self._fallbacks,
             "notes": list(getattr(s.embeddings, "notes", ())),
-            "semantic_distance": [_number(semantic_distance(self._distances.points(row))) for row in self._asked],
+            "semantic_distance": list(map(_number, distances)),
             "difficulty_distance": self._difficulty_distances(),
             "memory": [memory.table.to_json() for memory in self._memories],
         }

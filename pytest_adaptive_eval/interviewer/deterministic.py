@@ -40,7 +40,9 @@ def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[st
         points: Shape (n, d).
     """
     paths = [item.category for item in items]
-    common = Counter(path[:depth] for path in paths for depth in range(1, len(path) + 1))
+    common: Counter[tuple[str, ...]] = Counter()
+    for path in paths:
+        common.update(path[:depth] for depth in range(1, len(path) + 1))
     finest = [_finest(path, common) for path in paths]
     names = Counter(path[-1] for path in set(finest) if path)
     if names:
@@ -99,24 +101,25 @@ class DeterministicInterviewer:
 
         def rating(index: int) -> float:
             candidate = candidates[index]
-            p = candidates[index].probability
-            if p is None:
-                difficulty = 1.0
-            else:
+            p = candidate.probability
+            coverage = (1.0 + min(counts)) / (1.0 + counts[index])
+            difficulty = 1.0
+            if p is not None:
                 difficulty = 4.0 * p * (1.0 - p)
+            distance = 1.0
             if largest > 0 and math.isfinite(candidate.distance):
                 distance = candidate.distance / largest
-            else:
-                distance = 1.0
-            return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance
+            return coverage * difficulty * distance
 
         order = sorted(range(len(candidates)), key=lambda index: candidates[index].position)
-        index = order[int(first_largest(list(map(rating, order))))]
+        best = first_largest(list(map(rating, order)))
+        index = order[int(best)]
         chosen = candidates[index]
         reasons = [_coverage(chosen, counts, index, memory), _difficulty(chosen, candidates, ability)]
         if largest > 0 and chosen.distance >= (1.0 - TIE) * largest:
             reasons.append("it is far from all questions so far")
-        return Choice(index, "chosen because " + (_joined(list(filter(None, reasons))) or "it suits best, all in all"))
+        reason = _joined(list(filter(None, reasons))) or "it suits best, all in all"
+        return Choice(index, f"chosen because {reason}")
 
     def account(self) -> Mapping[str, Any]:
         """Return the name, for the record."""
@@ -139,7 +142,8 @@ def _coverage(chosen: Candidate, counts: Sequence[int], index: int, memory: Memo
     if counts[index] == 0:
         return f"no question was of {name} yet"
     share = f"({counts[index]} of {memory.asked} questions)"
-    if counts[index] == min(row.count for row in memory.rows):
+    least = min(row.count for row in memory.rows)
+    if counts[index] == least:
         return f"{name} was asked least {share}"
     if counts[index] == min(counts) < max(counts):
         return f"{name} was asked less than what else was at hand {share}"
@@ -153,13 +157,11 @@ def _difficulty(chosen: Candidate, candidates: Sequence[Candidate], ability: flo
     for candidate in candidates:
         if candidate.probability is not None:
             uncertain.append(abs(candidate.probability - 0.5))
-    most = abs(chosen.probability - 0.5) <= min(uncertain) + TIE
-    if ability is None:
-        if most:
-            return f"the chance of a right answer is {chosen.probability:.0%}"
-        return ""
-    if abs(chosen.difficulty - ability) <= NEAR:
+    is_nearest = abs(chosen.probability - 0.5) <= min(uncertain) + TIE
+    if ability is not None and abs(chosen.difficulty - ability) <= NEAR:
         return f"its difficulty {chosen.difficulty:.1f} is near the ability {ability:.1f}"
-    if most:
-        return f"its difficulty {chosen.difficulty:.1f} is the nearest at hand to the ability {ability:.1f}"
-    return ""
+    if not is_nearest:
+        return ""
+    if ability is None:
+        return f"the chance of a right answer is {chosen.probability:.0%}"
+    return f"its difficulty {chosen.difficulty:.1f} is the nearest at hand to the ability {ability:.1f}"

@@ -44,23 +44,24 @@ class FactorsEmbedder:
     """
 
     def __init__(self, responses: Responses | None = None, *, count: int = 8) -> None:
-        self._responses, self._count = responses, count
+        self._responses = responses
+        self._count = count
 
     @property
     def name(self) -> str:
         """``parameter factors``, or ``response factors`` with a hash of the responses."""
         if self._responses is None:
             return "parameter factors"
-        digest = hashlib.sha256(np.ascontiguousarray(self._responses.scores).tobytes()).hexdigest()[:8]
+        scores = np.ascontiguousarray(self._responses.scores)
+        digest = hashlib.sha256(scores.tobytes()).hexdigest()[:8]
         return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {digest})"
 
     def embed(self, bank: ItemBank) -> Floats:
         """Return embeddings, shape (n, d); raise ResponsesError or BankError without responses and parameters."""
         if self._responses is not None:
-            columns = {}
-            for column, name in enumerate(self._responses.items):
-                columns[name] = column
-            if lacking := [name for name in bank.ids if name not in columns]:
+            columns = {name: column for column, name in enumerate(self._responses.items)}
+            lacking = [name for name in bank.ids if name not in columns]
+            if lacking:
                 raise ResponsesError(
                     f"{self._responses.source}: no responses to item {lacking[0]!r} of bank {bank.name!r}, nor to "
                     f"{len(lacking) - 1} more; embed by parameters, or give the responses that calibrated the bank"

@@ -42,9 +42,7 @@ def by_cluster(
     if len(points) > POINTS:
         sample = np.sort(np.random.default_rng(seed).choice(sample, POINTS, replace=False))
     sampled_points = np.asarray(points[sample], dtype=np.float64)
-    clusterings = []
-    for restart in range(restarts):
-        clusterings.append(clusters(sampled_points, count, 1000 * seed + restart))
+    clusterings = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
     if responses is None:
         ratings = [-clustering.inertia for clustering in clusterings]
         scale = float(np.square(sampled_points).sum())
@@ -54,7 +52,8 @@ def by_cluster(
         for clustering in clusterings:
             ratings.append(_ranking_accuracy(responses[:, sample[clustering.items]], accuracy))
         scale = 100.0
-    best = sample[clusterings[int(first_largest(ratings, scale))].items]
+    best_restart = int(first_largest(ratings, scale))
+    best = sample[clusterings[best_restart].items]
     rest = np.setdiff1d(np.arange(len(points)), best)[: count - len(best)]
     return np.concatenate([best, rest])
 
@@ -75,7 +74,8 @@ def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Response
         ConfigError: An item has no responses; the message begins with `setting`.
     """
     columns = {item: column for column, item in enumerate(responses.items)}
-    if lacking := [item for item in bank.ids if item not in columns]:
+    lacking = [item for item in bank.ids if item not in columns]
+    if lacking:
         raise ConfigError(
             f"{setting}: no responses to {len(lacking)} of the {len(bank)} items of the bank {bank.name!r}, such as "
             f"{lacking[0]!r}; give the responses that it was calibrated from"
@@ -93,4 +93,5 @@ def by_difficulty(difficulty: Array, count: int) -> Ints:
     """
     order = tie_ranks(difficulty).argsort(kind="stable")
     size = max(count, int((~np.isnan(difficulty)).sum()))
-    return np.asarray(order[((np.arange(count) + 0.5) * size / count).astype(np.int64)])
+    middles = (np.arange(count) + 0.5) * size / count
+    return np.asarray(order[middles.astype(np.int64)])

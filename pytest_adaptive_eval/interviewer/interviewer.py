@@ -72,14 +72,14 @@ class Memory:
     def add(self, categories: Sequence[str], difficulty: float | None, score: float | None) -> None:
         """Add a question, with None for an unknown difficulty and a missing score."""
         self._asked += 1
-        if difficulty is None:
-            difficulty = None
-        else:
-            difficulty = min(max(difficulty, -LIMIT), LIMIT)
         for name in dict.fromkeys(categories):
             self._counts[name] = self._counts.get(name, 0) + 1
-            for value, values in ((difficulty, self._difficulties), (score, self._scores)):
-                values.setdefault(name, []).extend([] if value is None else [value])
+            difficulties = self._difficulties.setdefault(name, [])
+            if difficulty is not None:
+                difficulties.append(min(max(difficulty, -LIMIT), LIMIT))
+            scores = self._scores.setdefault(name, [])
+            if score is not None:
+                scores.append(score)
 
     @property
     def table(self) -> MemoryTable:
@@ -88,17 +88,16 @@ class Memory:
         for name, count in self._counts.items():
             difficulties = self._difficulties[name]
             scores = self._scores[name]
-            rows.append(
-                CategoryRow(
-                    name,
-                    count,
-                    min(difficulties, default=None),
-                    max(difficulties, default=None),
-                    fsum(difficulties) / len(difficulties) if difficulties else None,
-                    fsum(scores) / len(scores) if scores else None,
-                )
-            )
+            lowest = min(difficulties, default=None)
+            highest = max(difficulties, default=None)
+            rows.append(CategoryRow(name, count, lowest, highest, _mean(difficulties), _mean(scores)))
         return MemoryTable(tuple(rows), self._asked)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    if not values:
+        return None
+    return fsum(values) / len(values)
 
 
 @dataclass(frozen=True, slots=True)

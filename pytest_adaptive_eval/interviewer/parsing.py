@@ -47,7 +47,7 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
     """
     text = text[-READ_CHARACTERS:]
     start = 0
-    objects = []
+    objects: list[Mapping[str, Any]] = []
     for _ in range(OPENINGS):
         start = text.find("{", start)
         if start < 0:
@@ -56,14 +56,15 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
         read = None
         if end:
             read = _object(text[start:end])
-        objects += [read] if read else []
         if read:
+            objects.append(read)
             start = end
         else:
             start = start + 1
     if not objects:
         raise Unreadable("no-json", "it has no JSON object")
-    return next((read for read in reversed(objects) if read.keys() & set(keys)), objects[-1])
+    with_key = (found for found in reversed(objects) if not found.keys().isdisjoint(keys))
+    return next(with_key, objects[-1])
 
 
 def _closing(text: str, start: int) -> int:
@@ -87,9 +88,7 @@ def _closing(text: str, start: int) -> int:
             depth -= 1
             if depth == 0:
                 return position + 1
-        if c.isspace():
-            last = last
-        else:
+        if not c.isspace():
             last = c
         position += 1
     return 0
@@ -105,9 +104,9 @@ def _object(text: str) -> Mapping[str, Any] | None:
     for parse in parsers:
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             read = parse(text)
-            if isinstance(read, dict):
-                return {str(k).strip().casefold(): v for k, v in read.items()} or None
-            return None
+            if not isinstance(read, dict) or not read:
+                return None
+            return {str(key).strip().casefold(): value for key, value in read.items()}
     return None
 
 
@@ -147,7 +146,7 @@ def _index(name: str, ids: Sequence[str]) -> int:
 def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the categories in a reply, at least one, in the spelling of `existing` ones; or raise `Unreadable`."""
     read = read_object(text, ("category", "categories"))
-    names = _names(next((read[key] for key in ("category", "categories") if key in read), None), existing)
+    names = _names(read.get("category", read.get("categories")), existing)
     if not names:
         raise Unreadable("no-category", 'it has no name in "category"')
     return names
@@ -166,7 +165,8 @@ def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = (
     names = dict.fromkeys(existing)
     assignment = []
     for number, item in enumerate(items, 1):
-        categories = _names(numbered.get(str(number), read.get(item.casefold())), list(names))
+        value = numbered.get(str(number), read.get(item.casefold()))
+        categories = _names(value, list(names))
         names.update(dict.fromkeys(categories))
         assignment.append(categories)
     return assignment
@@ -180,7 +180,13 @@ def _bare(name: str) -> str:
 def _names(values: object, existing: Sequence[str]) -> tuple[str, ...]:
     exact = {name.casefold(): name for name in reversed(existing)}
     names: dict[str, None] = {}
-    for value in values if isinstance(values, list | tuple) else (values,):
-        if isinstance(value, str) and (name := one_line(value, NAME_CHARACTERS).replace("|", "/")):
-            names.setdefault(exact.setdefault(name.casefold(), name))
+    if not isinstance(values, list | tuple):
+        values = (values,)
+    for value in values:
+        if not isinstance(value, str):
+            continue
+        name = one_line(value, NAME_CHARACTERS).replace("|", "/")
+        if name:
+            spelling = exact.setdefault(name.casefold(), name)
+            names.setdefault(spelling)
     return tuple(names)[:MOST_NAMES]

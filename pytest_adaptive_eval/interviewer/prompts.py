@@ -24,6 +24,7 @@ from pytest_adaptive_eval.interviewer.interviewer import (
 )
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Message
+from pytest_adaptive_eval.text import counted
 
 #: Reply whose likelihood rates a candidate.
 LABEL = "yes"
@@ -86,10 +87,9 @@ def sort_first(
     lines = []
     for number, item in enumerate(items, 1):
         lines.append(f"{number}. {_rated_question(item, form, difficulties)}\n")
+    names = ""
     if existing:
         names = f"Categories so far: {', '.join(map(_name, existing))}.\n"
-    else:
-        names = ""
     text = (
         f"{_OPENING}Sort these questions into a few meaningful categories; most should hold several.\n{''.join(lines)}"
         f'{names}Reply with JSON alone: {{"number": "category"}}, one entry for each question.'
@@ -163,7 +163,8 @@ def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Mes
 
 def one_line(text: str, limit: int) -> str:
     """Return foreign text as one line of printable characters, shortened in the middle."""
-    clean = " ".join("".join(c if c.isprintable() else " " for c in text[: 8 * limit]).split())
+    printable = [c if c.isprintable() else " " for c in text[: 8 * limit]]
+    clean = " ".join("".join(printable).split())
     if len(clean) <= limit:
         return clean
     return f"{clean[: limit // 2]} ... {clean[-(limit // 2) :]}"
@@ -178,10 +179,12 @@ def _cut(text: str) -> str:
 
 
 def _message(text: str, items: Sequence[Item], form: PromptForm) -> Message:
-    if not form.images:
+    if not form.images or not items:
         return Message("user", text)
-    images = tuple(image for item in items for image in item.images)
-    return Message("user", text, images, items[0].root if items else "")  # the items of a bank have one root
+    images: list[str] = []
+    for item in items:
+        images += item.images
+    return Message("user", text, tuple(images), items[0].root)  # the items of a bank have one root
 
 
 def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str:
@@ -191,26 +194,40 @@ def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str
         text += f"Ability: {_logits(ability)}\n"
     if not form.memory or not memory.rows:
         return text
-    numbers = form.difficulty != "none"
-    columns = ("category", "count", *(("min", "mean", "max") if numbers else ()), "accuracy")
+    with_difficulties = form.difficulty != "none"
+    if with_difficulties:
+        text += "Asked so far, with difficulties:\n"
+        columns = ["category", "count", "min", "mean", "max", "accuracy"]
+    else:
+        text += "Asked so far:\n"
+        columns = ["category", "count", "accuracy"]
     least = sorted(range(len(memory.rows)), key=lambda i: memory.rows[i].count)[:SHOWN_ROWS]
-    rows = [columns, *(_cells(memory.rows[i], numbers) for i in sorted(least))]
-    text += "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
+    rows = [columns]
+    for i in sorted(least):
+        rows.append(_cells(memory.rows[i], with_difficulties))
     for row in rows:
         text += f"| {' | '.join(row)} |\n"
     omitted = len(memory.rows) - len(least)
-    return text + (f"and {omitted} categories that were tested more\n" if omitted else "")
+    if omitted:
+        text += f"and {omitted} categories that were tested more\n"
+    return text
 
 
-def _cells(row: CategoryRow, numbers: bool) -> list[str]:
-    difficulties = []
-    for x in (row.lowest, row.mean, row.highest):
-        difficulties.append("-" if x is None else _logits(x))
+def _cells(row: CategoryRow, with_difficulties: bool) -> list[str]:
+    cells = [_name(row.name), str(row.count)]
+    if with_difficulties:
+        cells += map(_logits_or_dash, (row.lowest, row.mean, row.highest))
     if row.accuracy is None:
-        accuracy = "-"
+        cells.append("-")
     else:
-        accuracy = f"{100 * row.accuracy:.0f}%"
-    return [_name(row.name), str(row.count), *(difficulties if numbers else ()), accuracy]
+        cells.append(f"{100 * row.accuracy:.0f}%")
+    return cells
+
+
+def _logits_or_dash(x: float | None) -> str:
+    if x is None:
+        return "-"
+    return _logits(x)
 
 
 def _logits(x: float) -> str:
@@ -218,26 +235,29 @@ def _logits(x: float) -> str:
 
 
 def _candidate(candidate: Candidate, memory: MemoryTable, form: PromptForm) -> str:
+    facts = []
     if candidate.categories:
-        facts = [", ".join(map(_name, candidate.categories))]
-    else:
-        facts = []
-    if facts and form.counts and form.memory:
-        facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
+        facts.append(", ".join(map(_name, candidate.categories)))
+        if form.counts and form.memory:
+            facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
     if form.difficulty != "none":
         if candidate.difficulty is not None:
             facts.append(f"difficulty {_logits(candidate.difficulty)}")
         if candidate.probability is not None:
             facts.append(f"chance {100 * candidate.probability:.0f}%")
-    return _question(candidate.item, form) + (f" ({'; '.join(facts)})" if facts else "")
+    question = _question(candidate.item, form)
+    if not facts:
+        return question
+    return f"{question} ({'; '.join(facts)})"
 
 
 def _rated_question(item: Item, form: PromptForm, difficulties: Difficulties) -> str:
     """Return a question with its difficulty, by the item's id, where there is one and prompts have them."""
-    difficulty = None
-    if form.difficulty != "none":
-        difficulty = difficulties.get(item.id)
-    return _question(item, form) + (f" (difficulty {_logits(difficulty)})" if difficulty is not None else "")
+    question = _question(item, form)
+    difficulty = difficulties.get(item.id)
+    if difficulty is None or form.difficulty == "none":
+        return question
+    return f"{question} (difficulty {_logits(difficulty)})"
 
 
 def _question(item: Item, form: PromptForm) -> str:
@@ -247,8 +267,7 @@ def _question(item: Item, form: PromptForm) -> str:
     text = _cut(text) or f"(no text, {one_line(item.id, 80)})"
     if not item.images:
         return text
-    if len(item.images) > 1:
-        plural = "s"
-    else:
-        plural = ""
-    return f"{text} [{len(item.images)} image{plural}{'' if form.images else ', not shown'}]"
+    images = counted(len(item.images), "image")
+    if not form.images:
+        images += ", not shown"
+    return f"{text} [{images}]"

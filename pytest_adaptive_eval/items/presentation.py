@@ -65,7 +65,7 @@ def _with_prompt(template: str) -> str:
 
 
 def is_template(text: str) -> bool:
-    """Return whether a text can be a template, and is no file's name."""
+    """Return whether a text can be a template and not a file's name."""
     return "{prompt}" in text or "{question}" in text
 
 

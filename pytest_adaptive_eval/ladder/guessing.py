@@ -32,12 +32,14 @@ def guessed_levels(scores: Sequence[Array], guess: Sequence[float]) -> int:
     answers = 0
     for n, level in enumerate(range(len(scores) - 1, -1, -1), 1):
         scored = scores[level][~np.isnan(scores[level])]
+        floor = floors[level]
         total += float(scored.sum())
-        mean += len(scored) * floors[level]
-        variance += len(scored) * floors[level] * (1.0 - floors[level])
+        mean += len(scored) * floor
+        variance += len(scored) * floor * (1.0 - floor)
         answers += len(scored)
         if n >= LEVELS and answers >= ANSWERS:
-            if total <= mean + NormalDist().inv_cdf(1.0 - LEVEL) * variance**0.5:
+            highest = mean + NormalDist().inv_cdf(1.0 - LEVEL) * variance**0.5
+            if total <= highest:
                 return n
             return 0
     return 0

@@ -104,7 +104,8 @@ class Climb:
         if self.settle:
             from pytest_adaptive_eval.ladder.result import Settled
 
-            if decided := Settled(self.stop_at, SETTLING_CONFIDENCE).side(scores.tolist()):
+            decided = Settled(self.stop_at, SETTLING_CONFIDENCE).side(scores.tolist())
+            if decided:
                 return decided
         if len(scores) < self.queries:
             return 0
@@ -134,7 +135,9 @@ class Climb:
     @property
     def area_fault(self) -> str:
         """Reason why the answers do not measure the area; empty if they do."""
-        return 'auc needs all questions of each level, and stop = "decision" leaves some out: remove it' * self.settle
+        if self.settle:
+            return 'auc needs all questions of each level, and stop = "decision" leaves some out: remove it'
+        return ""
 
     @property
     def last_level_fault(self) -> str:
@@ -155,7 +158,9 @@ class Climb:
         """Return the last level, see `ladder.result.last_above` and `ladder.result.last_settled`."""
         from pytest_adaptive_eval.ladder.result import last_above, last_settled
 
-        return (last_settled if self.settle else last_above)(ladder, self.stop_at, confidence)
+        if self.settle:
+            return last_settled(ladder, self.stop_at, confidence)
+        return last_above(ladder, self.stop_at, confidence)
 
     def to_json(self) -> Mapping[str, Any]:
         """Return all settings, by name; without `guess` if a guess scores nothing."""
@@ -230,7 +235,8 @@ class AdaptiveClimb:
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """Return the area, see `Schedule.interval`."""
-        return self.schedule(ladder.cap, confidence).interval([level.tolist() for level in ladder.scores])
+        scores = [level.tolist() for level in ladder.scores]
+        return self.schedule(ladder.cap, confidence).interval(scores)
 
     @property
     def area_fault(self) -> str:
@@ -257,11 +263,16 @@ LADDER_POLICY = Policy(selector=Climb(), floor=0.0, budget="100%", batch=Climb()
 
 def levelled(name: str, settings: Mapping[str, Any]) -> Climb | AdaptiveClimb:
     """Return the ladder policy that a record names."""
-    return (AdaptiveClimb if name == AdaptiveClimb().name else Climb)(**settings)
+    if name == AdaptiveClimb().name:
+        return AdaptiveClimb(**settings)
+    return Climb(**settings)
 
 
 def _settings(ladder_policy: Climb | AdaptiveClimb) -> dict[str, Any]:
-    return {k: v for k, v in asdict(ladder_policy).items() if k not in ("name", "mode", "needs_calibration")}
+    settings = asdict(ladder_policy)
+    for name in ("name", "mode", "needs_calibration"):
+        del settings[name]
+    return settings
 
 
 class _LevelScores:
@@ -271,7 +282,8 @@ class _LevelScores:
     needs_calibration = False
 
     def __init__(self, ladder_policy: Climb | AdaptiveClimb, size: int, subjects: int) -> None:
-        self.name, self._queries = ladder_policy.name, ladder_policy.queries
+        self.name = ladder_policy.name
+        self._queries = ladder_policy.queries
         self._size = size
         self._cap = size // ladder_policy.queries
         self._scores: list[list[list[float]]] = [[[] for _ in range(self._cap)] for _ in range(subjects)]
@@ -323,8 +335,9 @@ class _Scheduled(_LevelScores):
         for row, levels in zip(value, self._scores, strict=True):
             counts = [len(level) for level in levels]
             for rank, level in enumerate(self._schedule.ask(levels, self._batch, self._queries)):
-                row[(level - 1) * self._queries + counts[level - 1]] = 1.0 - 0.5 * rank / self._batch
-                counts[level - 1] += 1
+                n = level - 1
+                row[n * self._queries + counts[n]] = 1.0 - 0.5 * rank / self._batch
+                counts[n] += 1
         return value
 
     def reason(self, subject: int, item: int) -> str:
@@ -376,7 +389,9 @@ class _Narrow:
         out: list[StopReason | None] = []
         for items, scores in zip(logs.items, logs.scores, strict=True):
             levels = by_level(items, scores, self.climb.queries)
-            levels += [np.empty(0)] * (self.schedule.levels - len(levels))
-            done = not self.schedule.ask([level.tolist() for level in levels], 1, self.climb.queries)
-            out.append(StopReason.WIDTH if done else None)
+            by_all_levels: list[list[float]] = [[] for _ in range(self.schedule.levels)]
+            for level, scores_of_level in zip(by_all_levels, levels, strict=False):
+                level += scores_of_level.tolist()
+            next_levels = self.schedule.ask(by_all_levels, 1, self.climb.queries)
+            out.append(None if next_levels else StopReason.WIDTH)
         return out

@@ -61,10 +61,10 @@ class Levels(NamedTuple):
     def of(cls, scores: Sequence[Array]) -> Levels:
         """Create from the scores of each level; an EstimationError if a level has none, or one is missing."""
         for n, level in enumerate(scores, 1):
-            if not len(level) or np.isnan(level).any():
-                raise EstimationError(
-                    f"level {n} of the ladder has no score" if not len(level) else "a score is missing"
-                )
+            if not len(level):
+                raise EstimationError(f"level {n} of the ladder has no score")
+            if np.isnan(level).any():
+                raise EstimationError("a score is missing")
         counts = np.array([len(level) for level in scores], dtype=float)
         sums = np.array([level.sum() for level in scores])
         squares = np.array([(level * level).sum() for level in scores])
@@ -74,7 +74,8 @@ class Levels(NamedTuple):
 def _dispersion(counts: Array, sums: Array, squares: Array) -> float:
     """Return the ratio of the variance within levels to that of binary scores, at most 1 and near 1 for little data."""
     binary = float((sums - sums * sums / counts).sum()) + PRIOR / 4
-    return min(float((squares - sums * sums / counts).sum() + PRIOR / 4) / binary, 1.0)
+    within = float((squares - sums * sums / counts).sum() + PRIOR / 4)
+    return min(within / binary, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +110,12 @@ class Ladder:
     @property
     def accuracies(self) -> Array:
         """Mean score of each administered level; NaN for a level without scores."""
-        return np.array(
-            [level[~np.isnan(level)].mean() if (~np.isnan(level)).any() else np.nan for level in self.scores]
-        )
+        means = np.full(len(self.scores), np.nan)
+        for n, level in enumerate(self.scores):
+            scored = level[~np.isnan(level)]
+            if len(scored):
+                means[n] = scored.mean()
+        return means
 
     @property
     def area(self) -> float:
@@ -126,7 +130,9 @@ class Ladder:
     def last_level_above(self, rate: float) -> int:
         """Return the number of the last level with an accuracy above a rate; `first` - 1 if there is none."""
         above = np.flatnonzero(np.nan_to_num(self.accuracies) > rate)
-        return self.first - 1 + (int(above[-1]) + 1 if len(above) else 0)
+        if not len(above):
+            return self.first - 1
+        return self.first + int(above[-1])
 
     @property
     def untested(self) -> int:
@@ -135,7 +141,8 @@ class Ladder:
 
     def __str__(self) -> str:
         """Return area and last level as ``1.7/2``."""
-        return f"{self.area:.3f}".rstrip("0").rstrip(".") + f"/{self.last_level}"
+        area = f"{self.area:.3f}".rstrip("0").rstrip(".")
+        return f"{area}/{self.last_level}"
 
     def filled(self, value: float) -> Ladder:
         """Return a copy with missing scores replaced by `value`."""
@@ -150,7 +157,9 @@ class Ladder:
         if not self.untested:
             return 0.0
         last = Levels.of([np.concatenate(self.filled(1.0).scores[-self.alike :])])
-        return self.untested * area_bounds(last, 1.0 - (1.0 - confidence) / len(self.scores))[1]
+        error = (1.0 - confidence) / len(self.scores)
+        _, high = area_bounds(last, 1.0 - error)
+        return self.untested * high
 
     def interval(self, confidence: float = 0.95, untested: Untested = "bounded") -> Interval:
         """Return the area with its bounds; missing scores are 0 in the lower bound and 1 in the upper.
@@ -164,7 +173,8 @@ class Ladder:
         """
         low, _ = area_bounds(Levels.of(self.filled(0.0).scores), confidence)
         _, high = area_bounds(Levels.of(self.filled(1.0).scores), confidence)
-        high += self.above(confidence) if untested == "bounded" else 0.0
+        if untested == "bounded":
+            high += self.above(confidence)
         return Interval(min(max(self.area, low), high), low, high, confidence, "by levels")
 
 
@@ -173,17 +183,26 @@ def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
 
     This is the weighted least-squares fit that never rises, by pooling adjacent violators.
     """
-    pools: list[list[float]] = []  # sum of scores, answers, levels
+    pools: list[tuple[float, float, int]] = []  # sum of scores, answers, levels
     for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
-        pools.append([mean * count, count, 1])
-        while len(pools) > 1 and pools[-2][0] * pools[-1][1] <= pools[-1][0] * pools[-2][1]:
-            last = pools.pop()
-            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+        total = mean * count
+        answers = count
+        levels = 1
+        while pools:
+            total_before, answers_before, levels_before = pools[-1]
+            if total_before * answers > total * answers_before:  # the mean falls from that pool to this one
+                break
+            pools.pop()
+            total = total_before + total
+            answers = answers_before + answers
+            levels = levels_before + levels
+        pools.append((total, answers, levels))
     out = []
     start = 0
     for total, count, levels in pools:
-        out.append((slice(start, start + int(levels)), total / count))
-        start += int(levels)
+        stop = start + levels
+        out.append((slice(start, stop), total / count))
+        start = stop
     return out
 
 
@@ -247,10 +266,9 @@ class Cumulants(NamedTuple):
     def half_widths(self, z: float) -> tuple[float, float]:
         """Return the half widths below and above the estimate, of score intervals joined by their squares."""
         product = float(np.sqrt(self.variance.prod()))
+        correlation = 0.0
         if product > 0.0:
             correlation = min(self.covariance / product, 1.0)
-        else:
-            correlation = 0.0
         widths = []
         for side in (-1.0, 1.0):
             parts = reach(self.variance, self.third, z, side * np.array([-1.0, 1.0]))
@@ -275,12 +293,14 @@ def area_bounds(levels: Levels, confidence: float, predicted: Array | None = Non
         predicted: Shape (L,). Accuracies of a fitted curve, with the weight of one answer per level; see `smoothed`.
             Their levels were chosen by their answers, so the bounds are wider by `STOPPED`.
     """
-    z = NormalDist().inv_cdf(confidence) * (1.0 if predicted is None else STOPPED)
+    z = NormalDist().inv_cdf(confidence)
     means = levels.means
     if predicted is not None:
+        z *= STOPPED
         means = (levels.counts * means + PRIOR * predicted) / (levels.counts + PRIOR)
     down, up = area_cumulants(levels, predicted).half_widths(z)
-    return max(float(means.sum()) - down, 0.0), min(float(means.sum()) + up, float(len(means)))
+    area = float(means.sum())
+    return max(area - down, 0.0), min(area + up, float(len(means)))
 
 
 def difference(
@@ -300,9 +320,12 @@ def difference(
     """
     z = NormalDist().inv_cdf(confidence)
     (low, low_error), (high, high_error) = difference_ends(candidate, baseline, confidence, untested)
-    low = low - low_error.half_widths(z)[0]
-    high = high + high_error.half_widths(z)[1]
-    return Interval(min(max(candidate.area - baseline.area, low), high), low, high, confidence, "by levels, paired")
+    down, _ = low_error.half_widths(z)
+    _, up = high_error.half_widths(z)
+    low = low - down
+    high = high + up
+    estimate = min(max(candidate.area - baseline.area, low), high)
+    return Interval(estimate, low, high, confidence, "by levels, paired")
 
 
 def difference_ends(
@@ -337,7 +360,9 @@ def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -
         rest = replace(ladder, scores=ladder.scores[shared:], first=ladder.first + shared)
         interval = rest.interval(confidence, untested)
         return interval.low, interval.high
-    return 0.0, ladder.above(confidence) if untested == "bounded" else 0.0
+    if untested == "bounded":
+        return 0.0, ladder.above(confidence)
+    return 0.0, 0.0
 
 
 def _paired(pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseline: float) -> tuple[float, Cumulants]:
@@ -396,10 +421,12 @@ class Settled:
             stakes = largest * np.array(STAKES)[:, None]
             wealth = np.log1p(stakes * sign * (y - self.rate)).cumsum(axis=1)
             over = np.flatnonzero(np.logaddexp.reduce(wealth, axis=0) >= needed)
-            reached.append(int(over[0]) if len(over) else len(y))
-        if reached[0] == reached[1]:
+            first = int(over[0]) if len(over) else len(y)
+            reached.append(first)
+        above, below = reached
+        if above == below:
             return 0
-        return 1 if reached[0] < reached[1] else -1
+        return 1 if above < below else -1
 
 
 def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
@@ -416,24 +443,26 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
     high_side = Levels.of(ladder.filled(1.0).scores)
     low = below
     for n in range(len(ladder.scores)):
-        if _level_bounds(low_side, n, confidence)[0] <= rate and not (rate == 0.0 and low_side.means[n] > 0):
+        least, _ = _level_bounds(low_side, n, confidence)
+        has_success = rate == 0.0 and low_side.means[n] > 0  # one success shows that the accuracy is not 0
+        if least <= rate and not has_success:
             break
         low += 1
     high = ladder.cap
     for n in reversed(range(len(ladder.scores))):
-        if _level_bounds(high_side, n, _share_of(confidence, n))[1] > rate:
+        _, most = _level_bounds(high_side, n, _share_of(confidence, n))
+        if most > rate:
             break
         high = below + n
-    estimate = ladder.last_level_above(rate)
-    return Interval(float(min(max(estimate, low), high)), float(low), float(high), confidence, "by levels")
+    estimate = min(max(ladder.last_level_above(rate), low), high)
+    return Interval(float(estimate), float(low), float(high), confidence, "by levels")
 
 
 def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) -> Interval:
     """Return the last level with an accuracy above a rate, for levels that ended when `Settled` decided."""
     below = ladder.first - 1
-    sides = []
-    for level in ladder.scores:
-        sides.append(Settled(rate, confidence).side(level.tolist()))
+    test = Settled(rate, confidence)
+    sides = [test.side(level.tolist()) for level in ladder.scores]
     low = next((n for n, side in enumerate(sides) if side <= 0), len(sides))
     high = next((n for n, side in enumerate(sides) if side < 0), ladder.cap - below)
     estimate = next((n for n, above in enumerate(ladder.accuracies > rate) if not above), len(sides))
@@ -455,14 +484,12 @@ def _level_bounds(levels: Levels, n: int, confidence: float) -> tuple[float, flo
     right = levels.counts[n] * levels.means[n]
     if levels.dispersion < 1.0:
         return area_bounds(Levels(levels.counts[n : n + 1], levels.means[n : n + 1], levels.dispersion), confidence)
+    low = 0.0
+    high = 1.0
     if right > 0.0:
         low = float(betaincinv(right, count - right + 1.0, 1.0 - confidence))
-    else:
-        low = 0.0
     if right < count:
         high = float(betaincinv(right + 1.0, count - right, confidence))
-    else:
-        high = 1.0
     return low, high
 
 
@@ -478,13 +505,16 @@ def crossing(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Int
     for where, mean in pooled(levels.means, levels.counts):
         means[where] = mean
     x = np.arange(len(means)) + ladder.first
-    low = max(outer.low, float(x[0]))
+    first = float(x[0])
+    last = float(x[-1])
+    low = max(outer.low, first)
+    high = last
     if outer.high < ladder.cap:
-        high = min(outer.high + 1.0, float(x[-1]))
+        high = min(outer.high + 1.0, last)
+    if means[0] <= rate:
+        estimate = first
+    elif means[-1] > rate:
+        estimate = last
     else:
-        high = float(x[-1])
-    if means[-1] <= rate < means[0]:
         estimate = float(np.interp(-rate, -means, x))
-    else:
-        estimate = float(x[0 if means[0] <= rate else -1])
     return Interval(min(max(estimate, low), high), low, max(low, high), confidence, "by levels")

@@ -104,7 +104,8 @@ class Schedule:
             count: Number of items to administer together.
             most: Number of items of each level; without it, no limit.
         """
-        remaining = (np.inf if most is None else most) - np.array([len(level) for level in scores], dtype=float)
+        limit = np.inf if most is None else most
+        remaining = limit - np.array([len(level) for level in scores], dtype=float)
         scored = [_scored(level) for level in scores]
         counts = np.array([len(level) for level in scored], dtype=float)
         initial = []
@@ -136,11 +137,11 @@ class Schedule:
             levels = Levels.of(ladder.filled(missing).scores)
             curve = predicted(levels, self.floor)
             bounds.append(area_bounds(levels, self.confidence, predicted=curve))
-            estimates.append(float(((levels.counts * levels.means + curve) / (levels.counts + 1.0)).sum()))
-        low = bounds[0][0]
-        high = bounds[1][1]
-        estimate = float(np.mean(estimates))
-        return Interval(min(max(estimate, low), high), low, high, self.confidence, "by levels, adaptive")
+            means = (levels.counts * levels.means + curve) / (levels.counts + 1.0)
+            estimates.append(float(means.sum()))
+        (low, _), (_, high) = bounds
+        estimate = min(max(float(np.mean(estimates)), low), high)
+        return Interval(estimate, low, high, self.confidence, "by levels, adaptive")
 
     def _best_levels(self, p: Array, counts: Array, remaining: Array, count: int) -> list[int]:
         """Return up to `count` levels, from 1, each the best after those before; the arrays are changed in place."""
@@ -156,11 +157,16 @@ class Schedule:
         """Return the available level whose next answer narrows the interval most at accuracies `p`, from 0."""
         z = NormalDist().inv_cdf(self.confidence)
         easy = p > 0.5
-        now, then = ((p * (1.0 - p) / n, p * (1.0 - p) * abs(1.0 - 2.0 * p) / (n * n)) for n in (counts, counts + 1.0))
-        widths = np.zeros(len(p))
+        more = counts + 1.0
+        variances = p * (1.0 - p) / counts
+        thirds = p * (1.0 - p) * abs(1.0 - 2.0 * p) / (counts * counts)
+        less_variance = p * (1.0 - p) / more - variances
+        less_third = p * (1.0 - p) * abs(1.0 - 2.0 * p) / (more * more) - thirds
         halves = []
-        for group in (easy, ~easy):
-            variance, third = (now[k][group].sum() + np.where(group, then[k] - now[k], 0.0) for k in (0, 1))
+        for group in (easy, ~easy):  # with one more answer at each level in turn
+            variance = variances[group].sum() + np.where(group, less_variance, 0.0)
+            third = thirds[group].sum() + np.where(group, less_third, 0.0)
             halves.append((reach(variance, third, z, 1) ** 2, reach(variance, third, z, -1) ** 2))
-        widths = np.sqrt(halves[0][0] + halves[1][1]) + np.sqrt(halves[0][1] + halves[1][0])
+        (easy_growing, easy_shrinking), (hard_growing, hard_shrinking) = halves
+        widths = np.sqrt(easy_growing + hard_shrinking) + np.sqrt(easy_shrinking + hard_growing)
         return int(first_smallest(np.where(available, widths, np.inf)))

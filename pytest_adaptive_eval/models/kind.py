@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.models.base import Model
 
 #: Likeness of a beginning of a text to that of a kind, from which it may be a slip.
@@ -33,7 +34,7 @@ class ModelKind:
         extra: Extra of this distribution that the classes need; empty for none.
         remote: Whether models of this kind use no memory of this machine.
         hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
-        answers_ids: Whether the models answer items of which only the id is known.
+        answers_ids: Whether the models answer items by their id alone.
     """
 
     name = ""
@@ -105,6 +106,13 @@ class ModelKind:
     ) -> Model | None:
         """Check a model before the first question like `load`; return None if loading it everywhere takes too much."""
         return self.load(spec, options, cache, chats=chats)
+
+    def check_items(self, spec: str, items: Sequence[Item]) -> None:
+        """Raise ConfigError for an item that the model cannot be asked, before the run."""
+
+    def command(self, spec: str, options: Mapping[str, Any], item: str) -> str:  # noqa: ARG002 -- of those that run one
+        """Return the command that asking an item by its id runs; empty for models that run none."""
+        return ""
 
     def check_names(self, spec: str, options: Iterable[str]) -> None:
         """Raise ConfigError if an option is unknown."""

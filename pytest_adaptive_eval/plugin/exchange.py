@@ -6,14 +6,24 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.outputs import replacing
 
 _PAUSE = 0.05  #: Seconds between two checks for a result.
+
+
+def _is_first(lock: Path) -> bool:
+    """Return whether no process has made a file before."""
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 class Planned(NamedTuple):
@@ -49,6 +59,7 @@ class ResultExchange:
         self._owns_folder = False
         self._plan: list[Planned] = []
         self._selection: Selection | None = None
+        self._made: dict[str, str] = {}  #: See `once`.
 
     def make(self) -> str:
         """Make the folder, on the controller, and return its path."""
@@ -78,6 +89,31 @@ class ResultExchange:
         if path is not None and path.exists():
             return json.loads(path.read_text())
         return None
+
+    def once(self, name: str, make: Callable[[], str]) -> str:
+        """Return a text that one process makes and all others of the run get.
+
+        Raises:
+            ConfigError: Another process could not make it.
+        """
+        if name in self._made:
+            return self._made[name]
+        lock = self._path(f"{name} lock")
+        if lock is None or _is_first(lock):
+            try:
+                made = make()
+            except Exception as error:
+                self._put(name, {"fault": str(error)})
+                raise
+            self._put(name, {"made": made})
+        else:
+            self.wait([name])
+            found = self._get(name) or {"fault": "the process that should make it has ended"}
+            if "fault" in found:
+                raise ConfigError(found["fault"])
+            made = found["made"]
+        self._made[name] = made
+        return made
 
     def plan(self, planned: list[Planned], selection: Selection) -> None:
         """Publish the interviews and gates that this run must account for, in their order, and its selection."""

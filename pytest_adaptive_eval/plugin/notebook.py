@@ -27,7 +27,7 @@ _DECIDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 _PLUGINS = ("-p", "adaptive_eval", "-p", "no:cacheprovider", "-p", "no:warnings")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Interviewed:
     """What an interview showed.
 
@@ -50,8 +50,10 @@ class Interviewed:
         """Whether there is a gate, and all passed."""
         return self.record.exit_status == pytest.ExitCode.OK and bool(self.gates)
 
-    def __str__(self) -> str:
-        return self.terminal
+    def __repr__(self) -> str:
+        """Return the sentence of each verdict; without a gate, the lines of the run."""
+        sentences = [gate.verdict.sentence for gate in self.gates if gate.verdict is not None]
+        return "\n".join(sentences) or self.terminal
 
     def _repr_html_(self) -> str:
         if not self.page:
@@ -87,7 +89,7 @@ def interview(
     Args:
         bank: Path of a bank or of questions.
         model: Model by its name, as ``--adaptive-eval-model`` takes it, a `Model`, or a function of the prompt, which
-            is asked anew each time.
+            is asked again each time.
         gates: Settings of each gate, as in ``[[eval.gate]]``.
         folder: Folder of records and journals.
         **settings: Further settings, as in ``[[eval]]``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -105,7 +106,7 @@ class RunState:
     def answers(self) -> CompletionStore | None:
         """Answers that runs share, opened when first asked for; None where every answer is asked for.
 
-        The file that no flag names begins anew above `MOST_BYTES` and after one of an earlier version, and is done
+        The file that no flag names begins again above `MOST_BYTES` and after one of an earlier version, and is done
         without where it cannot be opened.
 
         Raises:
@@ -232,7 +233,9 @@ class EvaluationTest(UnrepeatableTest):
     shared_name = ""  #: Name before it was renamed, see `name_apart`.
     record: EvaluationRecord | None = None
     result: Result | None = None
+    drift = ""  #: Action of the run where a level fell below that of earlier runs.
     skipped = ""  #: Why the user's own marks or fixtures skip this interview.
+    predictions: str | None = None  #: File to keep the answers in that predict for an interview; None for no file.
     fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None
@@ -257,6 +260,12 @@ class EvaluationTest(UnrepeatableTest):
         """File, names within the file, and parameters, without the placeholder's."""
         path, _, names = self.nodeid.partition("[")[0].partition("::")
         return path, names, *(part for part in self.ids if not part.startswith(PARAMETER))
+
+    @property
+    def test_name(self) -> str:
+        """Name of its function, with the user's own parameters, such as ``test_sums[german]``."""
+        parameters = "-".join(self.place[2:])
+        return f"{self.originalname}[{parameters}]" if parameters else str(self.originalname)
 
     def setup(self) -> None:
         """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
@@ -300,7 +309,7 @@ class EvaluationTest(UnrepeatableTest):
 
 
 def resolve(name: str, nodes: Iterable[EvaluationTest]) -> EvaluationTest:
-    """Return the one evaluation named `name`.
+    """Return the one evaluation named `name`: by its name or node id, else by its bank, else by its test's function.
 
     Raises:
         ConfigError: No evaluation has that name, or several have it.
@@ -311,15 +320,41 @@ def resolve(name: str, nodes: Iterable[EvaluationTest]) -> EvaluationTest:
         if name in (node.evaluation.name, node.nodeid):
             matches.append(node)
     matches = matches or [node for node in nodes if name in node.aliases]
+    matches = matches or [node for node in nodes if name == node.originalname]
     if len(matches) == 1:
         return matches[0]
     if matches:
         nodeids = ", ".join(node.nodeid for node in matches)
         raise ConfigError(
-            f"adaptive_eval[{name!r}] could mean {nodeids}: name the evaluations apart (name=...) or use a node id"
+            f"adaptive_eval[{name!r}] could mean {nodeids}: name the evaluations apart (name=...), use a node id, or "
+            f"judge all of them by a gate on {name + '[*]'!r}"
         )
+    raise _unknown(name, nodes)
+
+
+def resolve_all(name: str, nodes: Iterable[EvaluationTest]) -> list[EvaluationTest]:
+    """Return the evaluations that a name means; each `*` in it matches any text.
+
+    Raises:
+        ConfigError: No evaluation has such a name, or several have one without a `*`.
+    """
+    nodes = list(nodes)
+    if "*" not in name or any(name == node.evaluation.name for node in nodes):
+        return [resolve(name, nodes)]
+    pattern = re.compile(re.escape(name).replace(r"\*", ".*"), re.DOTALL)
+    matches = []
+    for node in nodes:
+        if pattern.fullmatch(node.evaluation.name) or pattern.fullmatch(node.test_name):
+            matches.append(node)
+    if not matches:
+        raise _unknown(name, nodes)
+    return matches
+
+
+def _unknown(name: str, nodes: Iterable[EvaluationTest]) -> ConfigError:
+    """Return the error of a name that no evaluation has."""
     names = ", ".join(sorted({node.evaluation.name for node in nodes})) or "none"
-    raise ConfigError(
-        f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
+    return ConfigError(
+        f"adaptive_eval[{name!r}]: not among the collected evaluations ({names}); check the name, and "
         "that the file of the evaluation is part of this run"
     )

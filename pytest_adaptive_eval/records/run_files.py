@@ -72,7 +72,7 @@ def parse_run(content: bytes, where: str) -> RunRecord:
             keys = ", ".join(sorted(data)[:5])
             fault = f"expected a JSON object with the key 'run', found an object with the keys {keys}"
     if fault:
-        raise JournalError(f"{where} is no run record: {fault}. {_EXPECTED_FILE}")
+        raise JournalError(f"{where} is not a run record: {fault}. {_EXPECTED_FILE}")
     try:
         record = RunRecord.from_json(data)
         fault = next(_record_faults(record), "")

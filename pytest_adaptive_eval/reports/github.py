@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.parts import DRIFT_STATES, UNKNOWN
 from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, sentence_and_formula
 from pytest_adaptive_eval.text import Tell, clean_terminal, counted
 
 if TYPE_CHECKING:
@@ -39,32 +41,41 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
     """
     kinds: dict[str, list[GateRecord]] = {"error": [], "warning": [], "notice": []}
     for gate in record.gates:
-        passed = gate.outcome is Outcome.PASS
-        kinds["notice" if passed else "warning" if gate.verdict.allowed else "error"].append(gate)
+        if gate.outcome is Outcome.PASS:
+            kinds["notice"].append(gate)
+        elif gate.verdict.allowed:
+            kinds["warning"].append(gate)
+        else:
+            kinds["error"].append(gate)
     lines = []
     for kind, gates in kinds.items():
         if len(gates) <= _MOST:
             listed = gates
         else:
             listed = gates[: _MOST - 1]
-        lines += [_annotation(kind, gate, folder, workspace) for gate in listed]
-        if more := len(gates) - len(listed):
+        lines += [_annotation(kind, record, gate, folder, workspace) for gate in listed]
+        more = len(gates) - len(listed)
+        if more:
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
     for text in record.warnings:
         lines.append(_command("warning", clean_terminal(text, _MESSAGE), title="promotion"))
+    for evaluation in record.evaluations:
+        if evaluation.drift.state == UNKNOWN:
+            text = f"{evaluation.name}: {evaluation.drift.news}"
+            lines.append(_command("notice", clean_terminal(text, _MESSAGE), title="drift"))
     return lines
 
 
-def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> str:
-    outcome = gate.outcome.value
+def _annotation(kind: str, record: RunRecord, gate: GateRecord, folder: Path, workspace: Path) -> str:
+    text, formula = sentence_and_formula(record, gate, ())
+    sentences = "; ".join(filter(None, [text.sentence, formula]))
+    message = clean_terminal(f"{gate.outcome.value} {sentences}", _MESSAGE)
+    title = clean_terminal(f"{gate.outcome.value} {gate.name}", _TITLE, keep_end=True)
     file = _within(gate.file, folder, workspace)
-    return _command(
-        kind,
-        clean_terminal(gate.verdict.sentence, _MESSAGE),
-        file=file,
-        line=str(gate.line) if file and gate.line > 0 else "",
-        title=clean_terminal(f"{outcome} {gate.name}", _TITLE, keep_end=True),
-    )
+    line = ""
+    if file and gate.line > 0:
+        line = str(gate.line)
+    return _command(kind, message, file=file, line=line, title=title)
 
 
 def _within(file: str, folder: Path, workspace: Path) -> str:
@@ -86,7 +97,8 @@ def _command(name: str, data: str, **properties: str) -> str:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text.encode("utf-8", "replace").decode())
+    escapes = str.maketrans({c: f"%{ord(c):02X}" for c in f"%\r\n{more}"})
+    return text.encode("utf-8", "replace").decode().translate(escapes)
 
 
 def outputs(record: RunRecord) -> dict[str, str]:
@@ -95,22 +107,31 @@ def outputs(record: RunRecord) -> dict[str, str]:
     Returns:
         ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a gate, ``ERROR`` where an interview gave
         no result, ``NONE`` without a gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
-        count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
+        count gates; ``drift`` is ``alarm``, ``unknown``, ``none``, or ``off`` where no evaluation is watched, the first
+        of these that holds of an evaluation; ``exit-status`` is the run's, empty if it did not come to its end;
+        ``asked`` counts questions.
     """
     outcomes = [gate.outcome for gate in record.gates]
-    worst = {*outcomes, *(Outcome.ERROR for evaluation in record.evaluations if evaluation.void)}
-    verdict = next((outcome.value for outcome in WORST_FIRST if outcome in worst), "NONE")
+    found = set(outcomes)
+    if any(evaluation.void for evaluation in record.evaluations):
+        found.add(Outcome.ERROR)
+    worst = next((outcome.value for outcome in WORST_FIRST if outcome in found), "NONE")
+    exit_status = ""
+    if record.exit_status is not None:
+        exit_status = str(record.exit_status)
     notices = sum(gate.verdict.notice for gate in record.gates)
     asked = sum(interview.asked for interview in record.interviews)
+    states = {evaluation.drift.state for evaluation in record.evaluations}
     return {
         "promote": "true" if words.promoted(record) else "false",
-        "verdict": verdict,
+        "verdict": worst,
         "passed": str(outcomes.count(Outcome.PASS)),
         "failed": str(outcomes.count(Outcome.FAIL)),
         "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
         "errors": str(outcomes.count(Outcome.ERROR)),
         "notices": str(notices),
-        "exit-status": "" if record.exit_status is None else str(record.exit_status),
+        "drift": next((state for state in DRIFT_STATES if state in states), "off"),
+        "exit-status": exit_status,
         "asked": str(asked),
     }
 
@@ -133,7 +154,8 @@ def write_github(
         UsageError: A file that the environment names cannot be written.
     """
     workspace = Path(environ.get("GITHUB_WORKSPACE") or folder)
-    write("".join(f"{line}\n" for line in annotation_lines(record, folder=folder, workspace=workspace)))
+    annotations = annotation_lines(record, folder=folder, workspace=workspace)
+    write("".join(f"{line}\n" for line in annotations))
     _append(environ, "GITHUB_OUTPUT", _lines(outputs(record)))
     _append(environ, "GITHUB_STEP_SUMMARY", summary_markdown(record, banks=banks, alarms=alarms, limit=_SUMMARY))
 
@@ -145,7 +167,7 @@ def write_failure(environ: Mapping[str, str], write: Tell) -> None:
         UsageError: A file that the environment names cannot be written.
     """
     write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
-    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))
+    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value, "drift": UNKNOWN}))
     _append(environ, "GITHUB_STEP_SUMMARY", f"## 🛑 Not to be promoted\n\n{_NO_RECORD}\n")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
-from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
+from pytest_adaptive_eval.records.drift import FEWEST, Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
@@ -28,6 +28,14 @@ def history_lines(rows: Sequence[tuple[RunRecord, EvaluationRecord]]) -> list[st
     if any(copies):
         table = [(*row, copy) for row, copy in zip(table, ("copy", *copies), strict=True)]
     return aligned(table, _RIGHT)
+
+
+def wrapped_lines(lines: Iterable[str], width: int) -> list[str]:
+    """Return foreign lines for a terminal, each broken between words with its rest indented."""
+    wrapped = []
+    for line in lines:
+        wrapped += wrap(clean_terminal(line), width, "  ", first="")
+    return wrapped
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "") -> list[str]:
@@ -75,28 +83,31 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
     for name, change in rows:
         if change:
             table.append((clean_terminal(name, _NAME), _change(change)))
-    lines += aligned(table, [], "  ") if table else []
+    if table:
+        lines += aligned(table, [], "  ")
     if comparison.common:
-        named = (("worse", comparison.lost), ("better", comparison.gained))
-        changed = "; ".join(_items(direction, items) for direction, items in named if items)
-        lines += wrap(
-            f"{counted(comparison.common, 'item')} asked in both: {changed or 'all alike'}", width, "    ", "  "
-        )
+        changes_by_direction = []
+        for direction, items in (("worse", comparison.lost), ("better", comparison.gained)):
+            if items:
+                changes_by_direction.append(_items(direction, items))
+        changed = "; ".join(changes_by_direction) or "all alike"
+        text = f"{counted(comparison.common, 'item')} asked in both: {changed}"
+        lines += wrap(text, width, "    ", "  ")
     return lines
 
 
 def _change(change: Difference) -> str:
     low, high = change.interval()
     sign = "+" if change.change >= 0 else ""
-    return (
-        f"{number(change.before):>6} -> {number(change.after):>6}  {sign}{number(change.change)} "
-        f"[{number(low)}, {number(high)}]"
-    )
+    before_and_after = f"{number(change.before):>6} -> {number(change.after):>6}"
+    return f"{before_and_after}  {sign}{number(change.change)} [{number(low)}, {number(high)}]"
 
 
 def _items(direction: str, items: Sequence[str]) -> str:
-    named = ", ".join(clean_terminal(item, 60) for item in items[:_ITEMS])
-    return f"{len(items)} {direction} ({named}{', ...' if len(items) > _ITEMS else ''})"
+    names = [clean_terminal(item, 60) for item in items[:_ITEMS]]
+    if len(items) > _ITEMS:
+        names.append("...")
+    return f"{len(items)} {direction} ({', '.join(names)})"
 
 
 def drift_lines(
@@ -115,12 +126,13 @@ def drift_lines(
             lines.append(f"accepted level: {entry.quantity} from {level.started[:10]} on (run {level.run})")
     standing = lasting(alarms, series)
     for alarm in alarms:
-        lines.append(f"{'ALARM' if alarm in standing else _over(alarm)}: {alarm.sentence}")
+        if alarm in standing:
+            title = "ALARM"
+        else:
+            title = _over(alarm)
+        lines.append(f"{title}: {alarm.sentence}")
     lines += _learning(series)
-    wrapped = []
-    for line in lines:
-        for part in wrap(clean_terminal(line), width, "  ", ""):
-            wrapped.append(part)
+    wrapped = wrapped_lines(lines, width)
     if alarms:
         return wrapped
     return [*wrapped, drift_message(series)]
@@ -144,8 +156,8 @@ def _over(alarm: Alarm) -> str:
 
 def drift_message(series: Sequence[Series]) -> str:
     """Return the sentence of a watch without an alarm: that there is none, or that none was possible."""
-    if series and all(entry.learning for entry in series):
-        return "no run could alarm: every series still learns its level"
+    if series and all(len(entry.points) < FEWEST for entry in series):
+        return "unknown: no series has an earlier run to compare with"
     return "no alarm"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, listed_kinds
@@ -13,7 +14,7 @@ from pytest_adaptive_eval.reports.plots import minus
 from pytest_adaptive_eval.reports.sections import Section, Table, interval_of
 from pytest_adaptive_eval.reports.view import ReportView
 from pytest_adaptive_eval.reports.words import plottable
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 
 class InterviewSection(Section):
@@ -26,10 +27,10 @@ class InterviewSection(Section):
         interview = view.record
         return {
             "facts": _facts(view, interview),
-            "notes": view.notes(),
+            "notes": [note for _, note in view.notes()],
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
-            "tables": [*_categories(interview), *_costs(interview)],
+            "tables": [*_categories(interview), *_samples(interview), *_costs(interview)],
         }
 
 
@@ -49,8 +50,6 @@ def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str
         value = value.removeprefix("AUC ")
         if more:
             more = f"last level{more}; "
-        else:
-            more = ""
     seconds = plottable(interview.seconds)
     facts = []
     if interview.theta:
@@ -65,45 +64,82 @@ def _facts(view: ReportView, interview: EvaluationRecord) -> list[tuple[str, str
     if noise:
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", view.asked, words.statuses(interview) or "each has a score"))
-    facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
+    duration = ""
+    if seconds:
+        duration = f"after {seconds:.1f} s"
+    facts.append(("Ended because", words.stop(interview), duration))
     return facts
 
 
 def _setup(interview: EvaluationRecord) -> dict[str, str]:
     subject, bank = interview.subject, interview.bank
+    sizes = []
+    for size, count in interview.call_sizes.items():
+        sizes.append(f"{size} ({count} times)")
+    bank_facts = {name: getattr(bank, name) for name in _BANK}
     return {
         "checkpoint": subject.checkpoint,
         "decoding": words.settings(subject.decoding) or subject.decoding_hash,
         "environment": words.settings(subject.environment),
-        "bank": words.settings({name: getattr(bank, name) for name in _BANK}),
+        "bank": words.settings(bank_facts),
         "system": bank.presentation.system if bank.presentation else "",
         "policy": words.settings(interview.policy.to_json()),
-        "questions a call": ", ".join(f"{size} ({count} times)" for size, count in interview.call_sizes.items()),
+        "questions a call": ", ".join(sizes),
     }
 
 
 def _categories(interview: EvaluationRecord) -> list[Table]:
     """Return the table of categories; levels have a figure instead."""
-    rows: list[tuple[str | Markup, ...]] = []
-    for row in [] if interview.levels else interview.categories:
-        accuracy = words.category_accuracy(row)
-        interval = interval_of(accuracy)
-        text = accuracy.in_words() if accuracy and interval else "-"
-        bar = plots.interval_bar(*interval) if interval else ""
-        rows.append((clean_html(row.category or "none", 100), f"{row.asked}/{row.size}", text, bar))
-    if not rows:
+    if interview.levels or not interview.categories:
         return []
-    note = "Each interval holds by itself, not all at once."
-    if not any(row[-1] for row in rows):
-        note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    if words.ended_at_verdict(interview):
+        note = "There are no intervals: those of categories miss too often where an interview ended at its verdict."
+    rows = []
+    for row in interview.categories:
+        accuracy = words.category_accuracy(row, interview)
+        interval = interval_of(accuracy)
+        text = "-"
+        bar = Markup()
+        if accuracy and interval:
+            text = accuracy.in_words()
+            bar = plots.interval_bar(*interval)
+            note = "Each interval holds by itself, not all at once."
+        rows.append((clean_html(row.category or "none", 100), words.count(row.asked, row.size), text, bar))
     heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
     return [Table("Accuracy by category", heads, rows, note)]
+
+
+def _samples(interview: EvaluationRecord) -> list[Table]:
+    """Return the table of items with flaky answers, and of all others where a gate is on samples."""
+    estimates = interview.item_estimates
+    scores: dict[str, list[float]] = {}
+    for answer in interview.administrations:
+        if answer.score is not None:
+            scores.setdefault(answer.item, []).append(answer.score)
+    flaky = set(interview.flaky)
+    shown = [item for item in scores if item in flaky]
+    if estimates:
+        shown += [item for item in scores if item not in flaky]
+    rows: list[tuple[str | Markup, ...]] = []
+    for item in shown:
+        right = f"{scores[item].count(1.0)} of {len(scores[item])}"
+        values = []
+        for by_item in estimates.values():
+            values.append(number(by_item[item]) if item in by_item else "-")
+        rows.append((clean_html(item, 100), right, *values))
+    if not rows:
+        return []
+    heads = ("item", "right", *(clean_html(metric, 40) for metric in estimates))
+    note = "Items with a right answer and one that is not come first."
+    return [Table("Answers by item", heads, rows, note)]
 
 
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
     if rows:
-        return [Table("Cost", words.COST_HEADS, rows, "Of this run.")]
+        note = ", ".join(filter(None, ["Of this run", words.per_item(interview)]))
+        return [Table("Cost", words.COST_HEADS, rows, f"{note}.")]
     return []
 
 
@@ -116,20 +152,16 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
     if account is None:
         return {}
     interviewer = account.interviewer
-    apart, off = (
-        plottable(distances[0]) if distances else None
-        for distances in (account.semantic_distance, account.difficulty_distance)
-    )
-    if apart is None:
-        distances = []
-    else:
-        distances = [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
+    distances = []
+    apart = _mean(account.semantic_distance)
+    if apart is not None:
+        distances.append(f"{apart:.2f} apart on average by the embeddings (semantic distance)")
+    off = _mean(account.difficulty_distance)
     if off is not None:
         distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
+    embeddings = account.embeddings
     if account.embedding_flops:
-        embedding = f", {account.embedding_flops:.2g} FLOPs"
-    else:
-        embedding = ""
+        embeddings += f", {account.embedding_flops:.2g} FLOPs"
     name = "none: drawn in the window"
     if interviewer:
         if interviewer.name == "deterministic":
@@ -138,7 +170,7 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
             name = interviewer.name or "unnamed"
     return {
         "interviewer": name,
-        "embeddings": account.embeddings + embedding,
+        "embeddings": embeddings,
         "window of chances": account.window,
         "chose": _choices(account, interview),
         "questions": "; ".join(distances),
@@ -147,13 +179,22 @@ def interviewer_facts(interview: EvaluationRecord) -> dict[str, str]:
     }
 
 
+def _mean(distances: Sequence[float | None]) -> float | None:
+    """Return the only subject's mean distance of questions if a page can show it."""
+    if not distances:
+        return None
+    return plottable(distances[0])
+
+
 def _cost(costs: Costs) -> str:
     """Return ``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
     parts = []
     for role, spent in (("subject", costs.subject), ("interviewer", costs.interviewer)):
         if spent and spent.calls:
             text = f"{role} {counted(spent.calls, 'call')}, {spent.tokens:,} tokens"
-            parts.append(text + (f", {spent.flops:.2g} FLOPs" if spent.flops else ""))
+            if spent.flops:
+                text += f", {spent.flops:.2g} FLOPs"
+            parts.append(text)
     if costs.relative is not None:
         parts.append(f"{100 * costs.relative:.1f} % of the FLOPs of asking the whole bank")
     return "; ".join(parts)
@@ -163,14 +204,18 @@ def _choices(account: InterviewerRecord, interview: EvaluationRecord) -> str:
     if account.chosen is None:
         return ""
     text = f"{account.chosen} times, in {counted(interview.asked, 'question')}"
-    return text + (f"; the window was empty and widened {account.widened} times" if account.widened else "")
+    if account.widened:
+        text += f"; the window was empty and widened {account.widened} times"
+    return text
 
 
 def _fallbacks(account: InterviewerRecord) -> str:
     agent = account.interviewer
     if account.fallbacks is None or not agent:
         return ""
-    text = f"choices {account.fallbacks}" + listed_kinds(agent.fallbacks)
+    text = f"choices {account.fallbacks}{listed_kinds(agent.fallbacks)}"
     if agent.category_fallbacks:
         text += f"; categories {account.fallback_counts[1]}{listed_kinds(agent.category_fallbacks)}"
-    return text + (f"; asked again {agent.asked_again} times" if agent.asked_again else "")
+    if agent.asked_again:
+        text += f"; asked again {agent.asked_again} times"
+    return text

@@ -1,7 +1,7 @@
 """The gate report: JUnit XML that the strictest reader, Jenkins, accepts.
 
-A suite is an evaluation, such as an interview (a subject on a bank), and a test case a gate. One more test case shows
-whether the evaluation itself is usable.
+A suite is an evaluation, such as an interview, and a test case a gate. The model is a property. One more test case
+shows whether the evaluation itself is usable.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
+DRIFT_CASE = "drift"  #: Name of the case that says whether a level fell.
 #: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
@@ -48,14 +49,22 @@ def gate_report(record: RunRecord) -> bytes:
     suites = []
     unique = _UniqueNames()
     for view in views(record):
-        name = unique(_one_line(view.title, _NAME))
-        cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
+        # never the checkpoint's name: a CI would begin its history of a test again with each candidate
+        name = unique(_one_line(view.record.series or view.record.name or view.title, _NAME))
+        cases = [
+            _evaluation_case(view, name),
+            *_drift_cases(view.record, name),
+            *_gate_cases(view.gates, name, view.record),
+        ]
         decided = {}
         for gate in view.gates:
             decided[f"decided after: {gate.name}"] = gate.verdict.decided_after
-        properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
+        drift = {"since_last_run": view.record.drift.change, "drift": view.record.drift.state}
+        facts = {"run": record.run, "evaluation": view.record.name, **view.properties(), **drift, **decided}
+        properties = _texts(facts)
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
-    if alone := record.judged()[1]:
+    alone = record.judged()[1]
+    if alone:
         name = unique("gates without an interview")
         suites.append(TestSuite(name, _gate_cases(alone, name), timestamp=started))
     return _to_schema(to_xml_report_string(suites, prettyprint=False))
@@ -95,14 +104,28 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
     return case
 
 
-def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
+def _drift_cases(evaluation: EvaluationRecord, suite: str) -> list[Any]:
+    """Return the case of a watched evaluation, which fails on an alarm if that fails the run."""
+    from junit_xml import TestCase
+
+    drift = evaluation.drift
+    if not drift.state:
+        return []
+    message = _one_line("; ".join(drift.alarms) or drift.news or "no alarm")
+    case = TestCase(DRIFT_CASE, _class(suite), stdout=message)
+    if drift.fails:
+        case.add_failure_info(message, message, "drift")
+    return [case]
+
+
+def _gate_cases(gates: Sequence[GateRecord], suite: str, evaluation: EvaluationRecord | None = None) -> list[Any]:
     from junit_xml import TestCase
 
     cases = []
-    unique = _UniqueNames("interview", "study")
+    unique = _UniqueNames("interview", "study", DRIFT_CASE)
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
-        name = _one_line(_case_name(gate), _NAME)
+        name = _one_line(_case_name(gate, evaluation), _NAME)
         message = _one_line(verdict.sentence)
         lines = [message, *verdict.notes, words.decided(gate), gate.where]
         body = clean_xml("\n".join(filter(None, lines)), _BODY)
@@ -117,16 +140,21 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     return cases
 
 
-def _case_name(gate: GateRecord) -> str:
-    """Return the gate's test and its claim without a number, so a new threshold continues the case's history."""
+def _case_name(gate: GateRecord, evaluation: EvaluationRecord | None) -> str:
+    """Return the gate's test and its claim, without numbers and models, so new ones continue the case's history."""
     verdict = gate.verdict
     condition = gate.verdict.condition
     kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
     metric = str(condition.get("metric") or verdict.metric)
+    for bound in ("within", "cap"):
+        if condition.get(bound):
+            metric += f" {bound}"
     claim = " ".join(filter(None, [metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
     test, _, parameter = gate.name.partition("[")
     if not kind or not parameter.startswith(kind.replace("_", "-")):
         test = gate.name  # its parameters are the user's own
+    if evaluation is not None and evaluation.series and test.startswith(evaluation.name):  # of a TOML file
+        test = evaluation.series + test.removeprefix(evaluation.name)
     if claim:
         return f"{test}: {claim}"
     return test
@@ -137,11 +165,11 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        clean_xml(name, _NAME): clean_xml(_text(value), _MESSAGE)
-        for name, value in facts.items()
-        if value not in (None, "")
-    }
+    texts = {}
+    for name, value in facts.items():
+        if value not in (None, ""):
+            texts[clean_xml(name, _NAME)] = clean_xml(_text(value), _MESSAGE)
+    return texts
 
 
 def _text(value: Any) -> str:

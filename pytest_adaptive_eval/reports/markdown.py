@@ -8,18 +8,18 @@ not enough; an invisible space splits them.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, Step, next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.view import ReportView, shared_notes, standing_notes, views
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 COMMENT_MARK = "<!-- adaptive-eval -->"  #: First line of a comment, by which a later one replaces it.
 _COMMENT = 60_000  #: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
 _LINK = re.compile(r"https?://[\w.:/-]+")
-WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
 _LET_THROUGH = "⚠️"
 #: Longest name, sentence and question, in characters; what is cut is in the record.
@@ -72,18 +71,22 @@ def summary_markdown(
         limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
-    counts = Counter(note for gate in record.gates for note in dict.fromkeys(gate.verdict.notes))
-    notes = list(dict.fromkeys([*standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
+    notes = list(dict.fromkeys([*standing_notes(record), *shared_notes(record)]))
     entries = views(record)
+    interviews = [view for view in entries if view.end]
+    others = [view for view in entries if not view.end]
+    categories = filter(None, map(_categories, record.interviews[:_ROWS]))
     sections = [
         ("", _headline(record)),
-        ("gates", _gates(record.gates, notes)),
+        ("gates", _gates(record, notes)),
+        ("next steps", "".join(map(_step, next_steps(record, alarms)))),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
-        ("interviews", _interviews([view for view in entries if view.end])),
-        ("other evaluations", "\n".join([_rows(view) for view in entries if not view.end][:_ROWS])),
+        ("changes", _listed("Since the last run", words.changes(record))),
+        ("interviews", _interviews(interviews)),
+        ("other evaluations", "\n".join(map(_rows, others[:_ROWS]))),
         ("side by side", "\n".join(map(_side_by_side, side_by_side(record)))),
         ("notes", _listed("Notes", notes)),
-        ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
+        ("accuracy by category", "\n".join(categories)),
         ("wrong answers", _wrong(record.interviews, banks)),
     ]
     return _within(sections, max(limit, _LEAST))
@@ -94,8 +97,10 @@ def _side_by_side(compared: SideBySide) -> str:
     text = f"### Side by side: {_inline(compared.name, _NAME)}\n\n"
     for heads, rows in ((VARIANTS, compared.variants), (PAIRS, compared.pairs)):
         if rows:
-            cells = [list(heads), ["---"] * len(heads), *([_inline(cell, _NAME) for cell in row] for row in rows)]
-            text += "".join(f"| {' | '.join(row)} |\n" for row in cells) + "\n"
+            cells = []
+            for row in rows:
+                cells.append([_inline(cell, _NAME) for cell in row])
+            text += _table(heads, cells, 0) + "\n"
     return text
 
 
@@ -121,8 +126,10 @@ def comment_markdown(
 ) -> str:
     """Return the summary for a comment of a pull request, with `COMMENT_MARK`, and a link if it is an http address."""
     text = summary_markdown(record, banks=banks, alarms=alarms, limit=_COMMENT)
-    linked = _LINK.fullmatch(link)
-    return f"{COMMENT_MARK}\n{text}" + (f"\n[The whole report]({link})\n" if linked else "")
+    comment = f"{COMMENT_MARK}\n{text}"
+    if _LINK.fullmatch(link):
+        comment += f"\n[The whole report]({link})\n"
+    return comment
 
 
 def _omission(names: Sequence[str]) -> str:
@@ -137,25 +144,31 @@ def _headline(record: RunRecord) -> str:
     facts = [f"run {_inline(record.run, _NAME)}", f"started {_inline(record.started, _NAME)}"]
     if record.seconds:
         facts.append(f"{record.seconds:.0f} s")
-    warnings = "".join(f"> {_LET_THROUGH} {_inline(text, _SENTENCE)}\n\n" for text in record.warnings)
-    return f"## {sign} {words.promotion(record)}\n\n{words.why(record)}\n\n{warnings}<sub>{', '.join(facts)}</sub>\n"
+    text = f"## {sign} {words.promotion(record)}\n\n{words.why(record)}\n\n"
+    for warning in record.warnings:
+        text += f"> {_LET_THROUGH} {_inline(warning, _SENTENCE)}\n\n"
+    return f"{text}<sub>{', '.join(facts)}</sub>\n"
 
 
-def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
+def _gates(record: RunRecord, notes: Sequence[str]) -> str:
     """Return the table of gates, without notes that are listed below it."""
-    if not gates:
+    if not record.gates:
         return ""
     rows = []
-    for gate in sorted(gates, key=lambda gate: WORST_FIRST.index(gate.outcome))[:_ROWS]:
-        outcome = gate.outcome
-        rows.append(
-            (
-                f"{_LET_THROUGH if gate.verdict.allowed else _SIGNS[outcome]} {outcome.value}",
-                _inline(gate.name, _NAME),
-                _inline(words.sentence_without(gate, notes), _SENTENCE),
-            )
-        )
-    return _table(("verdict", "gate", "what was found"), rows, len(gates))
+    for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome))[:_ROWS]:
+        sign = _SIGNS[gate.outcome]
+        if gate.verdict.allowed:
+            sign = _LET_THROUGH
+        text, formula = sentence_and_formula(record, gate, notes)
+        found = _inline(text.sentence, _SENTENCE)
+        if formula:
+            found = f"**{found}**<br>{_inline(formula, _SENTENCE)}"
+        rows.append((f"{sign} {gate.outcome.value}", _inline(gate.name, _NAME), found))
+    return _table(("verdict", "gate", "what was found"), rows, len(record.gates))
+
+
+def _step(step: Step) -> str:
+    return f"**Next:** {_inline(step.text, _SENTENCE)}\n\n{_fenced(step.command)}\n"
 
 
 def _interviews(entries: Sequence[ReportView]) -> str:
@@ -163,21 +176,19 @@ def _interviews(entries: Sequence[ReportView]) -> str:
         return ""
     rows = []
     for view in entries[:_ROWS]:
+        end = _inline(view.end, _SENTENCE)
         error = view.record.void
-        rows.append(
-            (
-                _inline(view.subject or "-", _NAME),
-                _inline(view.place or "-", _NAME),
-                *map(_inline, (view.ability, view.result, view.asked)),
-                _inline(view.end, _SENTENCE) + (f"<br>**void**: {_inline(error, _SENTENCE)}" if error else ""),
-            )
-        )
+        if error:
+            end += f"<br>**void**: {_inline(error, _SENTENCE)}"
+        names = [_inline(name or "-", _NAME) for name in (view.subject, view.place)]
+        rows.append((*names, *map(_inline, (view.ability, view.result, view.asked)), end))
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(entries))
     interviews = [view.record for view in entries]
     costs = words.cost_rows(interviews)
     cost_sentence = ""
     if len(costs) > 1:
-        table += "\n" + _table(words.COST_HEADS, [list(map(_inline, row)) for row in costs[:_ROWS]], len(costs))
+        cost_cells = [list(map(_inline, row)) for row in costs[:_ROWS]]
+        table += "\n" + _table(words.COST_HEADS, cost_cells, len(costs))
     elif costs:
         cost_sentence = f"Cost: {_inline(words.run_usage(interviews), _SENTENCE)}.  "
     return f"{table}\n<sub>{cost_sentence}{words.interval_note(interviews, ' ')}</sub>\n"
@@ -190,13 +201,16 @@ def _rows(view: ReportView) -> str:
     if evaluation.void:
         text += f"**void**: {_inline(evaluation.void, _SENTENCE)}\n\n"
     for metric, quantity in evaluation.metrics.items():
-        ranked = any(row.rank or row.error is not None for row in quantity)
         percent = words.quantity_percent(quantity)
-        heads = ("subject", f"{_inline(metric, _NAME)}, {percent}", "standard error", "rank")[: 4 if ranked else 2]
+        heads = ["subject", f"{_inline(metric, _NAME)}, {percent}"]
+        if any(row.rank or row.error is not None for row in quantity):
+            heads += ["standard error", "rank"]
         rows = []
         for row in words.ranked(quantity):
-            bold = "**" if row.subject == evaluation.subject.name else ""
-            cells = (f"{bold}{_inline(row.subject, _NAME)}{bold}", *map(_inline, words.quantity(row)))
+            name = _inline(row.subject, _NAME)
+            if row.subject == evaluation.subject.name:
+                name = f"**{name}**"
+            cells = (name, *map(_inline, words.quantity(row)))
             rows.append(cells[: len(heads)])
         text += _table(heads, rows[:_ROWS], len(rows)) + "\n"
     return text
@@ -208,12 +222,12 @@ def _categories(interview: EvaluationRecord) -> str:
         return ""
     rows = []
     for row in interview.categories[:_ROWS]:
-        interval = words.category_accuracy(row)
+        interval = words.category_accuracy(row, interview)
         if interval:
             accuracy = interval.in_words()
         else:
             accuracy = "-"
-        rows.append((_inline(row.category or "none", _NAME), f"{row.asked}/{row.size}", _inline(accuracy)))
+        rows.append((_inline(row.category or "none", _NAME), words.count(row.asked, row.size), _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
 
@@ -221,25 +235,24 @@ def _categories(interview: EvaluationRecord) -> str:
 def _wrong(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank]) -> str:
     texts = []
     for entry in answer_lists(interviews, banks, _WRONG):
-        answers = []
+        paragraphs = []
+        if entry.note:
+            paragraphs.append(entry.note)
         for answer in entry.answers:
-            answers.append(_answer(answer, several=len(interviews) > 1))
-        texts.append(_folded(_inline(entry.title, _SENTENCE), "\n".join([*filter(None, [entry.note]), *answers])))
+            paragraphs.append(_answer(answer, several=len(interviews) > 1))
+        texts.append(_folded(_inline(entry.title, _SENTENCE), "\n".join(paragraphs)))
     return "\n".join(texts)
 
 
 def _answer(answer: ShownAnswer, *, several: bool) -> str:
     """Return one wrong answer with its question, and with its evaluation if the record has several."""
     interview, asked = answer.interview, answer.asked
+    title = f"**{_inline(words.asked_item(asked), _NAME)}**"
     if several:
-        evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}"
-    else:
-        evaluation = ""
-    if answer.chance is None:
-        chance = ""
-    else:
-        chance = f", right with a chance of {number(answer.chance, 2)}"
-    lines = [f"**{_inline(words.asked_item(asked), _NAME)}**{evaluation}{chance}"]
+        title += f" of {_inline(interview.name or words.bank_name(interview), _NAME)}"
+    if answer.chance is not None:
+        title += f", right with a chance of {number(answer.chance, 2)}"
+    lines = [title]
     if answer.question:
         lines += [f"asked: {_inline(answer.question, _QUESTION)}", f"expected: {_inline(answer.expected, _NAME)}"]
     if not asked.text.strip():
@@ -250,11 +263,12 @@ def _answer(answer: ShownAnswer, *, several: bool) -> str:
 def _listed(title: str, texts: Sequence[str]) -> str:
     if not texts:
         return ""
-    # an entry must not begin a list, a heading or a rule of its own
-    entries = [_inline(text, _SENTENCE) for text in texts[:_ROWS]]
     lines = []
-    for text in entries:
-        lines.append(f"- {_GAP if text[:1] in _BLOCKS else ''}{text}\n")
+    for text in texts[:_ROWS]:
+        entry = _inline(text, _SENTENCE)
+        if entry[:1] in _BLOCKS:  # an entry must not begin a list, a heading or a rule of its own
+            entry = f"{_GAP}{entry}"
+        lines.append(f"- {entry}\n")
     if len(texts) > _ROWS:
         lines.append(f"- and {len(texts) - _ROWS} more in the record\n")
     return f"### {title}\n\n{''.join(lines)}"
@@ -265,10 +279,8 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], total: int) -> s
     for cells in (heads, ["---"] * len(heads), *rows):
         lines.append(f"| {' | '.join(cells)} |\n")
     if total > _ROWS:
-        more = f"\nand {total - _ROWS} more in the record\n"
-    else:
-        more = ""
-    return "".join(lines) + more
+        lines.append(f"\nand {total - _ROWS} more in the record\n")
+    return "".join(lines)
 
 
 def _folded(summary: str, text: str) -> str:
@@ -281,7 +293,8 @@ def _fenced(text: str) -> str:
     lines = content.split("\n")
     if len(lines) > _LINES:
         content = "\n".join([*lines[:_LINES], f"… ({len(lines) - _LINES} more lines)"])
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", content)), default=0))
+    longest_run = max(map(len, re.findall("`+", content)), default=0)
+    fence = "`" * max(3, 1 + longest_run)
     return f"{fence}text\n{content}\n{fence}\n"
 
 

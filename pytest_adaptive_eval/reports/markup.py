@@ -43,15 +43,17 @@ def clean_html(text: object, limit: int | None = None) -> str:
         cut = max(len(whole) - limit, 0)
     visible = clean_xml(whole[:limit])
     if not visible.isprintable():
-        visible = "".join(
-            c
-            if c.isprintable() or c in _ALLOWED or unicodedata.category(c) == "Zs"
-            else c.encode("unicode_escape").decode("ascii")
-            for c in visible
-        )
+        visible = "".join(map(_shown, visible))
     if cut:
         return f"{visible}… ({cut:,} more characters)"
     return visible
+
+
+def _shown(character: str) -> str:
+    """Return a character, or its escape if a reader could not see it."""
+    if character.isprintable() or character in _ALLOWED or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def unbroken(text: Any) -> Any:
@@ -72,13 +74,21 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
         attributes: ``stroke_width`` becomes ``stroke-width``, ``class_`` becomes ``class``; numbers are rounded to a
             tenth, and None leaves the attribute out.
     """
-    pairs = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    inner = "".join(child if isinstance(child, Markup) else escape(clean_html(child)) for child in children)
-    return Markup(f"<{name}{pairs}>{inner}</{name}>" if inner else f"<{name}{pairs}/>")
+    start = f"<{name}"
+    for key, value in attributes.items():
+        if value is not None:
+            attribute = key.rstrip("_").replace("_", "-")
+            start += f' {attribute}="{escape(_value(value))}"'
+    texts: list[str] = []
+    for child in children:
+        if isinstance(child, Markup):
+            texts.append(child)
+        else:
+            texts.append(escape(clean_html(child)))
+    inner = "".join(texts)
+    if inner:
+        return Markup(f"{start}>{inner}</{name}>")
+    return Markup(f"{start}/>")
 
 
 def svg(

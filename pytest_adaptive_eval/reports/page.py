@@ -10,7 +10,8 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -30,15 +31,24 @@ from pytest_adaptive_eval.reports.figures import (
     PANELS,
     history_legend,
     history_panels,
+    level_figures,
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
-from pytest_adaptive_eval.reports.plots import Kind, span_of
-from pytest_adaptive_eval.reports.questions import AnswerList, QuestionList, answer_lists, question_lists
+from pytest_adaptive_eval.reports.plots import Kind, kind_of, span_of
+from pytest_adaptive_eval.reports.questions import AnswerList, QuestionList, QuestionRow, answer_lists, question_lists
 from pytest_adaptive_eval.reports.sections import Table, interval_of, section_of
-from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.view import ReportView, views
+from pytest_adaptive_eval.reports.side_by_side import (
+    PAIRS,
+    VARIANTS,
+    ItemAnswers,
+    SideBySide,
+    answers_of_all,
+    side_by_side,
+)
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.view import ReportView, shared_notes, views
 from pytest_adaptive_eval.reports.words import plottable
-from pytest_adaptive_eval.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -47,8 +57,10 @@ if TYPE_CHECKING:
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
 _WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
+_COMPARED, _COMPARED_TEXT = 200, 200  #: Questions that are compared side by side, and characters of an answer.
 _CATEGORIES = 200  #: Categories in the filter of questions.
-_GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
+#: Sign of each outcome.
+GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
 
 def write_page(
@@ -87,30 +99,48 @@ def html_page(
         UsageError: jinja2 is missing.
     """
     template = _template()
-    banks = {} if banks is None else banks
+    banks = banks or {}
     entries = views(record)
     style = Markup(asset("page.css"))
     script = Markup(asset("page.js"))
-    evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(entries, 1)]
+    shared = shared_notes(record)
+    evaluations = [_evaluation(f"i{n}", view, shared) for n, view in enumerate(entries, 1)]
     titles = []
     for entry, view in zip(evaluations, entries, strict=True):
         if view.end:
             titles.append((entry["title"], view.record))
+    gates: list[dict[str, Any]] = []
+    for view in entries:
+        gates += [_gate(record, gate, shared) for gate in view.gates]
+    gates += [_gate(record, gate, shared) for gate in record.judged()[1]]
+    gates.sort(key=lambda gate: WORST_FIRST.index(gate["outcome"]))
+    seconds = plottable(record.seconds)
+    if seconds is None:
+        took = "-"
+    else:
+        took = f"{seconds:.1f}"
+    series_with_panels = [entry for entry in series if len(entry.points) >= FEWEST]
     page: str = template.render(
         style=style,
         script=script,
         policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record, entries),
-        gates=[_gate(gate) for view in entries for gate in view.gates] + list(map(_gate, record.judged()[1])),
+        changes=words.changes(record),
+        level_figures=level_figures(record.evaluations),
+        gates=gates,
+        notes=[clean_html(note, _SENTENCE) for note in shared],
+        steps=next_steps(record, alarms),
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
-        side_by_side=[_side_by_side(f"beside{n}", table) for n, table in enumerate(side_by_side(record), 1)],
+        side_by_side=[
+            _side_by_side(f"beside{n}", table, record, banks) for n, table in enumerate(side_by_side(record), 1)
+        ],
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
-        seconds=f"{seconds:.1f}" if (seconds := plottable(record.seconds)) is not None else "-",
+        seconds=took,
         panels=history_panels(record.run, series, alarms),
-        panels_left=max(sum(len(entry.points) >= FEWEST for entry in series) - PANELS, 0),
+        panels_left=max(len(series_with_panels) - PANELS, 0),
         history_legend=history_legend(),
         versions=", ".join(f"{name} {version}" for name, version in record.versions.items()),
         **_questions(question_lists(titles, banks, requests)),
@@ -118,10 +148,54 @@ def html_page(
     return page
 
 
-def _side_by_side(key: str, compared: SideBySide) -> dict[str, Any]:
-    """Return the tables of one evaluation of several models or prompts."""
-    tables = [Table("Results", VARIANTS, compared.variants), Table("Differences", PAIRS, compared.pairs)]
-    return {"key": key, "name": clean_html(compared.name, 60), "tables": [table for table in tables if table.rows]}
+def _side_by_side(key: str, compared: SideBySide, record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
+    """Return the tables of one evaluation of several models or prompts, and the answers to each question."""
+    tables = [Table("Results", VARIANTS, compared.variants), _differences(compared)]
+    names, items = answers_of_all(record, compared.name, banks)
+    differing = sum(entry.agreement == 0 for entry in items)
+    note = f"{differing} of {counted(len(items), 'question')} got different results; these come first."
+    if len(items) > _COMPARED:
+        note += f" The first {_COMPARED} are shown."
+    return {
+        "key": key,
+        "name": clean_html(compared.name, 60),
+        "tables": [table for table in tables if table.rows],
+        "heads": [clean_html(name, 60) for name in names],
+        "items": [_item_answers(entry) for entry in items[:_COMPARED]],
+        "note": note,
+    }
+
+
+def _differences(compared: SideBySide) -> Table:
+    """Return the paired differences with a bar each, on one scale around 0."""
+    ends = [0.0]
+    for interval in compared.intervals:
+        if interval is not None:
+            ends += (interval.low, interval.high)
+    span = span_of(ends, 0.02)
+    rows = []
+    for cells, interval in zip(compared.pairs, compared.intervals, strict=True):
+        bar = Markup()
+        bounds = interval_of(interval)
+        if bounds:
+            bar = plots.difference_bar(*bounds, span)
+        rows.append((*cells, bar))
+    return Table("Differences", (*PAIRS, ""), rows)
+
+
+def _item_answers(entry: ItemAnswers) -> dict[str, Any]:
+    answers = []
+    for asked in entry.answers:
+        if asked is None:
+            answers.append({"kind": "", "text": "not asked"})
+        else:
+            answers.append({"kind": kind_of(asked).value, "text": clean_html(asked.text, _COMPARED_TEXT) or "no text"})
+    return {
+        "item": clean_html(entry.item, 130),
+        "question": clean_html(entry.question, _CELL),
+        "expected": clean_html(entry.expected, _CELL),
+        "answers": answers,
+    }
 
 
 def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
@@ -129,10 +203,11 @@ def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
     several = len(record.interviews) > 1
     rows = []
     for answer in entry.answers:
+        evaluation = answer.interview.name if several else ""
         rows.append(
             {
                 "item": clean_html(words.asked_item(answer.asked), 130),
-                "of": clean_html(answer.interview.name, 60) if several else "",
+                "of": clean_html(evaluation, 60),
                 "question": clean_html(answer.question, _CELL),
                 "answer": clean_html(answer.asked.text, _CELL),
                 "expected": clean_html(answer.expected, _CELL),
@@ -146,16 +221,15 @@ def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:
-    questions = []
+    questions: list[QuestionRow] = []
     for entry in lists:
-        for question in entry.questions:
-            questions.append(question)
+        questions += entry.questions
     categories = sorted({question.broad for question in questions if question.broad})[:_CATEGORIES]
-    kinds = [question.kind for question in questions]
+    counts = Counter(question.kind for question in questions)
     return {
         "lists": lists,
         "asked": len(questions),
-        "kinds": [(kind, KIND_WORDS[kind], n) for kind in Kind if (n := kinds.count(kind))],
+        "kinds": [(kind, KIND_WORDS[kind], counts[kind]) for kind in Kind if counts[kind]],
         "categories": categories,
         "places": {name: n for n, name in enumerate(categories, 1)},
     }
@@ -201,7 +275,8 @@ def content_policy(style: str, script: str) -> str:
     """Return the content security policy of a page: nothing is loaded, and only these two blocks style and run."""
     hashes = []
     for block in (style, script):
-        hashes.append(base64.b64encode(hashlib.sha256(block.encode()).digest()).decode())
+        digest = hashlib.sha256(block.encode()).digest()
+        hashes.append(base64.b64encode(digest).decode())
     return (
         f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "base-uri 'none'; form-action 'none'"
@@ -224,29 +299,40 @@ def page_head(title: str, style: str, script: str) -> str:
 
 
 def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]:
-    outcomes = [gate.outcome for gate in record.gates]
+    outcomes = {gate.outcome for gate in record.gates}
     names = dict.fromkeys(view.shown_subject for view in entries)
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
-    failed = {Outcome.FAIL, Outcome.ERROR} & set(outcomes)
+    named = ", ".join(subjects[:5])
+    if len(subjects) > 5:
+        named += f" and {len(subjects) - 5} more"
+    if words.promoted(record):
+        style_class = "pass"
+    elif outcomes & {Outcome.FAIL, Outcome.ERROR}:
+        style_class = "fail"
+    else:
+        style_class = "open"
     return {
-        "class": "pass" if words.promoted(record) else "fail" if failed else "open",
+        "class": style_class,
         "title": words.promotion(record),
         "why": words.why(record),
-        "subjects": ", ".join(subjects[:5]) + (f" and {len(subjects) - 5} more" if len(subjects) > 5 else ""),
-        "counts": [(outcome.value, outcomes.count(outcome)) for outcome in Outcome],
+        "subjects": named,
     }
 
 
-def _gate(gate: GateRecord) -> dict[str, Any]:
+def _gate(record: RunRecord, gate: GateRecord, shared: Collection[str]) -> dict[str, Any]:
     outcome = gate.outcome
     notes = list(dict.fromkeys(gate.verdict.notes))
-    added = [words.decided(gate), words.beside_interval(gate.verdict)]
+    text, formula = sentence_and_formula(record, gate, notes)
+    own_notes = [note for note in notes if note not in shared]
+    all_notes = filter(None, [*own_notes, words.decided(gate), words.beside_interval(gate.verdict)])
     return {
         "outcome": outcome.value,
-        "glyph": _GLYPHS[outcome],
+        "glyph": GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
-        "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
-        "notes": [clean_html(note, _SENTENCE) for note in filter(None, [*notes, *added])],
+        "number": clean_html(text.number),
+        "sentence": clean_html(text.rest, _SENTENCE),
+        "formula": clean_html(formula, _SENTENCE),
+        "notes": [clean_html(note, _SENTENCE) for note in all_notes],
         "where": clean_html(gate.where, 300),
         "bar": _gate_bar(gate.verdict),
     }
@@ -255,35 +341,41 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
 def _gate_bar(verdict: Verdict) -> Markup | None:
     interval = interval_of(verdict.interval)
     condition = verdict.condition
-    kind = condition.get("kind")
-    if interval is None or kind not in ("at_least", "not_worse_than"):
+    threshold = words.threshold_of(verdict)
+    if interval is None or threshold is None:
         return None
-    threshold = plottable(condition.get("value", 0.0))
     metric = registered_metric(condition.get("metric"))
-    if threshold is None:
-        return None
-    if kind == "not_worse_than":
-        threshold = -threshold
-    elif metric is not None and metric.is_share:
+    is_share = bool(condition.get("within")) or (metric is not None and metric.is_share)
+    if is_share and condition.get("kind") != "not_worse_than":
         return plots.interval_bar(*interval, target=threshold)
-    span = span_of([*interval, threshold, *([0.0] if threshold < 0 else [])], 0.02)
+    shown = [*interval, threshold]
+    if threshold < 0:
+        shown.append(0.0)  # a margin below the baseline: the bar shows where both are equal
+    span = span_of(shown, 0.02)
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
+def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str, Any]:
     """Return an evaluation as the template takes it."""
     evaluation = view.record
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
     name = clean_terminal(view.shown_place, _NAME)
     parts = section_of(evaluation.kind).parts(key, view)
+    facts = []
+    for fact, value, remark in parts["facts"]:
+        facts.append((clean_html(fact, 100), clean_html(value, 200), clean_html(remark, 300)))
     sources = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
+    made = []
+    for source, value in sources.items():
+        if value:
+            made.append((source, clean_html(value, _SENTENCE)))
     return {
         **parts,
         "key": key,
         "title": f"{subject} {view.on} {name}",
         "short": clean_terminal(evaluation.name or name, 24),
         "void": clean_html(evaluation.void, _SENTENCE),
-        "facts": [(clean_html(n, 100), clean_html(v, 200), clean_html(more, 300)) for n, v, more in parts["facts"]],
-        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"])],
-        "made": [(name, clean_html(value, _SENTENCE)) for name, value in sources.items() if value],
+        "facts": facts,
+        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"]) if note not in shared],
+        "made": made,
     }

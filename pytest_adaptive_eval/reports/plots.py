@@ -98,7 +98,10 @@ def ticks_in(span: Span, most: int = 6) -> list[float]:
     low, high = span
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(power * n for n in (1, 2, 5, 10) if (high - low) / (power * n) <= most)
-    return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    # an end that is a multiple of the step but for rounding has its tick
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [n * step for n in range(first, last + 1)]
 
 
 def minus(text: str) -> str:
@@ -118,15 +121,19 @@ def share_label(value: float) -> str:
     return number(value, 2)
 
 
-def path(points: Iterable[Span], class_: str) -> Markup:
+def path(points: Iterable[Span], class_: str, **attributes: str) -> Markup:
     """Return a line through points."""
-    return tag("path", class_=class_, d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points))
+    pairs = [f"{x:.1f} {y:.1f}" for x, y in points]
+    return tag("path", class_=class_, d="M" + "L".join(pairs), **attributes)
 
 
 def whisker(x: float, low: float, high: float, cap: float = 4.0) -> Markup:
     """Return a vertical interval with a cap of half-width `cap` at each end."""
-    d = f"M{x - cap:.1f} {low:.1f}h{2 * cap:g}M{x:.1f} {low:.1f}V{high:.1f}M{x - cap:.1f} {high:.1f}h{2 * cap:g}"
-    return tag("path", class_="whisker", d=d)
+    left = x - cap
+    width = 2 * cap
+    low_cap = f"M{left:.1f} {low:.1f}h{width:g}"
+    high_cap = f"M{left:.1f} {high:.1f}h{width:g}"
+    return tag("path", class_="whisker", d=f"{low_cap}M{x:.1f} {low:.1f}V{high:.1f}{high_cap}")
 
 
 _BINS, _PER_BIN = 8, 6  #: Bins of a response curve, and fewest answers in each.
@@ -172,10 +179,9 @@ def difficulty_bins(interview: EvaluationRecord) -> tuple[list[Share], list[floa
     """
     rows = []
     for asked in interview.by_item():
-        measured = (asked.difficulty, asked.score, asked.predicted)
-        row = [value for value in map(plottable, measured) if value is not None]
-        if len(row) == len(measured):
-            rows.append(row)
+        difficulty, score, predicted = map(plottable, (asked.difficulty, asked.score, asked.predicted))
+        if difficulty is not None and score is not None and predicted is not None:
+            rows.append((difficulty, score, predicted))
     rows.sort()
     count = min(_BINS, len(rows) // _PER_BIN)
     if count < 2:
@@ -184,31 +190,34 @@ def difficulty_bins(interview: EvaluationRecord) -> tuple[list[Share], list[floa
     bins = []
     edges = [rows[0][0]]
     for k in range(count):
+        start = round(k * len(rows) / count)
         stop = round((k + 1) * len(rows) / count)
-        members = rows[round(k * len(rows) / count) : stop]
-        n = len(members)
-        right, predicted = (sum(row[column] for row in members) / n for column in (1, 2))
-        label = f"difficulty {members[0][0]:.2f} to {members[-1][0]:.2f}"
-        bins.append(Share(k + 1, label, n, right, *_wilson(right, n, z), predicted))
-        edges.append((rows[stop - 1][0] + rows[min(stop, len(rows) - 1)][0]) / 2)
+        difficulties, scores, predictions = zip(*rows[start:stop], strict=True)
+        n = len(scores)
+        right = sum(scores) / n
+        label = f"difficulty {difficulties[0]:.2f} to {difficulties[-1]:.2f}"
+        bins.append(Share(k + 1, label, n, right, *_wilson(right, n, z), sum(predictions) / n))
+        next_difficulty = rows[min(stop, len(rows) - 1)][0]
+        edges.append((difficulties[-1] + next_difficulty) / 2)
     return bins, edges
 
 
 def level_shares(accuracies: Sequence[float | None], asked: Sequence[int], confidence: float) -> list[Share]:
     """Return the accuracy of each level that was asked, with its own interval."""
     z = NormalDist().inv_cdf(confidence)
-    return [
-        Share(level, f"level {level}", count, right, *_wilson(right, count, z))
-        for level, (right, count) in enumerate(zip(accuracies, asked, strict=False), 1)
-        if right is not None and count >= 1 and 0.0 <= right <= 1.0
-    ]
+    shares = []
+    for level, (right, count) in enumerate(zip(accuracies, asked, strict=False), 1):
+        if right is not None and count >= 1 and 0.0 <= right <= 1.0:
+            shares.append(Share(level, f"level {level}", count, right, *_wilson(right, count, z)))
+    return shares
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
     """Return the interval of a share of `n` (Wilson 1927)."""
     share = min(max(share, 0.0), 1.0)
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    middle = (share + z * z / (2 * n)) / scale
+    half = z / scale * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
@@ -231,6 +240,33 @@ def levels_plot(levels: Sequence[Share], half: float | None, key: str) -> Markup
     return _shares_plot(levels, ticks, ("Share right by level", "level"), key, half)
 
 
+_DASHES = ("none", "8 3", "2 3", "9 3 2 3")  #: Dashes of the lines of several subjects, beside their numbers.
+
+
+def levels_of_subjects(subjects: Sequence[Sequence[Share]], key: str) -> Markup:
+    """Draw the accuracy by level of several subjects, each as a line that ends with its number, from 1."""
+    first = min(shares[0].at for shares in subjects)
+    last = max(shares[-1].at for shares in subjects)
+    frame = Frame((first - 0.5, last + 0.5), (0.0, 1.0))
+    parts = [frame.above("share right"), *frame.grid(SHARES, share_label)]
+    descriptions = []
+    ends: list[tuple[float, float]] = []
+    for n, shares in enumerate(subjects):
+        line = [(frame.x(share.at), frame.y(share.right)) for share in shares]
+        parts.append(path(line, "line", stroke_dasharray=_DASHES[n % len(_DASHES)]))
+        parts += [tag("circle", class_="point", cx=x, cy=y, r=3) for x, y in line]
+        ends.append(line[-1])
+        x, y = line[-1]
+        beside = 7 + 11 * (ends.count(line[-1]) - 1)
+        parts.append(tag("text", str(n + 1), class_="value", x=x + beside, y=y + 4))
+        values = ", ".join(number(share.right, 2) for share in shares)
+        descriptions.append(f"{n + 1}: {values}")
+    every = max(1, math.ceil((last - first + 1) / 12))
+    levels = range(int(first), int(last) + 1, every)
+    parts += frame.below([(frame.x(level), str(level)) for level in levels], "level")
+    return frame.picture(key, "Share right by level and subject", "; ".join(descriptions), parts)
+
+
 def _shares_plot(
     shares: Sequence[Share],
     ticks: Sequence[tuple[float, str]],
@@ -251,11 +287,13 @@ def _shares_plot(
         parts.append(whisker(x, frame.y(share.low), frame.y(share.high)))
         parts.append(tag("circle", class_="point", cx=x, cy=frame.y(share.right), r=4))
         described = f"{share.label}: {number(share.right, 2)} right of {share.asked}"
+        on_line = share.right
         if share.predicted is not None:
+            on_line = share.predicted
             y = frame.y(share.predicted)
             parts.append(tag("rect", class_="forecast", x=x - 4, y=y - 4, width=8, height=8))
             described += f", {number(share.predicted, 2)} predicted"
-        line.append((x, frame.y(share.right if share.predicted is None else share.predicted)))
+        line.append((x, frame.y(on_line)))
         descriptions.append(described)
     parts.append(path(line, "line" if shares[0].predicted is None else "predicted"))
     title, axis = names
@@ -281,19 +319,18 @@ def interval_bar(
     def x(value: float) -> float:
         return _BAR_MARGIN + (_BAR - 2 * _BAR_MARGIN) * position_in(value, span)
 
+    width = max(x(high) - x(low), 1.0)
     parts = [
         tag("line", class_="track", x1=x(span[0]), x2=x(span[1]), y1=middle, y2=middle),
-        tag("rect", class_="range", x=x(low), y=middle - 3, width=max(x(high) - x(low), 1.0), height=6, rx=3),
+        tag("rect", class_="range", x=x(low), y=middle - 3, width=width, height=6, rx=3),
         tag("circle", class_="point", cx=x(estimate), cy=middle, r=4),
     ]
     height = 2 * middle
     if target is not None:
         height += 14
         label_x = min(max(x(target), 22.0), _BAR - 22)
-        parts += [
-            tag("line", class_="target", x1=x(target), x2=x(target), y1=1, y2=17),
-            tag("text", f"≥ {number(target, 2)}", class_="mid asked", x=label_x, y=height - 3),
-        ]
+        parts.append(tag("line", class_="target", x1=x(target), x2=x(target), y1=1, y2=17))
+        parts.append(tag("text", f"≥ {number(target, 2)}", class_="mid asked", x=label_x, y=height - 3))
         if label_x > 50:
             parts.append(tag("text", _end_label(span[0]), x=4, y=height - 3))
         if label_x < _BAR - 50:
@@ -301,15 +338,33 @@ def interval_bar(
     return tag("svg", *parts, class_="bar", viewBox=f"0 0 {_BAR:g} {height:g}", aria_hidden="true")
 
 
+def difference_bar(low: float, estimate: float, high: float, span: Span) -> Markup:
+    """Draw a difference beside 0; in a column of one span, bars are a forest plot."""
+
+    def x(value: float) -> float:
+        return _BAR_MARGIN + (_BAR - 2 * _BAR_MARGIN) * position_in(value, span)
+
+    parts = [
+        tag("line", class_="target", x1=x(0.0), x2=x(0.0), y1=0, y2=18),
+        tag("line", class_="whisker", x1=x(low), x2=x(high), y1=9, y2=9),
+        tag("circle", class_="point", cx=x(estimate), cy=9, r=4),
+    ]
+    return tag("svg", *parts, class_="bar", viewBox=f"0 0 {_BAR:g} 18", aria_hidden="true")
+
+
 def _end_label(value: float) -> str:
-    return signed_label(round(value, 1 if abs(value) < 10 else 0))
+    digits = 1 if abs(value) < 10 else 0
+    return signed_label(round(value, digits))
 
 
 def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, z: float, key: str) -> Markup:
     """Draw a series over its runs, with its alarms."""
     n = len(series.points)
     frame = Frame((-0.5, n - 0.5), span, _PANEL, _PANEL_MARGINS)
-    parts = frame.grid(ticks_in(span, 5), share_label if find_metric(series.metric).is_share else signed_label)
+    label_of = signed_label
+    if find_metric(series.metric).is_share:
+        label_of = share_label
+    parts = frame.grid(ticks_in(span, 5), label_of)
     for alarm in alarms:
         since = frame.x(alarm.since - 0.5)
         parts.append(tag("line", class_="change", x1=since, x2=since, y1=frame.top, y2=frame.bottom))
@@ -334,8 +389,8 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
             parts.append(tag("circle", class_="now", cx=x, cy=y, r=8))
             label = [tag("text", minus(number(point.value, 2)), class_="value", x=x + 12, y=y + 4)]
     parts += [*label, frame.axis(), *_dates(series, frame)]
-    description = f"{n} runs, the last at {number(series.points[-1].value)}. "
-    description += " ".join(alarm.sentence for alarm in alarms)
+    sentences = " ".join(alarm.sentence for alarm in alarms)
+    description = f"{n} runs, the last at {number(series.points[-1].value)}. {sentences}"
     return frame.picture(key, f"{series.metric} by run", description, parts)
 
 

@@ -17,10 +17,11 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Presentation
+from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
-from pytest_adaptive_eval.reports.words import asked_item, plottable
+from pytest_adaptive_eval.reports.words import asked_item, measured, plottable
 from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
         return Thumbnail(sentence="its file lies outside of the bank's folder")
     about = path.stat()
     if not stat.S_ISREG(about.st_mode) or about.st_size > _FILE:
-        return Thumbnail(sentence="its file is no image of a sensible size")
+        return Thumbnail(sentence="its file is not an image of a sensible size")
     data = read_regular(path, follow=False)
     try:
         from PIL import Image
@@ -91,7 +92,10 @@ def _smaller(image: ImageFile, limit: int) -> Thumbnail:
     if "A" in whole.getbands() or "transparency" in whole.info:
         layer = whole.convert("RGBA")
         whole = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-    whole = whole.convert("L" if whole.mode in ("1", "L", "I;16") else "RGB")
+    if whole.mode in ("1", "L", "I;16"):
+        whole = whole.convert("L")
+    else:
+        whole = whole.convert("RGB")
     if max(whole.size) <= _SIDES[0]:  # a drawing keeps its pixels
         out = io.BytesIO()
         whole.save(out, "PNG", optimize=True)
@@ -150,7 +154,12 @@ class QuestionRow:
     expected: str
     facts: str
     brief: bool
-    request: str
+    log: list[tuple[str, str]]
+
+    @property
+    def log_title(self) -> str:
+        """``Request as sent, thought, reply of the judge``."""
+        return ", ".join(dict.fromkeys(title.partition(":")[0] for title, _ in self.log)).capitalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +186,12 @@ def question_lists(
         for administration in interview.administrations:
             asked_item = items.find(administration)
             request = requests.get(administration.sent, "")
-            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request))
-    names = [(entry.item.root, name) for entry in asked if entry.item is not None for name in entry.item.images]
+            exchange = Exchange.from_text(requests.get(interview.exchange_key(administration), "{}"))
+            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request, exchange))
+    names: list[tuple[str, str]] = []
+    for entry in asked:
+        if entry.item is not None:
+            names += [(entry.item.root, name) for name in entry.item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {}
     for root, name in dict.fromkeys(names):
@@ -186,14 +199,14 @@ def question_lists(
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
     share = _share(asked, text_bytes)
     for entry in asked:
-        request = clean_html(_indented(entry.request), min(share, _REQUEST))
-        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), request))
+        log = _log(entry, min(share, _REQUEST))
+        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), log))
     return lists
 
 
 def _share(asked: Sequence[_Asked], most: int) -> int:
     """Return the cut of a question, its answer and its request, which share the bytes of all texts."""
-    if any(entry.request for entry in asked):
+    if any(_parts(entry) for entry in asked):
         shares = 3
     else:
         shares = 2
@@ -209,6 +222,23 @@ class _Asked(NamedTuple):
     sentence: str
     calibrated: bool
     request: str
+    exchange: Exchange
+
+
+def _parts(entry: _Asked) -> list[tuple[str, str]]:
+    """Return what went between model and run, each part with its title."""
+    exchange = entry.exchange
+    parts = [("request as sent", _indented(entry.request)), ("thought", exchange.reasoning)]
+    parts += [(f"steps: {step.role}", step.text) for step in exchange.steps]
+    parts += [("reply of the judge", text) for text in exchange.judged]
+    return [(title, text) for title, text in parts if text]
+
+
+def _log(entry: _Asked, most: int) -> list[tuple[str, str]]:
+    """Return what went between model and run in at most so many characters, shared by its parts."""
+    parts = _parts(entry)
+    cut = max(most // max(len(parts), 1), _SHORT)
+    return [(clean_html(title, 80), clean_html(text, cut)) for title, text in parts]
 
 
 class AskedItems:
@@ -217,14 +247,13 @@ class AskedItems:
     def __init__(self, interview: EvaluationRecord, bank: ItemBank | None) -> None:
         self._bank = bank
         self._presentation = interview.bank.presentation
-        if bank is None:
-            self._index = {}
-        else:
-            self._index = {name: n for n, name in enumerate(bank.ids)}
+        self._index: dict[str, int] = {}
         self.sentence = ""
         if bank is None:
             self.sentence = "The bank was not at hand: questions are shown by their ids."
-        elif bank.content_hash != interview.bank.content_hash:
+            return
+        self._index = {name: n for n, name in enumerate(bank.ids)}
+        if bank.content_hash != interview.bank.content_hash:
             self.sentence = "The bank has changed since the run: only questions that are still the same are shown."
 
     def find(self, asked: Administration) -> tuple[Item | None, str]:
@@ -237,7 +266,9 @@ class AskedItems:
         try:
             item = self._bank.items[index]
             if item.content_hash == asked.item_hash:
-                return self._bare(item.in_format(asked.format) if asked.format in item.formats else item), ""
+                if asked.format in item.formats:
+                    item = item.in_format(asked.format)
+                return self._bare(item), ""
         except AdaptiveEvalError:
             return None, "The bank's texts were edited, so the question is not shown."
         return None, "The item changed since, so the question is not shown."
@@ -251,10 +282,13 @@ class AskedItems:
             content = message.get("content")
             if message.get("role") in ("system", "developer"):
                 continue
-            text = presentation.without_examples(content) if isinstance(content, str) else content
-            messages.append({**message, "content": text})
+            if isinstance(content, str):
+                content = presentation.without_examples(content)
+            messages.append({**message, "content": content})
         prompt = presentation.without_examples(item.prompt)
-        return replace(item, prompt=prompt, messages=tuple(messages)) if prompt or messages else item
+        if not prompt and not messages:  # an item of examples alone is shown with them
+            return item
+        return replace(item, prompt=prompt, messages=tuple(messages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +316,9 @@ class ShownAnswer:
 
 
 class AnswerList(NamedTuple):
-    """A few answers of a run under a title."""
+    """A few answers of a run under a title; `kind` is ``lost``, ``gained`` or ``wrong``."""
 
+    kind: str
     title: str
     answers: list[ShownAnswer]
     note: str = ""
@@ -307,15 +342,17 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
         for name, source in interview.baselines.items():
             lost |= {(interview.name, item) for item in source.lost}
             against = f"against the baseline {name}".removesuffix(" baseline")
-            for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
-                title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
+            for kind, ids in (("lost", source.lost), ("gained", source.gained)):
+                title = f"{kind.capitalize()} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
                 shown = [answers[item] for item in ids if item in answers][:most]
                 if len(shown) < len(ids):
                     title += f", the first {len(shown)}"
-                lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
+                lists.append(AnswerList(kind, title, _with_questions(shown, banks), _WEIGHTS))
     wrong, which = wrong_answers(interviews, banks, most, lost)
     title = "Other wrong answers" if lost else "Wrong answers"
-    lists.append(AnswerList(f"{title}, {which}" if which else title, wrong))
+    if which:
+        title += f", {which}"
+    lists.append(AnswerList("wrong", title, wrong))
     return [entry for entry in lists if entry.answers]
 
 
@@ -331,21 +368,27 @@ def wrong_answers(
 
     Answers that the bank's parameters expect least come first, then the ones asked first.
     """
-    all_wrong = [answer for interview in interviews for answer in _wrong_of(interview)]
-    wrong = [answer for answer in all_wrong if (answer.interview.name, answer.asked.item) not in listed]
-    first_wrong = _with_questions(sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most], banks)
-    expected = all(answer.chance is not None for answer in first_wrong)
-    if expected:
-        which = f"the {len(first_wrong)} least expected"
+    wrong = []
+    for interview in interviews:
+        for answer in _wrong_of(interview):
+            if (interview.name, answer.asked.item) not in listed:
+                wrong.append(answer)
+    least_expected = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))
+    shown = _with_questions(least_expected[:most], banks)
+    if len(shown) == len(wrong):
+        return shown, ""
+    if all(answer.chance is not None for answer in shown):
+        which = f"the {len(shown)} least expected"
     else:
-        which = f"the first {len(first_wrong)}"
-    return first_wrong, f"{which} of {len(wrong)}" if len(wrong) > len(first_wrong) else ""
+        which = f"the first {len(shown)}"
+    return shown, f"{which} of {len(wrong)}"
 
 
 def wrong_questions(record: RunRecord) -> Iterator[tuple[str, str]]:
     """Yield the evaluation and the node id of each question with a wrong answer; see `ShownAnswer.nodeid`."""
     for interview in record.interviews:
-        yield from ((interview.name, answer.nodeid) for answer in _wrong_of(interview))
+        for answer in _wrong_of(interview):
+            yield interview.name, answer.nodeid
 
 
 def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank]) -> list[ShownAnswer]:
@@ -358,17 +401,17 @@ def _with_questions(answers: Sequence[ShownAnswer], banks: Mapping[str, ItemBank
             asked_items[name] = AskedItems(answer.interview, banks.get(name))
         item, _ = asked_items[name].find(answer.asked)
         if item is None:
-            texts = ("", "")
+            shown.append(answer)
         else:
-            texts = (asked_text(item, last=True), expected_answer(item))
-        shown.append(replace(answer, question=texts[0], expected=texts[1]))
+            shown.append(replace(answer, question=asked_text(item, last=True), expected=expected_answer(item)))
     return shown
 
 
 def _wrong_of(interview: EvaluationRecord) -> Iterator[ShownAnswer]:
     for asked in interview.administrations:
         if asked.score is not None and asked.score < 0.5:
-            yield ShownAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
+            chance = asked.predicted if interview.bank.calibrated else None
+            yield ShownAnswer(interview, asked, chance)
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:
@@ -380,21 +423,29 @@ def _picture(name: str, root: str, limit: int) -> Picture:
 
 def _word(asked: Administration, kind: Kind) -> str:
     """Return how a question was answered: its kind or the share of the score, and the status of an odd answer."""
+    is_odd = asked.status != "ok"
     if kind is Kind.NONE:
-        return asked.status if asked.status != "ok" else "no score"
+        if is_odd:
+            return asked.status
+        return "no score"
     if kind is Kind.PARTLY:
         word = f"partly {number(asked.score or 0.0, 2)}"
     else:
         word = kind.value
-    if asked.status == "ok":
-        return word
-    return f"{word}, {asked.status}"
+    if is_odd:
+        word += f", {asked.status}"
+    return word
 
 
-def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, request: str) -> QuestionRow:
+def _question(
+    entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, log: list[tuple[str, str]]
+) -> QuestionRow:
     asked, item = entry.administration, entry.item
     kind = kind_of(asked)
     categories = asked.category
+    broad = ""
+    if categories:
+        broad = clean_html(categories[0], 60)
     answer = clean_html(asked.text, cut)
     text = None
     expected = ""
@@ -410,16 +461,16 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
         word=clean_html(_word(asked, kind), 40),
         item=clean_html(asked.item, 130),
         category=clean_html(" / ".join(categories), 120),
-        broad=clean_html(categories[0], 60) if categories else "",
+        broad=broad,
         text=text,
         sentence=entry.sentence,
         pictures=pictures_of_item,
         answer=answer,
         detail=clean_html(asked.detail, min(cut, 600)),
         expected=expected,
-        facts=clean_html(_facts(asked, calibrated=entry.calibrated), 400),
+        facts=clean_html(_facts(asked, entry.exchange, calibrated=entry.calibrated), 400),
         brief=bool(expected) and not asked.detail and one_line,
-        request=request,
+        log=log,
     )
 
 
@@ -442,9 +493,9 @@ def asked_text(item: Item, *, last: bool = False) -> str:
     messages = item.messages[-1:] if last else item.messages
     parts = []
     for message in messages:
-        parts.append(f"{message.get('role')}: {_content(message.get('content'))}")
+        parts.append(f"{message.get('role')}: {content_text(message.get('content'))}")
     if len(messages) == 1:
-        parts = [_content(messages[0].get("content"))]
+        parts = [content_text(messages[0].get("content"))]
     text = item.prompt or "\n".join(parts)
     choices = []
     for n, choice in enumerate(item.choices):
@@ -454,10 +505,10 @@ def asked_text(item: Item, *, last: bool = False) -> str:
     return "\n".join([text, *choices])
 
 
-def _content(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Return the text of a message, with other parts as JSON."""
     if isinstance(content, list):
-        return "\n".join(_content(part) for part in content)
+        return "\n".join(content_text(part) for part in content)
     if isinstance(content, Mapping):
         if "text" in content:
             return str(content["text"])
@@ -484,20 +535,39 @@ def _rounded(value: float | None) -> str | None:
     return number(numeric, 2)
 
 
-def _facts(asked: Administration, *, calibrated: bool) -> str:
+def _spent(asked: Administration, exchange: Exchange) -> list[str]:
+    """Return the time, the money and the tokens of an answer, the thought's apart."""
+    known = {"seconds": asked.seconds, **exchange.measures, **asked.measures}
+    shown: dict[str, float] = {}
+    for name, measure in known.items():
+        value = plottable(measure)
+        if value:
+            shown[name] = value
+    return measured(shown)
+
+
+def _facts(asked: Administration, exchange: Exchange, *, calibrated: bool) -> str:
     chance = plottable(asked.propensity)
     before = asked.theta_before
-    facts = {
-        "difficulty": _rounded(asked.difficulty),
-        "ability before": _rounded(before[0]) if before and len(before) == 1 else None,
-        "predicted": _rounded(asked.predicted) if calibrated else None,
-        "chance": None if chance is None else f"{chance:.2g}".removeprefix("0"),
-        "sample": asked.sample + 1 if asked.sample else None,
-        "format": asked.format if asked.format != "text" else None,
-    }
-    parts = []
+    facts: dict[str, object] = {"difficulty": _rounded(asked.difficulty)}
+    if before and len(before) == 1:
+        facts["ability before"] = _rounded(before[0])
+    if calibrated:
+        facts["predicted"] = _rounded(asked.predicted)
+    if chance is not None:
+        facts["chance"] = f"{chance:.2g}".removeprefix("0")
+    if asked.sample:
+        facts["sample"] = asked.sample + 1
+    if asked.format != "text":
+        facts["format"] = asked.format
+    parts = _spent(asked, exchange)
     for name, value in facts.items():
         if value is not None:
             parts.append(f"{name} {value}")
-    origins = {"from the journal": asked.resumed, "from the store": asked.reused}
-    return " · ".join([*parts, *filter(None, [asked.reason]), *(name for name, holds in origins.items() if holds)])
+    if asked.reason:
+        parts.append(asked.reason)
+    if asked.resumed:
+        parts.append("from the journal")
+    if asked.reused:
+        parts.append("from the store")
+    return " · ".join(parts)

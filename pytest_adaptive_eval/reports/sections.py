@@ -80,7 +80,6 @@ class Section:
         candidate = evaluation.subject.name
         tables: list[Table] = []
         if self.ranks_subjects:
-            tables = []
             for metric, rows in evaluation.metrics.items():
                 tables.append(_ranking(metric, rows, candidate))
         figures: list[Figure] = []
@@ -98,11 +97,11 @@ class Section:
         members = []
         for member in evaluation.members:
             members.append(f"{member.name} {member.checkpoint[:12]}")
-        loads = ", ".join(f"{name} {n}" for name, n in evaluation.costs.loads.items())
+        loads = [f"{name} {n}" for name, n in evaluation.costs.loads.items()]
         return {
             "facts": _facts(view),
             "notes": notes,
-            "made": {"models": ", ".join(members), "loads": loads, "settings": settings},
+            "made": {"models": ", ".join(members), "loads": ", ".join(loads), "settings": settings},
             "tables": [table for table in tables if table.rows],
             "figures": figures,
         }
@@ -116,8 +115,13 @@ def short(name: str | None, limit: int = 40, *, keep_end: bool = True) -> str:
 def section_of(kind: str) -> Section:
     """Return the section that a registered kind makes, else one with rankings alone."""
     service = evaluation_services().get(kind)
-    make = service.load().section if service else None
-    return make() if make else Section()
+    if service is None:
+        return Section()
+    make = service.load().section
+    if make is None:
+        return Section()
+    section: Section = make()
+    return section
 
 
 def _facts(view: ReportView) -> list[tuple[str, str, str]]:
@@ -131,16 +135,20 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
         if value != "-":
             title = f"{metric[:1].upper()}{metric[1:]} of {short(evaluation.subject.name)}"
             value, _, guessed = value.partition(" (")
-            if row.low is None:
-                sided = ""
-            else:
-                sided = f"two-sided {percent}"
-            facts.append((title, value, ", ".join(filter(None, [sided, guessed.rstrip(")")]))))
+            remarks = []
+            if row.low is not None:
+                remarks.append(f"two-sided {percent}")
+            if guessed:
+                remarks.append(guessed.rstrip(")"))
+            facts.append((title, value, ", ".join(remarks)))
         if rank != "-":
             facts.append(("Rank", rank, f"of {len(rows)}, two-sided {percent}"))
     unit = evaluation.unit[:1].upper() + evaluation.unit[1:]
     seconds = plottable(evaluation.seconds)
-    facts.append((unit, f"{evaluation.asked} of {evaluation.size}", f"after {seconds:.1f} s" if seconds else ""))
+    duration = ""
+    if seconds:
+        duration = f"after {seconds:.1f} s"
+    facts.append((unit, f"{evaluation.asked} of {evaluation.size}", duration))
     if view.cost:
         total, _, more = view.cost.partition("; ")[0].partition(", ")  # a table has the roles
         facts.append(("Cost", total, more))
@@ -149,7 +157,9 @@ def _facts(view: ReportView) -> list[tuple[str, str, str]]:
 
 def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, float] | None:
     """Return low, estimate and high of an interval, None unless an axis can hold them."""
-    low, estimate, high = map(plottable, (row.low, row.estimate, row.high)) if row else (None, None, None)
+    if row is None:
+        return None
+    low, estimate, high = map(plottable, (row.low, row.estimate, row.high))
     if low is None or estimate is None or high is None:
         return None
     return (low, estimate, high)
@@ -158,25 +168,31 @@ def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, fl
 def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
     ordered = words.ranked(rows)[:ROWS]
     title = f"Who ranks where by {metric}?"
-    names = [
-        f"{rank} {short(row.subject)}" + (" (candidate)" if row.subject == candidate else "")
-        for rank, row in enumerate(ordered, 1)
-    ]
+    names = []
+    for rank, row in enumerate(ordered, 1):
+        name = f"{rank} {short(row.subject)}"
+        if row.subject == candidate:
+            name += " (candidate)"
+        names.append(name)
     if all(row.low is None for row in ordered):  # of a rule that has no errors
         values = [words.quantity(row)[0] for row in ordered]
         return Table(title, ("subject", metric), list(zip(names, values, strict=True)))
-    bounds = [v for row in ordered for n in (row.low, row.estimate, row.high) if (v := plottable(n)) is not None]
+    bounds = []
+    for row in ordered:
+        for value in map(plottable, (row.low, row.estimate, row.high)):
+            if value is not None:
+                bounds.append(value)
+    span = (0.0, 1.0)
+    note = ""
     if bounds:
         span = span_of(bounds, 0.1)
-    else:
-        span = (0.0, 1.0)
-    lines: list[tuple[str | Markup, ...]] = []
+        note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}."
+    lines = []
     for name, row in zip(names, ordered, strict=True):
         interval = interval_of(row)
-        lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
+        bar = Markup()
+        if interval:
+            bar = plots.interval_bar(*interval, span)
+        lines.append((name, *words.quantity(row), bar))
     heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
-    if bounds:
-        note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}."
-    else:
-        note = ""
     return Table(title, heads, lines, note)

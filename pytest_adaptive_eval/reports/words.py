@@ -7,16 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
+from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.categories import CategoryResult
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.gates.condition import LIMITS
+from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import APPROXIMATE
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.records.parts import Costs, Price, QuantityRecord
+from pytest_adaptive_eval.records.parts import LOGGED_CURRENCY, Costs, Price, QuantityRecord
 from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
 
+_FLAKY = 3  #: Flaky items that a sentence names.
 _PLOTTABLE = 1e12  #: Largest number on an axis.
 
 
@@ -79,12 +83,18 @@ def ability(interview: EvaluationRecord) -> str:
         most = _DIMENSIONS
     texts = []
     for name, theta, error in rows[:most]:
-        texts.append(
-            (f"{name} " if has_parts else "")
-            + number(theta, 2)
-            + ("" if error is None else f" ± {number(z * error, 2)}")
-        )
-    return ("~" if interview.misfit else "") + ", ".join(texts) + (", ..." if len(rows) > most else "")
+        text = number(theta, 2)
+        if has_parts:
+            text = f"{name} {text}"
+        if error is not None:
+            text += f" ± {number(z * error, 2)}"
+        texts.append(text)
+    if len(rows) > most:
+        texts.append("...")
+    shown = ", ".join(texts)
+    if interview.misfit:
+        return f"~{shown}"
+    return shown
 
 
 def in_parts(interview: EvaluationRecord) -> list[str]:
@@ -152,10 +162,11 @@ def climb(interview: EvaluationRecord) -> str:
 
 def guessing(interview: EvaluationRecord) -> str:
     """Return `` (.84 by guessing)``: the area of a guesser at the levels that a ladder asked; empty without a floor."""
-    floors = interview.levels.guess if interview.levels else []
-    if floors:
-        return f" ({number(sum(floors), 2)} by guessing)"
-    return ""
+    levels = interview.levels
+    if levels is None or not levels.guess:
+        return ""
+    area_of_guessing = sum(levels.guess)
+    return f" ({number(area_of_guessing, 2)} by guessing)"
 
 
 def settings(values: Mapping[str, Any]) -> str:
@@ -163,11 +174,12 @@ def settings(values: Mapping[str, Any]) -> str:
 
     Lists and mappings within are put into parentheses, and truth values are words.
     """
-    return ", ".join(
-        f"{name} {_setting(value)}"
-        for name, value in values.items()
-        if value not in (None, "") and not (isinstance(value, Mapping | list | tuple) and not value)
-    )
+    texts = []
+    for name, value in values.items():
+        is_empty = value in (None, "") or (isinstance(value, Mapping | list | tuple) and not value)
+        if not is_empty:
+            texts.append(f"{name} {_setting(value)}")
+    return ", ".join(texts)
 
 
 def _setting(value: Any) -> str:
@@ -180,10 +192,27 @@ def _setting(value: Any) -> str:
     return str(value)
 
 
+def count(asked: int, size: int, unit: str = "items") -> str:
+    """Return ``28 of 140``, the form of every count; units other than items follow."""
+    text = f"{asked} of {size}"
+    if unit == "items":
+        return text
+    return f"{text} {unit}"
+
+
+def calls(evaluation: EvaluationRecord | None) -> str:
+    """Return ``, 44 calls`` where the model was called more often than questions counted; empty otherwise.
+
+    Questions that were asked ahead and not needed are the usual reason.
+    """
+    if evaluation is None or evaluation.costs.subject is None or evaluation.costs.subject.calls <= evaluation.asked:
+        return ""
+    return f", {counted(evaluation.costs.subject.calls, 'call')}"
+
+
 def share(interview: EvaluationRecord) -> str:
-    """Return ``96/640 15%``: items asked, items in the bank."""
-    percentage = 100 * interview.asked / max(interview.size, 1)
-    return f"{interview.asked}/{interview.size} {percentage:.{int(0 < percentage < 1)}f}%"
+    """Return ``28 of 140, 44 calls``: items asked, items in the bank, and calls where they are more."""
+    return f"{count(interview.asked, interview.size)}{calls(interview)}"
 
 
 def statuses(interview: EvaluationRecord) -> str:
@@ -193,14 +222,29 @@ def statuses(interview: EvaluationRecord) -> str:
         if n and (name not in _STATUSES or Status(name).infrastructure):
             missing.append(f"{n} {name}")
     sentence = unanswered_sentence(interview.statuses)
-    return "; ".join(filter(None, [sentence, f"no score: {', '.join(missing)}" if missing else ""]))
+    if not missing:
+        return sentence
+    without_score = f"no score: {', '.join(missing)}"
+    if not sentence:
+        return without_score
+    return f"{sentence}; {without_score}"
 
 
-def category_accuracy(row: CategoryResult) -> Interval | None:
-    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any."""
+def category_accuracy(row: CategoryResult, interview: EvaluationRecord) -> Interval | None:
+    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any.
+
+    An approximate interval is for a planned number of draws, so there is none where the answers ended the interview.
+    """
     if row.asked and not row.scored:
         return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "")
+    if row.accuracy is None or (row.accuracy.method == APPROXIMATE and ended_at_verdict(interview)):
+        return None
     return row.accuracy
+
+
+def ended_at_verdict(interview: EvaluationRecord) -> bool:
+    """Return whether the answers ended an interview, at the decision of its gates."""
+    return interview.stop == StopReason.DECISION.name
 
 
 def noise(interview: EvaluationRecord) -> str:
@@ -218,9 +262,17 @@ def stop(interview: EvaluationRecord) -> str:
 
 def end(interview: EvaluationRecord) -> str:
     """Return why the interview ended, with the answers that have no score and the decoding noise."""
+    remarks = []
+    by_status = statuses(interview)
+    if by_status:
+        remarks.append(by_status)
     error = noise(interview)
-    remarks = "; ".join(filter(None, [statuses(interview), f"decoding noise {error}" if error else ""]))
-    return stop(interview) + (f" ({remarks})" if remarks else "")
+    if error:
+        remarks.append(f"decoding noise {error}")
+    reason = stop(interview)
+    if not remarks:
+        return reason
+    return f"{reason} ({'; '.join(remarks)})"
 
 
 def asked_item(asked: Administration) -> str:
@@ -256,16 +308,42 @@ def decided(gate: GateRecord) -> str:
     return f"decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
 
 
+def threshold_of(verdict: Verdict) -> float | None:
+    """Return the value at which a verdict on an interval changes, in the metric's unit; None if it is not known."""
+    kind = verdict.condition.get("kind")
+    if kind not in (*LIMITS, "not_worse_than"):
+        return None
+    value = plottable(verdict.condition.get("value", 0.0))
+    if value is not None and kind == "not_worse_than" and not verdict.requirement.startswith(AT_MOST):
+        return -value  # a margin: the difference from the baseline may be so far below 0
+    return value
+
+
+def flaky(interviews: Sequence[EvaluationRecord]) -> str:
+    """Return the items with a right answer and one that is not, ``toy: 5 of 40 (q9, q48, q8 and 2 more)``."""
+    parts = []
+    for interview in interviews:
+        items = interview.flaky
+        if items:
+            more = f" and {len(items) - _FLAKY} more" if len(items) > _FLAKY else ""
+            named = ", ".join(items[:_FLAKY])
+            parts.append(f"{interview.name}: {len(items)} of {interview.asked} ({named}{more})")
+    if parts:
+        return f"right in one answer and not in another: {'; '.join(parts)}"
+    return ""
+
+
 def beside_interval(verdict: Verdict) -> str:
     """Return why a verdict differs from where its interval lies beside the threshold; empty where both agree."""
     interval = verdict.interval
-    kind = verdict.condition.get("kind")
-    if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
+    threshold = threshold_of(verdict)
+    if interval is None or verdict.stated or threshold is None:
         return ""
-    low, high, value = map(plottable, (interval.low, interval.high, verdict.condition.get("value", 0.0)))
-    if low is None or high is None or value is None:
+    low, high = map(plottable, (interval.low, interval.high))
+    if low is None or high is None:
         return ""
-    threshold = -value if kind == "not_worse_than" else value
+    if verdict.requirement.startswith(AT_MOST):
+        low, high, threshold = -high, -low, -threshold
     if low >= threshold:
         shown = Outcome.PASS
     elif high < threshold:
@@ -294,14 +372,21 @@ def promotion(record: RunRecord) -> str:
     return "Not to be promoted"
 
 
+def changes(record: RunRecord) -> list[str]:
+    """Return what earlier runs say of each evaluation, such as its change since the last one."""
+    return [f"{entry.name}: {entry.drift.news}" for entry in record.evaluations if entry.drift.news]
+
+
 def why(record: RunRecord) -> str:
     """Return the reasons of the promotion decision as a sentence without any text of the record."""
     outcomes = [gate.outcome for gate in record.gates]
     if promoted(record):
         passed = outcomes.count(Outcome.PASS)
         undecided = len(outcomes) - passed
-        if undecided:
-            more = f", and {undecided} undecided {'was' if undecided == 1 else 'were'} let through"
+        if undecided == 1:
+            more = ", and 1 undecided was let through"
+        elif undecided:
+            more = f", and {undecided} undecided were let through"
         else:
             more = ""
         return f"{counted(passed, 'gate')} of {len(outcomes)} passed{more}."
@@ -338,6 +423,7 @@ def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[
     yield sum(gate.verdict.notice for gate in record.gates), "gate", "had nothing to compare with yet"
     yield sum(bool(interview.void) for interview in record.interviews), "interview", "gave no result"
     yield sum(bool(evaluation.void) for evaluation in record.others), "evaluation", "gave no result"
+    yield sum(entry.drift.fails for entry in record.evaluations), "level", "fell below that of earlier runs"
     yield len(record.absent_required), "required gate", "gave no result"
 
 
@@ -349,14 +435,24 @@ def subject_results(evaluation: EvaluationRecord) -> str:
         if row.estimate is not None:
             value, _, rank = quantity(row)
             count = sum(other.rank is not None for other in evaluation.metrics[metric])
-            parts.append(f"{metric} of {candidate} {value}" + (f", rank {rank} of {count}" if count else ""))
-    whole = [*(parts or [f"candidate {candidate}"]), f"{evaluation.asked} of {evaluation.size} {evaluation.unit}"]
-    return ", ".join(whole)
+            parts.append(f"{metric} of {candidate} {value}")
+            if count:
+                parts.append(f"rank {rank} of {count}")
+    if not parts:
+        parts.append(f"candidate {candidate}")
+    parts.append(f"{evaluation.asked} of {evaluation.size} {evaluation.unit}")
+    return ", ".join(parts)
 
 
 def ranked(rows: Sequence[QuantityRecord]) -> list[QuantityRecord]:
     """Return the subjects of a quantity, the highest first and those without an estimate last."""
-    return sorted(rows, key=lambda row: -math.inf if row.estimate is None else row.estimate, reverse=True)
+
+    def estimate(row: QuantityRecord) -> float:
+        if row.estimate is None:
+            return -math.inf
+        return row.estimate
+
+    return sorted(rows, key=estimate, reverse=True)
 
 
 def quantity(row: QuantityRecord) -> tuple[str, str, str]:
@@ -379,7 +475,8 @@ def quantity(row: QuantityRecord) -> tuple[str, str, str]:
 def quantity_percent(rows: Sequence[QuantityRecord]) -> str:
     """Return the two-sided confidence of a quantity's intervals, ``90 %``."""
     value = next((row.confidence for row in rows if row.confidence is not None), _CONFIDENCE)
-    return f"{200 * value - 100:.4g} %"
+    two_sided = 200 * value - 100
+    return f"{two_sided:.4g} %"
 
 
 def panel_cost(costs: Costs) -> str:
@@ -391,45 +488,102 @@ def panel_cost(costs: Costs) -> str:
     parts = []
     if total.calls:
         parts.append(f"{total.calls} calls")
-        parts += [f"{total.tokens:,} tokens"] if total.tokens else []
-        parts += [f"{total.flops:.2g} FLOPs"] if total.flops else []
-    if counts := list(filter(None, costs.loads.values())):
-        parts.append(f"{counted(sum(counts), 'load')} of {counted(len(counts), 'model')}")
+        if total.tokens:
+            parts.append(f"{total.tokens:,} tokens")
+        if total.flops:
+            parts.append(f"{total.flops:.2g} FLOPs")
+    loads = list(filter(None, costs.loads.values()))
+    if loads:
+        parts.append(f"{counted(sum(loads), 'load')} of {counted(len(loads), 'model')}")
     roles = []
     for role, spent in costs.roles.items():
-        if text := _spent(spent):
+        text = _spent(spent)
+        if text:
             roles.append(f"{role} {text}")
-    return "; ".join([", ".join(parts), *(roles if len(roles) > 1 else [])])
+    whole = ", ".join(parts)
+    if len(roles) < 2:
+        return whole
+    return "; ".join([whole, *roles])
 
 
-def usage(costs: Costs) -> str:
+def spent(interview: EvaluationRecord) -> str:
     """Return ``96 calls, 3,100 tokens, 12.3 s, $0.021``; empty where no call is known.
 
-    Models that worked for the run follow, as ``; judge 40 calls, 900 tokens, 2.0 s``.
+    Seconds and steps of an item follow where a log states them, and models that worked for the run, as ``; judge 40
+    calls, 900 tokens, 2.0 s``.
     """
-    return "; ".join(filter(None, [_spent(costs.subject, costs.prices.get("subject")), *agent_usages(costs)]))
+    costs = interview.costs
+    of_subject = filter(None, [_spent(costs.subject, costs.prices.get("subject")), per_item(interview)])
+    usages = [", ".join(of_subject), *agent_usages(costs)]
+    return "; ".join(filter(None, usages))
+
+
+def per_item(interview: EvaluationRecord) -> str:
+    """Return ``12.5 s and 7 steps per item``, the means where a log states them; empty without."""
+    means = {}
+    for name in ("seconds", "steps"):
+        values = [asked.measures[name] for asked in interview.administrations if name in asked.measures]
+        if values:
+            means[name] = sum(values) / len(values)
+    if not means:
+        return ""
+    return f"{' and '.join(measured(means))} per item"
+
+
+#: How measures of an item read.
+_MEASURES = {
+    "seconds": "{:,.1f} s",
+    "steps": "{:,.3g} steps",
+    "input_tokens": "{:,.0f} tokens read",
+    "output_tokens": "{:,.0f} tokens written",
+    "reasoning_tokens": "{:,.0f} of thought",
+}
+
+
+def measured(measures: Mapping[str, float]) -> list[str]:
+    """Return measures of an item as ``12.5 s``, ``7 steps`` and ``$0.12``."""
+    texts = []
+    for name, value in measures.items():
+        if name == "cost":
+            texts.append(money(value, LOGGED_CURRENCY))
+        else:
+            texts.append(_MEASURES.get(name, f"{name} {{:.4g}}").format(value))
+    return texts
 
 
 def agent_usages(costs: Costs) -> list[str]:
     """Return the cost of each model that worked for the run, as ``judge 40 calls, 900 tokens, 2.0 s``."""
     usages = {"interviewer": costs.interviewer, "judge": costs.judge}
-    texts = {}
+    texts = []
     for role, usage in usages.items():
-        texts[role] = _spent(usage, costs.prices.get(role))
-    return [f"{role} {text}" for role, text in texts.items() if text]
+        text = _spent(usage, costs.prices.get(role))
+        if text:
+            texts.append(f"{role} {text}")
+    return texts
 
 
 def _spent(usage: Usage | None, price: Price | None = None) -> str:
     """Return ``96 calls, 3,100 tokens, 12.3 s, $0.021``; empty without calls."""
     if usage is None or not usage.calls:
         return ""
-    parts = [counted(usage.calls, "call")] + ([f"{usage.tokens:,} tokens"] if usage.tokens else [])
-    parts += [f"{usage.seconds:.1f} s"] if usage.seconds else []
+    parts = [counted(usage.calls, "call")]
+    if usage.tokens:
+        parts.append(f"{usage.tokens:,} tokens")
+    if usage.seconds:
+        parts.append(f"{usage.seconds:.1f} s")
     if price is not None:
-        parts.append(money(price.money, price.currency))
-    if price is not None and price.whole is not None:
-        parts[-1] += f" of about {money(price.whole, price.currency)} for the whole bank"
+        parts.append(_price(price))
     return ", ".join(parts)
+
+
+def _price(price: Price | None) -> str:
+    """Return ``$0.021``, or ``$3.84 of about $60 for the whole bank`` where that is known."""
+    if price is None:
+        return "-"
+    text = money(price.money, price.currency)
+    if price.whole is None:
+        return text
+    return f"{text} of about {money(price.whole, price.currency)} for the whole bank"
 
 
 def reused(interviews: Sequence[EvaluationRecord]) -> str:
@@ -448,13 +602,16 @@ def reused(interviews: Sequence[EvaluationRecord]) -> str:
 
 def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     """Return the cost of the interviews, of several each by its name; empty where none is known."""
-    texts_by_name = []
-    for i in interviews:
-        if text := usage(i.costs):
-            texts_by_name.append((i.name, text))
-    if len(texts_by_name) < 2:
-        return "".join(text for _, text in texts_by_name)
-    return "; ".join(f"{name}: {text}" for name, text in texts_by_name)
+    texts = []
+    named = []
+    for interview in interviews:
+        text = spent(interview)
+        if text:
+            texts.append(text)
+            named.append(f"{interview.name}: {text}")
+    if len(named) > 1:
+        return "; ".join(named)
+    return "".join(texts)
 
 
 COST_HEADS = ("cost of", "calls", "tokens read", "tokens written", "seconds", "price")
@@ -472,9 +629,13 @@ def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
             if usage is None or not usage.calls:
                 continue
             price = costs.prices.get(role)
-            prices += [] if price is None else [price]
+            if price is not None:
+                prices.append(price)
             total += usage
-            rows.append((f"{interview.name}: {role}" if len(interviews) > 1 else role, *_cost_cells(usage, price)))
+            name = role
+            if len(interviews) > 1:
+                name = f"{interview.name}: {role}"
+            rows.append((name, *_cost_cells(usage, price)))
     if len(rows) > 1:
         one_currency = len({price.currency for price in prices}) == 1
         whole = None
@@ -486,14 +647,14 @@ def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
 
 def _cost_cells(usage: Usage, price: Price | None) -> tuple[str, ...]:
     tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
-    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", money(price.money, price.currency) if price else "-"
+    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", _price(price)
 
 
 def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
     if not bank.calibrated and interview.policy.stop != "level":
-        yield "the bank is not calibrated: items were drawn uniformly, and there is no ability"
+        yield "the bank is not calibrated: items were drawn uniformly, and no ability is estimated"
     if not bank.trusted:
         yield (
             "the bank was written although its calibration report advised against it: its abilities are "
@@ -504,7 +665,7 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
             f"{interview.subject.name or 'the subject'} is one of the bank's calibration subjects: "
             "its ability is estimated from items fitted to its own answers"
         )
-    if interview.accuracy is not None and interview.accuracy.method == "approximate":
+    if interview.accuracy is not None and interview.accuracy.method == APPROXIMATE:
         yield "no gate was declared, so the bounds of the accuracy are approximate, by a normal distribution"
     if interview.accuracy is None and interview.accuracy_conformal is not None:
         yield (

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.tasks import (
     instructions,
     numbers,
     reading,
+    retelling,
     scenes,
     scrambled,
     strings,
@@ -23,7 +24,7 @@ from pytest_adaptive_eval.tasks.family import Content, Mark, Picture, Question, 
 
 __all__ = ["FAMILIES", "Content", "Mark", "Picture", "Question", "Runner", "TaskFamily", "families"]
 
-_MODULES = (text, scenes, distortions, scrambled, strings, numbers, graphs, coding, instructions, reading)
+_MODULES = (text, scenes, distortions, scrambled, strings, numbers, graphs, coding, instructions, reading, retelling)
 #: Built-in families by name.
 FAMILIES: Mapping[str, TaskFamily] = MappingProxyType(
     {family.name: family for module in _MODULES for family in module.FAMILIES}
@@ -48,5 +49,7 @@ def families(
             raise ConfigError(f"pytest_adaptive_eval_task_families gave {family!r:.80}, expected a TaskFamily")
         if family.name in by_name:
             raise ConfigError(f"there are two task families called {family.name!r}: rename yours")
-        by_name[family.name] = family if runner is None else replace(family, runner=runner)
+        if runner is not None:
+            family = replace(family, runner=runner)
+        by_name[family.name] = family
     return MappingProxyType(by_name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from itertools import chain
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
@@ -36,7 +35,9 @@ def last_line(text: str) -> str:
 def shortened(text: str, length: int = 60) -> str:
     """Return a quotation of a text: one line, truncated to `length` characters."""
     line = " ".join(text.split())
-    return repr(line if len(line) <= length else line[: length - 3] + "...")
+    if len(line) > length:
+        line = line[: length - 3] + "..."
+    return repr(line)
 
 
 def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
@@ -49,10 +50,8 @@ def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
         answers = distinct(part)
         if len(answers) > 1:
             last = distinct(last_line(part))
-        else:
-            last = []
-        if len(last) == 1:
-            return last
+            if len(last) == 1:
+                return last
         return answers
 
     reading = read_answer(text, Reader(distinct, loose))
@@ -107,17 +106,18 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
     compiled = re.compile(pattern)
 
     def parse(text: str) -> Iterable[str]:
-        matches = []
-        for part in text.splitlines():
-            matches.append([match for match in compiled.findall(part) if match not in excluded])
-        whole = list(chain.from_iterable(matches))
+        whole = []
+        in_one_line = []
+        for line in text.splitlines():
+            matches = [match for match in compiled.findall(line) if match not in excluded]
+            whole += matches
+            if len(matches) == length:
+                in_one_line.append(", ".join(matches))
         if length == 1:
             return whole
-        in_one_line = []
-        for line in matches:
-            if len(line) == length:
-                in_one_line.append(", ".join(line))
-        return in_one_line or [", ".join(whole)] * (len(whole) == length)
+        if not in_one_line and len(whole) == length:
+            return [", ".join(whole)]
+        return in_one_line
 
     return _judge_by(expected, parse)
 
@@ -128,14 +128,10 @@ def by_letters(expected: str, excluded: str = "") -> Judge:
 
     def parse(text: str) -> Iterable[str]:
         words = re.findall(r"[A-Z]+", text.upper())
-        runs = []
         for run in _LETTER_RUN.findall(text):
-            runs.append("".join(re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", run)))
-        orders = []
-        for word in words + runs:
-            if len(word) == len(letters) and word != excluded:
-                orders.append(word)
-        return [order for order in orders if sorted(order) == letters]
+            single = re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", run)
+            words.append("".join(single))
+        return [word for word in words if word != excluded and sorted(word) == letters]
 
     return _judge_by(expected, parse)
 

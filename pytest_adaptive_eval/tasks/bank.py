@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,18 +52,22 @@ def _distinct_seeds(
     seeds: list[Sequence[int]] = [range(first, first + queries) for _ in range(levels)]
     repeated: dict[str, int] = {}
     differing = 0
-    for level in range(1, 1 if family.pictorial else levels + 1):
-        distinct, repeats = _distinct_level(family, level, range(first, first + queries))
-        if repeats or distinct != list(seeds[level - 1]):
-            differing = 0
-        else:
-            differing = differing + 1
-        if differing == _ALL_DIFFER:
-            break
-        if distinct != list(seeds[level - 1]):
+    if family.pictorial:
+        return seeds, repeated
+    for level in range(1, levels + 1):
+        drawn = range(first, first + queries)
+        distinct, repeats = _distinct_level(family, level, drawn)
+        was_replaced = distinct != list(drawn)
+        if was_replaced:
             seeds[level - 1] = distinct
         if repeats:
             repeated[str(level)] = repeats
+        if was_replaced or repeats:
+            differing = 0
+        else:
+            differing += 1
+        if differing == _ALL_DIFFER:
+            break
     return seeds, repeated
 
 
@@ -77,7 +82,8 @@ def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[
         prompts.add(prompt)
     distinct = list(seeds)
     repeats = 0
-    others = iter(range(_OTHER_SEEDS + seeds.start * _TRIES, _OTHER_SEEDS + (seeds.start + len(again)) * _TRIES))
+    start = _OTHER_SEEDS + seeds.start * _TRIES
+    others = iter(range(start, start + len(again) * _TRIES))
     for k in again:
         other = next((seed for seed in others if family.question(level, seed).prompt not in prompts), None)
         if other is None:
@@ -92,8 +98,9 @@ def _digest(family: TaskFamily, seeds: Sequence[Sequence[int]], queries: int, fi
     """Return the hash of a bank's questions, by the first of each level and the seeds that were replaced."""
     digest = hashlib.sha256(f"{family.name} {len(seeds)} {queries} {first}".encode())
     for level, level_seeds in enumerate(seeds, 1):
-        for k in range(min(queries, _HASHED)):
-            digest.update(family.item(level, level_seeds[k]).content_hash.encode())
+        for seed in level_seeds[:_HASHED]:
+            item = family.item(level, seed)
+            digest.update(item.content_hash.encode())
         if level_seeds != range(first, first + queries):
             digest.update(str(list(level_seeds)).encode())
     return digest.hexdigest()[:16]
@@ -136,9 +143,7 @@ def task_bank(
         ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or no question is
             requested.
     """
-    if pixels is None:
-        family = family
-    else:
+    if pixels is not None:
         family = family.at_pixels(pixels)
     if terse:
         family = family.in_terse_form()
@@ -148,39 +153,44 @@ def task_bank(
     first = seed * queries
 
     seeds, repeated = _distinct_seeds(family, cap, queries, first)
-    digest = _digest(family, seeds, queries, first)
-    if difficulty is None:
-        scaled = {}
-    else:
-        scaled = {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
-    if difficulty is None:
-        curves = None
-    else:
-        curves = np.repeat(np.asarray(difficulty), queries, axis=0)
-    repeats = {"repeated": repeated} if repeated else {}
+    settings: dict[str, Any] = {"levels": cap, "queries": queries, "seed": seed, **family.form_settings}
+    discrimination = np.ones((size, 1))
+    intercept = np.zeros(size)
+    model = "none"
+    if difficulty is not None:
+        by_level = np.asarray(difficulty)
+        settings |= {"difficulty": by_level.tolist(), "scale": scale}
+        curves = np.repeat(by_level, queries, axis=0)
+        discrimination = curves[:, :1]
+        intercept = curves[:, 1]
+        model = "2pl"
+    report: dict[str, Any] = {"task": settings, "guess": family.guess_floor}
     if guess_by_level:
-        floors = {"guess_by_level": guess_floors(family, cap)}
-    else:
-        floors = {}
+        report["guess_by_level"] = guess_floors(family, cap)
+    if repeated:
+        report["repeated"] = repeated
+    ids = []
+    categories = []
+    for level, level_seeds in enumerate(seeds, 1):
+        ids += [family.item_id(level, s) for s in level_seeds]
+        categories += [f"level {level}"] * queries
+
+    def drawn(n: int) -> Item:
+        level, k = divmod(n, queries)
+        return _drawn(family, level + 1, seeds[level][k], pictures)
+
     return ItemBank(
         family.name,
-        [family.item_id(level, s) for level, level_seeds in enumerate(seeds, 1) for s in level_seeds],
-        Computed(size, lambda n: _drawn(family, n // queries + 1, seeds[n // queries][n % queries], pictures)),
-        np.ones((size, 1)) if curves is None else curves[:, :1],
-        np.zeros(size) if curves is None else curves[:, 1],
-        calibrated=curves is not None,
-        model="none" if curves is None else "2pl",
+        ids,
+        Computed(size, drawn),
+        discrimination,
+        intercept,
+        calibrated=difficulty is not None,
+        model=model,
         scale=scale,
-        content_hash=digest,
-        report=MappingProxyType(
-            {
-                "task": {"levels": cap, "queries": queries, "seed": seed, **family.form_settings, **scaled},
-                "guess": family.guess_floor,
-                **floors,
-                **repeats,
-            }
-        ),
-        categories=[f"level {n // queries + 1}" for n in range(size)],
+        content_hash=_digest(family, seeds, queries, first),
+        report=MappingProxyType(report),
+        categories=categories,
     )
 
 
@@ -213,7 +223,12 @@ def guess_floors(family: TaskFamily, levels: int) -> tuple[float, ...]:
 
 
 def _floor(family: TaskFamily, level: int) -> float:
-    items = [family.item(level, seed) for seed in range(QUESTIONS)]
-    most = Counter(item.answer for item in items).most_common(1)[0][1] / QUESTIONS
-    choice = sum(1.0 / len(item.choices) for item in items if item.choices) / QUESTIONS
-    return max(min(most, family.guess_floor), choice)
+    answers: Counter[str] = Counter()
+    chances = 0.0
+    for seed in range(QUESTIONS):
+        item = family.item(level, seed)
+        answers[item.answer] += 1
+        if item.choices:
+            chances += 1.0 / len(item.choices)
+    most_frequent = max(answers.values()) / QUESTIONS
+    return max(min(most_frequent, family.guess_floor), chances / QUESTIONS)

@@ -119,7 +119,11 @@ def _generation(rng: random.Random, level: int) -> Question:
 
 def _tokens(lines: Sequence[str], numbers: Iterable[int]) -> list[_LineToken]:
     """Return the tokens of the lines with these numbers, in order."""
-    return [(i, match) for i in numbers for match in _TOKEN.finditer(lines[i])]
+    tokens = []
+    for i in numbers:
+        for match in _TOKEN.finditer(lines[i]):
+            tokens.append((i, match))
+    return tokens
 
 
 def _among(tokens: Iterable[_LineToken], texts: Collection[str]) -> list[_LineToken]:
@@ -130,16 +134,19 @@ def _missing_tokens(
     rng: random.Random, lines: Sequence[str], program: Program, level: int, untold: Collection[int]
 ) -> list[_LineToken]:
     """Draw the tokens that a source lacks, in which one line of each untold step lacks one."""
-    starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
+    lengths = [len(block.source_lines()) for block in program.blocks]
+    starts = list(accumulate(lengths, initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
     hidden = set(chain.from_iterable(lines_of_untold))
-    shown_tokens = _tokens(lines, [i for i in range(1, len(lines)) if i not in hidden])
+    shown = [i for i in range(1, len(lines)) if i not in hidden]
+    shown_tokens = _tokens(lines, shown)
     needed = rng.choice(_among(shown_tokens, NEEDED))
     others = [token for token in shown_tokens if token[0] != needed[0]]
     count = max(1, len(shown_tokens) * level // 10) - 1
     missing = [needed, *rng.sample(others, min(count, len(others)))]
     for numbers in lines_of_untold:
-        missing.append(rng.choice(_among(_tokens(lines, numbers), RECOVERABLE)))
+        recoverable = _among(_tokens(lines, numbers), RECOVERABLE)
+        missing.append(rng.choice(recoverable))
     return missing
 
 
@@ -152,10 +159,8 @@ def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collect
         before = lines[i][: match.start()]
         after = lines[i][match.end() :]
         if gap and before[-1:].isalnum():
-            space = " "
-        else:
-            space = ""
-        lines[i] = f"{before}{space}{gap}{after}"
+            before += " "
+        lines[i] = f"{before}{gap}{after}"
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -164,11 +169,12 @@ def _repair(rng: random.Random, level: int) -> Question:
     masked = rng.randrange(2) == 1
     steps = range(len(program.blocks))
     untold = sorted(rng.sample(steps, min(level // 2, len(steps) - 1)))
-    broken = _with_gaps(rng, program, level, untold, GAP if masked else "")
+    gap = ""
+    damage = "parts of it were deleted"
     if masked:
+        gap = GAP
         damage = f"each {GAP} stands for a hidden part of it"
-    else:
-        damage = "parts of it were deleted"
+    broken = _with_gaps(rng, program, level, untold, gap)
     prompt = (
         f"This Python function is broken: {damage}. Write the whole function, repaired.\n\n```python\n{broken}\n```\n\n"
         f"What it is to do: {program.words(untold)}\n{example}"

@@ -52,16 +52,20 @@ def level_parameters(
             f"bank {bank.name!r} has items of {len(by_level)} levels of the task {family!r}{form}: calibrate one with "
             "items of several levels"
         )
-    fitted_levels = np.array(sorted(by_level))
-    curves = np.array([_mean_curve(bank, by_level[level]) for level in fitted_levels.tolist()])
-    weights = np.array([len(by_level[level]) for level in fitted_levels.tolist()], dtype=float)
+    by_level = dict(sorted(by_level.items()))
+    fitted_levels = np.array(list(by_level))
+    curves = np.array([_mean_curve(bank, items) for items in by_level.values()])
+    weights = np.array([len(items) for items in by_level.values()], dtype=float)
     difficulty = np.empty(len(fitted_levels))
     for block, value in pooled(curves[:, 1] / curves[:, 0], weights):  # -b never rises
         difficulty[block] = -value
     all_levels = np.arange(1, levels + 1)
     b = np.interp(all_levels, fitted_levels, difficulty)
-    rise = max(float(np.polyfit(fitted_levels, difficulty, 1, w=np.sqrt(weights))[0]), 0.0)
-    b += rise * (np.minimum(all_levels - fitted_levels[0], 0) + np.maximum(all_levels - fitted_levels[-1], 0))
+    slope, _ = np.polyfit(fitted_levels, difficulty, 1, w=np.sqrt(weights))
+    rise = max(float(slope), 0.0)
+    below = np.minimum(all_levels - fitted_levels[0], 0)
+    above = np.maximum(all_levels - fitted_levels[-1], 0)
+    b += rise * (below + above)
     a = np.exp(np.interp(all_levels, fitted_levels, np.log(curves[:, 0])))
     return np.stack([a, -a * b], axis=1)
 
@@ -71,7 +75,6 @@ def _mean_curve(bank: ItemBank, items: list[int]) -> tuple[float, float]:
     logits = ABILITIES[:, None] * bank.discrimination[items, 0] + bank.intercept[items]
     mean = (1.0 / (1.0 + np.exp(-np.clip(logits, -30.0, 30.0)))).mean(axis=1)
     mean = np.clip(mean, 1e-9, 1.0 - 1e-9)
-    slope, intercept = np.polyfit(
-        ABILITIES, np.log(mean / (1.0 - mean)), 1, w=np.sqrt(POPULATION * mean * (1.0 - mean))
-    )
+    weights = np.sqrt(POPULATION * mean * (1.0 - mean))
+    slope, intercept = np.polyfit(ABILITIES, np.log(mean / (1.0 - mean)), 1, w=weights)
     return max(float(slope), LEAST_SLOPE), float(intercept)

@@ -53,7 +53,9 @@ def _rounded(values: Ints) -> Picture:
 
 def _stretched(coarse: Ints, height: int, width: int) -> Ints:
     """Return an array, shape (h, w, ...), enlarged to (height, width, ...) by repeating its entries."""
-    rows, columns = (np.arange(n) * m // n for n, m in zip((height, width), coarse.shape[:2], strict=True))
+    coarse_height, coarse_width = coarse.shape[:2]
+    rows = np.arange(height) * coarse_height // height
+    columns = np.arange(width) * coarse_width // width
     return np.asarray(coarse[rows[:, None], columns])
 
 
@@ -73,11 +75,12 @@ def _noise(rng: random.Random, picture: Picture, deviation: int) -> Picture:
 def _boxed(values: Ints, radius: int, axis: int) -> Ints:
     """Return the means of 2 * radius + 1 neighbours along an axis; the edge is repeated."""
     width = 2 * radius + 1
-    padding = []
-    for n in range(values.ndim):
-        padding.append((radius + 1, radius) if n == axis else (0, 0))
+    padding = [(0, 0)] * values.ndim
+    padding[axis] = (radius + 1, radius)
     total = np.cumsum(np.pad(values, padding, mode="edge"), axis=axis)
-    upper, lower = (np.take(total, range(start, start + values.shape[axis]), axis=axis) for start in (width, 0))
+    n = values.shape[axis]
+    upper = np.take(total, range(width, width + n), axis=axis)
+    lower = np.take(total, range(n), axis=axis)
     return np.asarray((upper - lower + radius) // width)
 
 
@@ -91,7 +94,9 @@ def _blur(rng: random.Random, picture: Picture, radius: int) -> Picture:
 
 def _pale(rng: random.Random, picture: Picture, permille: int) -> Picture:
     """Reduce differences from middle grey to a share."""
-    return _noise(rng, _rounded(128 + ((picture.astype(np.int64) - 128) * permille + 500) // 1000), _SENSOR_NOISE)
+    differences = picture.astype(np.int64) - 128
+    pale = 128 + (differences * permille + 500) // 1000
+    return _noise(rng, _rounded(pale), _SENSOR_NOISE)
 
 
 def _coarse(_: random.Random, picture: Picture, samples: int) -> Picture:
@@ -100,9 +105,8 @@ def _coarse(_: random.Random, picture: Picture, samples: int) -> Picture:
     values = picture.astype(np.int64)
     for axis, parts in enumerate((rows, columns)):
         edges = np.arange(parts + 1) * values.shape[axis] // parts
-        shape = []
-        for n in range(3):
-            shape.append(-1 if n == axis else 1)
+        shape = [1, 1, 1]
+        shape[axis] = -1
         values = np.add.reduceat(values, edges[:-1], axis=axis) // np.diff(edges).reshape(shape)
     return _rounded(_stretched(values, *picture.shape[:2]))
 
@@ -110,8 +114,9 @@ def _coarse(_: random.Random, picture: Picture, samples: int) -> Picture:
 def _occlude(rng: random.Random, picture: Picture, percent: int) -> Picture:
     """Cover a share of the tiles with grey."""
     rows, columns = _divided(picture, _TILES)
-    covered = np.zeros(rows * columns, dtype=np.int64)
-    covered[rng.sample(range(rows * columns), rows * columns * percent // 100)] = 1
+    n = rows * columns
+    covered = np.zeros(n, dtype=np.int64)
+    covered[rng.sample(range(n), n * percent // 100)] = 1
     tiles = _stretched(covered.reshape(rows, columns), *picture.shape[:2])
     return np.where(tiles[:, :, None] == 1, np.uint8(128), picture)
 
@@ -152,23 +157,28 @@ def _quantised(plane: Ints, table: Ints) -> Ints:
 
 def _jpeg(_: random.Random, picture: Picture, percent: int) -> Picture:
     """Lose what JPEG loses with its tables scaled to a percentage, with colour at half the resolution."""
-    table = []
-    for base in (_LUMINANCE, _CHROMINANCE):
-        table.append(np.clip((base * percent + 50) // 100, 1, 32767))
-    red, green, blue = (picture[:, :, n].astype(np.int64) for n in range(3))
+    of_luminance = np.clip((_LUMINANCE * percent + 50) // 100, 1, 32767)
+    of_chrominance = np.clip((_CHROMINANCE * percent + 50) // 100, 1, 32767)
+    red, green, blue = np.moveaxis(picture.astype(np.int64), 2, 0)
     luminance = (299 * red + 587 * green + 114 * blue + 500) // 1000
-    planes = [luminance, (blue - luminance) * 564 // 1000 + 128, (red - luminance) * 713 // 1000 + 128]
-    height, width = luminance.shape
-    y = _quantised(planes[0], table[0])
-    cb, cr = (_stretched(_quantised(_halved(plane), table[1]), height, width) - 128 for plane in planes[1:])
-    channels = [y + 1402 * cr // 1000, y - (344 * cb + 714 * cr) // 1000, y + 1772 * cb // 1000]
-    return _rounded(np.stack(channels, axis=2))
+    y = _quantised(luminance, of_luminance)
+    chrominances = []
+    for plane in ((blue - luminance) * 564 // 1000 + 128, (red - luminance) * 713 // 1000 + 128):
+        coarse = _quantised(_halved(plane), of_chrominance)
+        chrominances.append(_stretched(coarse, *luminance.shape) - 128)
+    cb, cr = chrominances
+    red = y + 1402 * cr // 1000
+    green = y - (344 * cb + 714 * cr) // 1000
+    blue = y + 1772 * cb // 1000
+    return _rounded(np.stack([red, green, blue], axis=2))
 
 
 def _halved(plane: Ints) -> Ints:
     """Return the means of blocks of 2 x 2; the edge is repeated."""
     padded = np.pad(plane, [(0, n % 2) for n in plane.shape], mode="edge")
-    return np.asarray((padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2] + 2) // 4)
+    left = padded[::2, ::2] + padded[1::2, ::2]
+    right = padded[::2, 1::2] + padded[1::2, 1::2]
+    return np.asarray((left + right + 2) // 4)
 
 
 #: Distortions by name, each with its strengths by level.

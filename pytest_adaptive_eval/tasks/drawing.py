@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -77,7 +78,9 @@ def _inside(corners: Sequence[tuple[int, int]], x: Array, y: Array) -> Bools:
     """Return which points have an odd number of the polygon's sides to their right."""
     inside = np.zeros(x.shape, dtype=bool)
     for (x1, y1), (x2, y2) in zip(corners, [*corners[1:], corners[0]], strict=True):
-        inside ^= ((y1 > y) != (y2 > y)) & (x < (x2 - x1) * (y - y1) / ((y2 - y1) or 1) + x1)
+        is_beside = (y1 > y) != (y2 > y)  # never for a horizontal side, whose height of 0 must not be divided by
+        crossing = (x2 - x1) * (y - y1) / ((y2 - y1) or 1) + x1
+        inside ^= is_beside & (x < crossing)
     return inside
 
 
@@ -102,9 +105,13 @@ def _shrunk(mask: Bools, steps: int) -> Bools:
     """Return a mask without what is nearer than about `steps` to its edge."""
     for step in range(steps):
         framed = np.pad(mask, 1)
-        mask = framed[1:-1, :-2] & framed[1:-1, 2:] & framed[:-2, 1:-1] & framed[2:, 1:-1] & mask
+        beside = framed[1:-1, :-2] & framed[1:-1, 2:]
+        above_and_below = framed[:-2, 1:-1] & framed[2:, 1:-1]
+        mask = beside & above_and_below & mask
         if step % 2:  # squares and diamonds in turn shrink by an octagon
-            mask = mask & framed[:-2, :-2] & framed[:-2, 2:] & framed[2:, :-2] & framed[2:, 2:]
+            upper_corners = framed[:-2, :-2] & framed[:-2, 2:]
+            lower_corners = framed[2:, :-2] & framed[2:, 2:]
+            mask = mask & upper_corners & lower_corners
     return mask
 
 
@@ -114,11 +121,13 @@ def _coverage(shape: str, fill: str, size: int) -> Ints:
     samples = max(1, min(_MOST_SAMPLES, math.ceil(_SAMPLES / size)))
     side = size * samples
     mask = _solid(shape, side)
-    if fill != "solid":
-        inner = _shrunk(mask, max(1, side // (11 if fill == "hollow" else 16)))
+    if fill == "hollow":
+        mask = mask & ~_shrunk(mask, max(1, side // 11))
+    if fill == "striped":
+        outline = mask & ~_shrunk(mask, max(1, side // 16))
         stripe = max(1, side // 10)
         rows, columns = np.indices(mask.shape)
-        mask = mask & ~inner | (mask & ((rows + columns) // stripe % 2 == 0) if fill == "striped" else False)
+        mask = outline | mask & ((rows + columns) // stripe % 2 == 0)
     counted = mask.reshape(size, samples, size, samples).sum(axis=(1, 3), dtype=np.int64)
     return np.asarray(counted * 255 // samples**2)
 
@@ -157,7 +166,10 @@ def board(icons: Iterable[Icon], n: int, pixels: int, share: int = 76) -> Pictur
     for edge in edges:
         picture[edge, :] = picture[:, edge] = LINE
     size = pixels // n * share // 100
+    centred = []
+    for start, end in pairwise(edges):
+        centred.append(start + (end - start - size) // 2 + 1)
     for i, icon in enumerate(icons):
-        y, x = (edges[k] + (edges[k + 1] - edges[k] - size) // 2 + 1 for k in divmod(i, n))
-        draw_icon(picture, icon, y, x, size)
+        row, column = divmod(i, n)
+        draw_icon(picture, icon, centred[row], centred[column], size)
     return picture

@@ -197,8 +197,12 @@ class TaskFamily:
     @property
     def form_settings(self) -> Mapping[str, Any]:
         """Settings of the family's form, in the ``meta`` of its items and in records of its banks."""
-        sized = {} if self.pixels is None else {"pixels": self.pixels}
-        return {**sized, "terse": False} if self.form else sized
+        settings: dict[str, Any] = {}
+        if self.pixels is not None:
+            settings["pixels"] = self.pixels
+        if self.form:
+            settings["terse"] = False
+        return settings
 
     def item_id(self, level: int, seed: int) -> str:
         """Return the id ``task-level-seed``, which also seeds the random numbers."""
@@ -208,20 +212,22 @@ class TaskFamily:
         """Return the question as an item that the family grades; a picture's file has its id and set size."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
-        if self.pixels is None:
-            size = []
-        else:
-            size = [str(self.pixels)]
-        file = ".".join([name, *size, "png"])
+        images: tuple[str, ...] = ()
+        formats: tuple[str, ...] = ("text",)
+        if self.pictorial:
+            formats = PICTURE_FORMATS
+            images = (f"{name}.png",)
+            if self.pixels is not None:
+                images = (f"{name}.{self.pixels}.png",)
         return Item(
             id=name,
             prompt=question.prompt,
             answer=question.answer,
             grader=self.grader,
-            images=(file,) if self.pictorial else (),
+            images=images,
             choices=question.choices,
             category=(self.name,),
-            formats=PICTURE_FORMATS if self.pictorial else ("text",),
+            formats=formats,
             meta=MappingProxyType({"level": level, "seed": seed, **self.form_settings}),
             custom=self.grade,
             others=question.others,
@@ -248,8 +254,11 @@ class TaskFamily:
         text = without_reasoning(str(text)[:GRADED_CHARACTERS])
         if question.judge is not None:
             return question.judge(text, self.runner)
-        score = grader_kinds()["exact" if self.grader == "task" else self.grader].grade(item, text)
-        return Mark(score, "" if score == 1.0 else f"{question.answer} was expected")
+        grader = "exact" if self.grader == "task" else self.grader
+        score = grader_kinds()[grader].grade(item, text)
+        if score == 1.0:
+            return Mark(score)
+        return Mark(score, f"{question.answer} was expected")
 
     def grade(self, item: Item, text: str) -> float:
         """Return the score of an answer, as an item's grader."""
@@ -301,8 +310,10 @@ class Malformed(ValueError):
 def only_match(pattern: re.Pattern[str], text: str, label: str) -> tuple[str, ...]:
     """Return the groups of the pattern's only distinct match; raise `Malformed` if there is none or more than one."""
     matches = list(dict.fromkeys(match.groups() for match in pattern.finditer(text)))
-    if len(matches) != 1:
-        raise Malformed("format", f"{'more than one' if matches else 'no'} {label} was found")
+    if not matches:
+        raise Malformed("format", f"no {label} was found")
+    if len(matches) > 1:
+        raise Malformed("format", f"more than one {label} was found")
     return matches[0]
 
 
@@ -327,6 +338,11 @@ def content_of(family: TaskFamily) -> Content:
     return family.content
 
 
+def _grader_by(judge: Judge) -> Callable[[Item, str], float]:
+    """Return an item's grader by a judge, which gets no runner."""
+    return lambda _, answer: judge(answer[:GRADED_CHARACTERS], None).score
+
+
 def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
     """Return the question that a model wrote, in the family's words and with the answer by its code.
 
@@ -340,7 +356,9 @@ def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
     identity = f"{family.name}-{level}-{name}"
     text = re.sub(r"[ \t]+", " ", text[:READ_CHARACTERS].replace("**", ""))
     question = family.with_form(content_of(family).read(text, level, random.Random(identity)))
-    judge = question.judge
+    grade = None
+    if question.judge is not None:
+        grade = _grader_by(question.judge)
     return Item(
         id=identity,
         prompt=question.prompt,
@@ -348,5 +366,5 @@ def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
         grader=family.grader,
         category=(family.name,),
         meta=MappingProxyType({"level": level}),
-        custom=None if judge is None else lambda _, answer: judge(answer[:GRADED_CHARACTERS], None).score,
+        custom=grade,
     )

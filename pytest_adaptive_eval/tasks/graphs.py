@@ -76,8 +76,12 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, size: Size) -
     def read(text: str, level: int, _: random.Random) -> Question:
         start, end = only_match(_PATH, text, "start and end")
         roads = [(a, b, int(length)) for a, b, length in _ROAD.findall(text)]
-        towns = {town for a, b, _ in roads for town in (a, b)}
-        joined = {frozenset((a, b)) for a, b, _ in roads if a != b}
+        towns: set[str] = set()
+        joined = set()
+        for a, b, _length in roads:
+            towns |= {a, b}
+            if a != b:
+                joined.add(frozenset((a, b)))
         if len(joined) < len(roads) or start == end or not {start, end} <= towns:
             raise Malformed("format", "the roads do not make a map that has the start and the end")
         in_range = all(SHORTEST_EDGE <= length <= LONGEST_EDGE for *_, length in roads)

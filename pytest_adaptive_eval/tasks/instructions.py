@@ -36,11 +36,12 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
         for version in _versions(text):
             versions.append([rule.text for rule in rules if not rule.holds(version)])
         broken = min(versions, key=len)
+        if not broken:
+            return Mark(1.0)
+        score = 0.0
         if partial:
             score = 1 - len(broken) / len(rules)
-        else:
-            score = float(not broken)
-        return Mark(score, f"broken: {'; '.join(broken)}" if broken else "")
+        return Mark(score, f"broken: {'; '.join(broken)}")
 
     return judge
 
@@ -48,11 +49,9 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
 def _versions(text: str) -> list[str]:
     """Return what may be the text that an answer gives."""
     boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
+    enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed]
     if "\\end{" in text:
-        environments = _ENVIRONMENT.findall(text)
-    else:
-        environments = []
-    enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]
+        enclosed += _ENVIRONMENT.findall(text)
     versions = [text]
     for part in (text, *enclosed[:_PARTS]):
         paragraphs = re.split(r"\n\s*\n", part.strip())

@@ -68,10 +68,11 @@ def _product_demand(level: int) -> str:
 
 def _read_product(text: str, level: int, _: random.Random) -> Question:
     a, p, b, q = only_match(_PRODUCT, text, "product of two decimals")
-    digits = [str(int(a + p)), str(int(b + q))]
-    matches = all(len(x) == level and int(x) > 1 for x in digits) and max(len(p), len(q)) <= level
+    first = int(a + p)
+    second = int(b + q)
+    matches = all(len(str(x)) == level and x > 1 for x in (first, second)) and max(len(p), len(q)) <= level
     check_level(matches, _product_demand(level))
-    return _product_question(int(digits[0]), len(p), int(digits[1]), len(q))
+    return _product_question(first, len(p), second, len(q))
 
 
 _PRODUCTS = Content("What is 1.2 * 0.34?", _product_demand, _read_product)
@@ -93,7 +94,9 @@ def by_values(values: Mapping[str, Fraction]) -> Judge:
             sign, top, bottom = stated[-1]
             if bottom and not int(bottom):
                 return Mark(0.0, f"{name} is divided by zero")
-            answer = Fraction(top) / int(bottom or 1) * (-1 if sign else 1)
+            answer = Fraction(top) / int(bottom or 1)
+            if sign:
+                answer = -answer
             if abs(answer - value) > TOLERANCE:
                 return Mark(0.0, f"{name} = {sign}{top}{'/' * bool(bottom)}{bottom} is not {_rounded(value)}")
         return Mark(1.0)
@@ -105,14 +108,16 @@ def _one_by_one(text: str) -> str:
     """Return a text with each value of two lists, or of two rows of a table, after its name."""
     for pattern, mark in ((_TUPLE, ","), (_ROWS, "|")):
         for match in pattern.finditer(text):
-            names, values = ([part.strip() for part in row.strip(f" {mark}").split(mark)] for row in match.groups())
+            names, values = (row.strip(f" {mark}").split(mark) for row in match.groups())
             if len(names) == len(values):
-                text += "".join(f"\n{name} = {value}" for name, value in zip(names, values, strict=True))
+                for name, value in zip(names, values, strict=True):
+                    text += f"\n{name.strip()} = {value.strip()}"
     return text
 
 
 def _rounded(value: Fraction) -> str:
-    return "-" * (value < 0) + _decimal(round(abs(value) * 10_000), 4)
+    sign = "-" if value < 0 else ""
+    return sign + _decimal(round(abs(value) * 10_000), 4)
 
 
 def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
@@ -141,11 +146,16 @@ def _equations(rng: random.Random, level: int) -> Question:
     while solution is None:  # none for singular equations
         rows = []
         for _ in names:
-            rows.append([*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)])
+            row = [rng.choice(coefficients) for _ in names]
+            row.append(rng.randrange(-99, 100))
+            rows.append(row)
         solution = _solution(rows)
     lines = []
-    for *row, right in rows:
-        terms = (f"{'-' if c < 0 else '+'} {abs(c)}{name}" for c, name in zip(row, names, strict=True))
+    for *left, right in rows:
+        terms = []
+        for c, name in zip(left, names, strict=True):
+            sign = "-" if c < 0 else "+"
+            terms.append(f"{sign} {abs(c)}{name}")
         lines.append(f"{' '.join(terms).removeprefix('+ ')} = {right}")
     values = dict(zip(names, solution, strict=True))
     prompt = "Solve:\n" + "\n".join(lines) + "\nGive each value to four decimal places."

@@ -59,7 +59,8 @@ def _board(cells: list[str], n: int, side: int = SIDE, cell: int = CELL, margin:
     """Draw shapes row by row, `n` a row, into a square picture."""
     picture = _canvas(side)
     for i, shape in enumerate(cells):
-        _draw_icon(picture, shape, i // n * cell + margin, i % n * cell + margin, cell - 2 * margin)
+        row, column = divmod(i, n)
+        _draw_icon(picture, shape, row * cell + margin, column * cell + margin, cell - 2 * margin)
     return picture
 
 
@@ -70,9 +71,9 @@ def _grid(rng: random.Random, level: int) -> Question:
         # The count is drawn uniformly: no constant answer is right more than one time in five.
         count = rng.randrange(min(cells, 9) + 1)
         board = [target] * count + [rng.choice(others) for _ in range(cells - count)]
-        question = Question(
-            f"How many cells show {target}?", str(count), lambda: _board(board, level), by_number(str(count))
-        )
+        ask = f"How many cells show {target}?"
+        answer = str(count)
+        judge = by_number(answer)
     else:
         # Two of each other shape if there is room: the answer is the only shape in a single cell.
         if level > 2:
@@ -81,9 +82,10 @@ def _grid(rng: random.Random, level: int) -> Question:
             fill = others[:1] * 3
         board = [target, *fill[: cells - 1], *(rng.choice(others) for _ in range(cells - 5))]
         ask = "Which shape is in one cell only?"
-        question = Question(ask, target, lambda: _board(board, level), by_choice(target, SHAPES))
+        answer = target
+        judge = by_choice(answer, SHAPES)
     rng.shuffle(board)
-    return question
+    return Question(ask, answer, lambda: _board(board, level), judge)
 
 
 def _caption(rng: random.Random, level: int) -> Question:
@@ -107,9 +109,9 @@ def _in_noise(rng: random.Random, shape: str, sigma: int) -> Picture:
 
 def _noise(rng: random.Random, level: int) -> Question:
     shape = rng.choice(SHAPES)
-    return Question(
-        "Which shape is in the noise?", shape, lambda: _in_noise(rng, shape, 50 * (level - 1)), by_choice(shape, SHAPES)
-    )
+    sigma = 50 * (level - 1)
+    judge = by_choice(shape, SHAPES)
+    return Question("Which shape is in the noise?", shape, lambda: _in_noise(rng, shape, sigma), judge)
 
 
 def _after(rng: random.Random, level: int) -> Question:

@@ -65,7 +65,10 @@ class Loop:
     def run(self, total: int, arguments: Arguments, outcomes: Outcomes, /) -> int:
         """Return the new total, and add how the conditions turned out to `outcomes`."""
         values, k = arguments
-        for x in values if self.over_list else range(1, k + 1):
+        numbers: Sequence[int] = values
+        if not self.over_list:
+            numbers = range(1, k + 1)
+        for x in numbers:
             for i, (condition, action) in enumerate(self.steps):
                 holds = condition is None or condition.holds(x)
                 outcomes.add((i, holds))
@@ -75,22 +78,33 @@ class Loop:
 
     def source_lines(self) -> list[str]:
         """Return the lines of the block's Python source; its first line is not indented."""
-        x, numbers = ("value", "values") if self.over_list else ("i", "range(1, k + 1)")
+        x = "value"
+        numbers = "values"
+        if not self.over_list:
+            x = "i"
+            numbers = "range(1, k + 1)"
         lines = [f"for {x} in {numbers}:"]
         for condition, action in self.steps:
+            indent = "    "
             if condition is not None:
-                lines.append(f"    if {condition.source.format(x=x)}:")
-            lines.append("    " * (1 if condition is None else 2) + action.source.format(x=x))
+                lines.append(f"{indent}if {condition.source.format(x=x)}:")
+                indent *= 2
+            lines.append(indent + action.source.format(x=x))
         return lines
 
     def words(self) -> str:
         """Describe the block in a sentence."""
-        x, numbers = "the value", "value of the list, from the first to the last"
+        x = "the value"
+        numbers = "value of the list, from the first to the last"
         if not self.over_list:
-            x, numbers = "i", "whole number i from 1 up to and with k, which is none if k is 0"
+            x = "i"
+            numbers = "whole number i from 1 up to and with k, which is none if k is 0"
         steps = []
         for condition, action in self.steps:
-            steps.append((f"if {condition.words.format(x=x)}, " if condition else "") + action.words.format(x=x))
+            step = action.words.format(x=x)
+            if condition:
+                step = f"if {condition.words.format(x=x)}, {step}"
+            steps.append(step)
         return f"For each {numbers}: {'; then '.join(steps)}."
 
 
@@ -106,7 +120,9 @@ class Branch:
         """Return the new total, and add how the condition turned out to `outcomes`."""
         holds = self.condition.holds(total)
         outcomes.add((0, holds))
-        return (self.action if holds else self.alternative).apply(total, 0)
+        if holds:
+            return self.action.apply(total, 0)
+        return self.alternative.apply(total, 0)
 
     def source_lines(self) -> list[str]:
         """Return the lines of the block's Python source; its first line is not indented."""
@@ -168,19 +184,23 @@ class Program:
 
     def source(self) -> str:
         """Return the program as Python."""
-        body = [
-            f"total = k + {self.start}",
-            *(line for block in self.blocks for line in block.source_lines()),
-            "return total",
-        ]
-        return "\n".join(["def solve(values, k):", *("    " + line for line in body), ""])
+        body = [f"total = k + {self.start}"]
+        for block in self.blocks:
+            body += block.source_lines()
+        body.append("return total")
+        indented = [f"    {line}" for line in body]
+        return "\n".join(["def solve(values, k):", *indented, ""])
 
     def words(self, untold: Collection[int] = ()) -> str:
         """Describe the function in numbered steps, leaving out the steps at positions `untold`."""
-        descriptions = (
-            "This step is in the code alone." if i in untold else block.words() for i, block in enumerate(self.blocks)
-        )
-        steps = "\n".join(f"{number}. {words}" for number, words in enumerate(descriptions, 1))
+        lines = []
+        for i, block in enumerate(self.blocks):
+            if i in untold:
+                words = "This step is in the code alone."
+            else:
+                words = block.words()
+            lines.append(f"{i + 1}. {words}")
+        steps = "\n".join(lines)
         return (
             "solve(values, k) gets a list of whole numbers and a whole number, and returns a whole number. It begins "
             f"with a total of k plus {self.start}, does the following steps in order, and returns the total:\n{steps}\n"
@@ -190,10 +210,11 @@ class Program:
 
 def draw_arguments(rng: random.Random, number: int) -> list[Arguments]:
     """Draw `number` arguments, including the empty list and a k of 0."""
-    edge_cases = [([], rng.randrange(1, 10)), ([rng.randrange(60)], 0)]
-    return edge_cases + [
-        ([rng.randrange(60) for _ in range(rng.randrange(2, 9))], rng.randrange(10)) for _ in range(number - 2)
-    ]
+    arguments: list[Arguments] = [([], rng.randrange(1, 10)), ([rng.randrange(60)], 0)]
+    while len(arguments) < number:
+        values = [rng.randrange(60) for _ in range(rng.randrange(2, 9))]
+        arguments.append((values, rng.randrange(10)))
+    return arguments
 
 
 def _loop_action(rng: random.Random) -> Action:
@@ -201,35 +222,31 @@ def _loop_action(rng: random.Random) -> Action:
     a = rng.randrange(2, 7)
     b = rng.randrange(3, 50)
     m = rng.choice((101, 211, 307, 503, 701, 997))
-    return rng.choice(
-        (
-            Action(f"add {a} times {{x}} to the total", f"total += {a} * {{x}}", lambda total, x: total + a * x),
-            Action(f"subtract {a} times {{x}} from the total", f"total -= {a} * {{x}}", lambda total, x: total - a * x),
-            Action(
-                f"add the distance between {{x}} and {b} to the total",
-                f"total += abs({{x}} - {b})",
-                lambda total, x: total + abs(x - b),
-            ),
-            Action(
-                f"make the total the remainder of {a} times the total plus {{x}} when divided by {m}",
-                f"total = ({a} * total + {{x}}) % {m}",
-                lambda total, x: (a * total + x) % m,
-            ),
-        )
+    addition = Action(f"add {a} times {{x}} to the total", f"total += {a} * {{x}}", lambda total, x: total + a * x)
+    subtraction = Action(
+        f"subtract {a} times {{x}} from the total", f"total -= {a} * {{x}}", lambda total, x: total - a * x
     )
+    distance = Action(
+        f"add the distance between {{x}} and {b} to the total",
+        f"total += abs({{x}} - {b})",
+        lambda total, x: total + abs(x - b),
+    )
+    remainder = Action(
+        f"make the total the remainder of {a} times the total plus {{x}} when divided by {m}",
+        f"total = ({a} * total + {{x}}) % {m}",
+        lambda total, x: (a * total + x) % m,
+    )
+    return rng.choice((addition, subtraction, distance, remainder))
 
 
 def _constant_action(rng: random.Random) -> Action:
     """Draw an action that uses the total alone."""
     a = rng.randrange(2, 6)
     b = rng.randrange(3, 80)
-    return rng.choice(
-        (
-            Action(f"add {b} to the total", f"total += {b}", lambda total, _: total + b),
-            Action(f"subtract {b} from the total", f"total -= {b}", lambda total, _: total - b),
-            Action(f"multiply the total by {a}", f"total *= {a}", lambda total, _: total * a),
-        )
-    )
+    addition = Action(f"add {b} to the total", f"total += {b}", lambda total, _: total + b)
+    subtraction = Action(f"subtract {b} from the total", f"total -= {b}", lambda total, _: total - b)
+    product = Action(f"multiply the total by {a}", f"total *= {a}", lambda total, _: total * a)
+    return rng.choice((addition, subtraction, product))
 
 
 def _above(b: int) -> LoopCondition:
@@ -240,41 +257,41 @@ def _condition(rng: random.Random, low: int, high: int) -> LoopCondition:
     a = rng.randrange(2, 6)
     b = rng.randrange(low, high)
     r = rng.randrange(a)
-    return rng.choice(
-        (
-            _above(b),
-            LoopCondition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b),
-            LoopCondition(
-                f"{{x}} leaves the remainder {r} when divided by {a}", f"{{x}} % {a} == {r}", lambda x: x % a == r
-            ),
-        )
+    below = LoopCondition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b)
+    remainder = LoopCondition(
+        f"{{x}} leaves the remainder {r} when divided by {a}", f"{{x}} % {a} == {r}", lambda x: x % a == r
     )
+    return rng.choice((_above(b), below, remainder))
 
 
 def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int, int] | None]:
     """Return the program with one more block or conditional step, and the position of its condition, if any."""
     blocks = program.blocks
     loops = [(i, block) for i, block in enumerate(blocks) if isinstance(block, Loop) and len(block.steps) < STEPS]
-    kind = rng.choice(("for", "count", "if", "while", "inner", "inner")[: 6 if loops else 4])
+    kinds = ["for", "count", "if", "while"]
+    if loops:
+        kinds += ["inner", "inner"]
+    kind = rng.choice(kinds)
     if kind == "inner":
         i, loop = loops[-1]
-        step = (_condition(rng, 2, 60 if loop.over_list else 10), _loop_action(rng))
+        largest = 60 if loop.over_list else 10
+        step = (_condition(rng, 2, largest), _loop_action(rng))
         longer = replace(loop, steps=(*loop.steps, step))
         return replace(program, blocks=(*blocks[:i], longer, *blocks[i + 1 :])), (i, len(loop.steps))
     block: Block
+    condition: tuple[int, int] | None = (len(blocks), 0)
     if kind == "while":
         b = rng.randrange(40, 300)
         d = rng.randrange(23, 90)
-        actions = (
-            Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d),
-            Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2),
-        )
-        block = While(_above(b), rng.choice(actions))
+        subtraction = Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d)
+        halving = Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2)
+        block = While(_above(b), rng.choice((subtraction, halving)))
     elif kind == "if":
         block = Branch(_condition(rng, 5, 400), _constant_action(rng), _constant_action(rng))
     else:
         block = Loop(kind == "for", ((None, _loop_action(rng)),))
-    return replace(program, blocks=(*blocks, block)), None if isinstance(block, Loop) else (len(blocks), 0)
+        condition = None
+    return replace(program, blocks=(*blocks, block)), condition
 
 
 def _extend(
@@ -283,15 +300,15 @@ def _extend(
     """Draw extensions of a program until one matters, and return it with its results."""
     while True:
         longer, condition = _extended(rng, program)
-        runs = [longer.run(each) for each in arguments]
-        new_results = [result for result, _ in runs]
-        if condition is None:
-            both_ways = set()
-        else:
-            both_ways = {(*condition, True), (*condition, False)}
+        new_results = []
+        outcomes: set[tuple[int, int, bool]] = set()
+        for each in arguments:
+            result, outcomes_of_run = longer.run(each)
+            new_results.append(result)
+            outcomes |= outcomes_of_run
         changed = sum(a != b for a, b in zip(new_results, results, strict=True))
         bounded = max(map(abs, new_results)) <= LARGEST
-        tested = both_ways <= set().union(*(outcomes for _, outcomes in runs))
+        tested = condition is None or {(*condition, True), (*condition, False)} <= outcomes
         if bounded and tested and changed >= 2 and len(set(new_results)) >= RESULTS:
             return longer, new_results
 

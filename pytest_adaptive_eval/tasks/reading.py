@@ -10,7 +10,8 @@ from pytest_adaptive_eval.tasks.answers import by_choice
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 from pytest_adaptive_eval.tasks.words import WORD_CLASSES
 
-BEINGS, LOCATIONS = WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
+BEINGS = WORD_CLASSES["BEING"]
+LOCATIONS = WORD_CLASSES["PLACE"]
 #: Things of the terse form, and further ones.
 FEW_THINGS = WORD_CLASSES["THING"]
 THINGS = (*FEW_THINGS, "pencil", "clock", "spoon", "carpet", "drum", "saddle", "shield", "anchor")
@@ -23,7 +24,9 @@ def _places_question(
     things = rng.sample(drawn_from, 2 * level + links - 1)
     beings = rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
-    chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]
+    chains = [things[: links + 1]]
+    for start in range(links + 1, len(things), 2):
+        chains.append(things[start : start + 2])
     sentences = []
     for chain, being, location in zip(chains, beings, locations, strict=True):
         for a, b in pairwise(chain):
@@ -42,7 +45,10 @@ def _places_question(
         ask = f"Who has the thing that the {things[0]} is kept with, directly or by way of other things?"
         answer = beings[0]
         alternatives = BEINGS
-    ask += f" Choose one of these: {', '.join(alternatives)}." if listed else " Answer with one word."
+    if listed:
+        ask += f" Choose one of these: {', '.join(alternatives)}."
+    else:
+        ask += " Answer with one word."
     prompt = f"{' '.join(sentences)}\n\n{ask}"
     return Question(prompt, answer, judge=by_choice(answer, alternatives))
 

@@ -103,9 +103,20 @@ def _number(rng: random.Random, _: list[str]) -> Rule:
 
 def _avoided(rng: random.Random, words: list[str]) -> Rule:
     """Draw a letter to avoid that is in no word of an earlier rule; no rule demands `words`."""
-    taken = {letter for word in REQUIRED_WORDS if word not in words for letter in word}
+    taken: set[str] = set()
+    for word in REQUIRED_WORDS:
+        if word not in words:
+            taken.update(word)
     letter = rng.choice([letter for letter in AVOIDED if letter not in taken] or ["z"])
     return Rule(f"the letter {letter} does not stand in it", lambda text: letter not in text.casefold())
+
+
+def _brackets_in(text: str) -> int:
+    """Return the number of round brackets that open, -1 unless as many close."""
+    opening = text.count("(")
+    if opening != text.count(")"):
+        return -1
+    return opening
 
 
 #: Kinds of rules that demand a number.
@@ -117,7 +128,7 @@ COUNTED: Mapping[str, Kind] = MappingProxyType(
             "it has exactly {n} lines, blank ones not counted",
             2,
             9,
-            lambda text: sum(1 for line in text.splitlines() if line.strip()),
+            lambda text: sum(bool(line.strip()) for line in text.splitlines()),
         ),
         "commas": _count("it has exactly {n} commas", 3, 12, lambda text: text.count(",")),
         "questions": _count("it has exactly {n} question marks", 1, 4, lambda text: text.count("?")),
@@ -125,7 +136,7 @@ COUNTED: Mapping[str, Kind] = MappingProxyType(
             "it has exactly {n} round brackets that open, and as many that close",
             2,
             6,
-            lambda text: text.count("(") if text.count("(") == text.count(")") else -1,
+            _brackets_in,
         ),
         "semicolons": _count("it has exactly {n} semicolons", 2, 7, lambda text: text.count(";")),
         "initials": _count(
@@ -163,9 +174,9 @@ def draw_rules(rng: random.Random, number: int, kinds: Mapping[str, Kind], *, av
     rng.shuffle(words)
     names = rng.sample(list(kinds), number)
     avoids = avoid and number > 1 and rng.randrange(2) == 1
-    rules = []
-    for name in names[1:] if avoids else names:
-        rules.append(kinds[name](rng, words))
+    if avoids:
+        names.pop(0)
+    rules = [kinds[name](rng, words) for name in names]
     if avoids:
         rules.append(_avoided(rng, words))
     return rules

@@ -29,10 +29,7 @@ def sized_family(
     if pixels == SMALL_PIXELS and name in _SMALL:
         return replace(_SMALL[name], sized=sized)
     if not PIXELS <= pixels <= LARGEST_PIXELS:
-        if name in _SMALL:
-            small = f", or {SMALL_PIXELS}"
-        else:
-            small = ""
+        small = f", or {SMALL_PIXELS}" if name in _SMALL else ""
         raise ConfigError(
             f"size is {pixels}: pictures of the task {name!r} have {PIXELS} to {LARGEST_PIXELS} pixels a side{small}"
         )
@@ -81,11 +78,13 @@ def _counted(rng: random.Random, total: int, most: int) -> tuple[str, int, list[
 
     icons = [sharing(names) for _ in range(count)]
     while len(icons) < total:
-        icon = sharing(rng.sample(names, rng.randrange(len(names))))
+        shared = rng.sample(names, rng.randrange(len(names)))
+        icon = sharing(shared)
         if any(getattr(icon, name) != getattr(counted, name) for name in names):
             icons.append(icon)
     rng.shuffle(icons)
-    return " ".join(getattr(counted, name) for name in names), count, icons
+    words = [getattr(counted, name) for name in names]
+    return " ".join(words), count, icons
 
 
 _FILLS_TOLD = "An icon is solid, hollow (its outline alone) or striped."
@@ -130,9 +129,13 @@ def _caption(rng: random.Random, level: int, pixels: int) -> Question:
     captions = [str(icon) for icon in icons]
     false = rng.choice([shape for shape in SHAPES if shape != icons[wrong].shape])
     captions[wrong] = str(replace(icons[wrong], shape=false))
-    rows = "\n".join(f"Row {i + 1}: {', '.join(captions[i * n : (i + 1) * n])}." for i in range(n))
+    rows = []
+    for i in range(n):
+        row = ", ".join(captions[i * n : (i + 1) * n])
+        rows.append(f"Row {i + 1}: {row}.")
+    text = "\n".join(rows)
     prompt = (
-        f"This text describes the picture, row by row from the top, and each row from the left:\n{rows}\n{_FILLS_TOLD} "
+        f"This text describes the picture, row by row from the top, and each row from the left:\n{text}\n{_FILLS_TOLD} "
         "The text gives a wrong shape to exactly one icon. Which shape does the picture show there?"
     )
     return choice_question(rng, prompt, icons[wrong].shape, SHAPES, lambda: board(icons, n, pixels))
@@ -160,14 +163,14 @@ _DIRECTIONS = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "down": (1, 0)}
 
 def _moved(rng: random.Random, cell: tuple[int, int], last: str, n: int) -> tuple[str, int, tuple[int, int]]:
     """Return a direction across the last one, the number of cells to go, and the cell that they lead to."""
-    directions = [
-        direction
-        for direction, (rows, _) in _DIRECTIONS.items()
-        if not last or bool(rows) != bool(_DIRECTIONS[last][0])
-    ]
     row, column = cell
     steps_to_edge = {"up": row, "down": n - 1 - row, "left": column, "right": n - 1 - column}
-    direction = rng.choice([direction for direction in directions if steps_to_edge[direction]])
+    directions = []
+    for name, (rows, _) in _DIRECTIONS.items():
+        is_across = not last or bool(rows) != bool(_DIRECTIONS[last][0])
+        if is_across and steps_to_edge[name]:
+            directions.append(name)
+    direction = rng.choice(directions)
     cells = rng.randint(1, min(3, steps_to_edge[direction]))
     rows, columns = _DIRECTIONS[direction]
     return direction, cells, (row + rows * cells, column + columns * cells)
@@ -180,7 +183,10 @@ def _relation(rng: random.Random, level: int, pixels: int) -> Question:
     icons = []
     for row in range(n):
         for column in range(n):
-            icons.append(first if (row, column) == start else _unlike(rng, first))
+            if (row, column) == start:
+                icons.append(first)
+            else:
+                icons.append(_unlike(rng, first))
     moves = []
     direction = ""
     for _ in range(level):

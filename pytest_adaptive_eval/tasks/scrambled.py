@@ -52,24 +52,23 @@ def by_restoration(
         accepted: Other words that are as right as a word.
     """
     positions = sorted(damaged)
-    sentences = []
-    for start, end in pairwise((0, *ends)):
-        sentences.append({i for i in positions if start <= i < end})
-    sentences = [sentence for sentence in sentences if sentence] or [{i} for i in positions]
+    right = [{words[i], *accepted.get(words[i], ())} for i in positions]
+    sentences = [{i} for i in positions]
+    if ends:
+        by_sentence = [{i for i in positions if start <= i < end} for start, end in pairwise((0, *ends))]
+        sentences = list(filter(None, by_sentence))
 
     def judge(text: str, _: Runner | None) -> Mark:
         answer, why = _restored_text(text, len(words), list(damaged_text))
         if why:
             return Mark(0.0, why)
-        restored = _in_place(
-            [{words[i], *accepted.get(words[i], ())} for i in positions], positions, answer, len(words)
-        )
+        restored = _in_place(right, positions, answer, len(words))
         missed = [words[i] for i in positions if i not in restored]
         if not missed:
             return Mark(1.0)
-        right = sum(sentence <= restored for sentence in sentences)
+        n = sum(sentence <= restored for sentence in sentences)
         parts = "sentences" if ends else "words"
-        return Mark(right / len(sentences), f"{right} of {len(sentences)} {parts} restored; first missed: {missed[0]}")
+        return Mark(n / len(sentences), f"{n} of {len(sentences)} {parts} restored; first missed: {missed[0]}")
 
     return judge
 
@@ -157,7 +156,12 @@ def _differences(word: str) -> tuple[int, ...]:
         if len(other) == len(word) and other != word:
             different = [i for i, letter in enumerate(other) if letter != word[i]]
             masks.add(sum(1 << i for i in different))
-    return tuple(sorted(bits for bits in masks if not any(bits & less == less for less in masks - {bits})))
+    minimal: list[int] = []
+    for bits in sorted(masks):
+        has_smaller = any(bits & smaller == smaller for smaller in minimal)  # a part of a set has a lower number
+        if not has_smaller:
+            minimal.append(bits)
+    return tuple(minimal)
 
 
 def _visible_letters(words: Sequence[str], rng: random.Random, level: int) -> list[int]:
@@ -170,8 +174,11 @@ def _visible_letters(words: Sequence[str], rng: random.Random, level: int) -> li
         if not remaining:
             break
         fewer = visible[i] & ~(1 << j)
-        # The visible letters must fit no other English word, so that the answer is unique.
-        if len(words[i]) >= SHORTEST and fewer and all(fewer & bits for bits in _differences(words[i])):
+        if len(words[i]) < SHORTEST or not fewer:
+            continue
+        # If the visible letters fitted another English word, that answer would be as right.
+        is_unique = all(fewer & bits for bits in _differences(words[i]))
+        if is_unique:
             visible[i] = fewer
             remaining -= 1
     return visible
@@ -182,7 +189,8 @@ def _mask(words: Sequence[str], ends: Sequence[int], rng: random.Random, level: 
     visible = _visible_letters(words, rng, level)
     damaged_text = []
     for word, bits in zip(words, visible, strict=True):
-        damaged_text.append("".join(c if bits >> j & 1 else "*" for j, c in enumerate(word)))
+        letters = [letter if bits >> j & 1 else "*" for j, letter in enumerate(word)]
+        damaged_text.append("".join(letters))
     prompt = (
         "In this text an asterisk stands for each hidden letter. Write the whole text with every hidden letter filled "
         f"in, the words in the same order.\n\n{_as_text(damaged_text, ends)}"
@@ -212,7 +220,8 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, damage: Damag
         for part in re.split(r"[.!?]+", text.casefold()):
             sentences.append(re.findall(r"[a-z]{1,30}(?:'[a-z]{1,5})?", part))
         words, ends = _joined(filter(None, sentences))
-        if not FEWEST_WORDS <= len(words) <= MOST_WORDS or sum(map(_can_be_scrambled, words)) < FEWEST_LONG:
+        long_words = sum(map(_can_be_scrambled, words))
+        if not FEWEST_WORDS <= len(words) <= MOST_WORDS or long_words < FEWEST_LONG:
             raise Malformed("format", f"a text of {FEWEST_WORDS} to {MOST_WORDS} English words was expected")
         return damage(words, ends, rng, level)
 

@@ -16,14 +16,20 @@ FIELD = r"\b[A-Z][0-9][A-Z]\b"
 
 
 def _ordinal(n: int) -> str:
-    return f"{n}{'th' if n % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
+    if n % 100 in (11, 12, 13):
+        return f"{n}th"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
 
 
 def _draw_fields(rng: random.Random, count: int) -> list[str]:
     codes = rng.sample(range(len(LETTERS) * len(DIGITS) * len(LETTERS)), count)
-    return [
-        LETTERS[code % 24] + DIGITS[code // 24 % len(DIGITS)] + LETTERS[code // (24 * len(DIGITS))] for code in codes
-    ]
+    fields = []
+    for code in codes:
+        rest, first = divmod(code, len(LETTERS))
+        last, digit = divmod(rest, len(DIGITS))
+        fields.append(LETTERS[first] + DIGITS[digit] + LETTERS[last])
+    return fields
 
 
 def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) -> str:
@@ -32,8 +38,11 @@ def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) 
     remaining = rng.randrange(2, 6)
     for field in fields[1:]:
         remaining -= 1
-        record += (inner if remaining else outer) + field
-        remaining = remaining or rng.randrange(2, 6)
+        if remaining:
+            record += inner + field
+        else:
+            record += outer + field
+            remaining = rng.randrange(2, 6)
     return record
 
 
@@ -57,8 +66,9 @@ def _target(rng: random.Random, fields: Sequence[str], groups: Sequence[Sequence
         mentioned = fields[position - 1]
         return _Target(f"the field right after {mentioned}", fields[position], mentioned)
     g = rng.randrange(len(groups))
-    i = rng.randrange(len(groups[g]))
-    return _Target(f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", groups[g][i])
+    group = groups[g]
+    i = rng.randrange(len(group))
+    return _Target(f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", group[i])
 
 
 def _targets(

@@ -22,7 +22,8 @@ def _counting(rng: random.Random, level: int) -> Question:
     # The count is drawn first and uniformly: no constant answer is right more than one time in ten.
     count = rng.randrange(10)
     needle, *others = rng.sample("ABCDEF", 4)
-    hay = [needle] * count + [rng.choice(others) for _ in range(6 + 3 * level - count)]
+    length = 6 + 3 * level
+    hay = [needle] * count + [rng.choice(others) for _ in range(length - count)]
     rng.shuffle(hay)
     return _count_question(needle, "".join(hay))
 
@@ -73,11 +74,14 @@ def _operations_demand(level: int) -> str:
 def _read_operations(text: str, level: int, _: random.Random) -> Question:
     (terms,) = only_match(_OPERATIONS, text, "row of operations")
     first, *rest = re.findall(r"[-+*]|\d+", terms)
-    values = [int(first)]
+    value = int(first)
+    values = [value]
     for sign, number in zip(rest[::2], map(int, rest[1::2]), strict=True):
-        values.append({"+": values[-1] + number, "-": values[-1] - number, "*": values[-1] * number}[sign])
-    check_level(len(values) == level + 1 and all(0 <= value < 10 for value in values), _operations_demand(level))
-    return _operation_question(" ".join([str(int(first)), *rest]), values[-1])
+        value = {"+": value + number, "-": value - number, "*": value * number}[sign]
+        values.append(value)
+    of_level = len(values) == level + 1 and all(0 <= value < 10 for value in values)
+    check_level(of_level, _operations_demand(level))
+    return _operation_question(" ".join([str(int(first)), *rest]), value)
 
 
 _TERMS = Content("Work from left to right: 3 + 4 - 5 = ?", _operations_demand, _read_operations)

@@ -74,7 +74,9 @@ def _sum_demand(level: int) -> str:
 
 def _read_sum(text: str, level: int, _: random.Random) -> Question:
     a, b = only_match(_SUM, text, "sum of two numbers")
-    check_level(all(len(x) == len(str(int(x))) == level and int(x) for x in (a, b)), _sum_demand(level))
+    smallest = 10 ** (level - 1)
+    of_level = all(len(x) == level and int(x) >= smallest for x in (a, b))
+    check_level(of_level, _sum_demand(level))
     return _sum_question(int(a), int(b))
 
 
@@ -92,18 +94,16 @@ def _expression(rng: random.Random, operations: int) -> tuple[str, int, str]:
         number = rng.randint(2, LARGEST_TERM)
         return str(number), number, ""
     before = rng.randrange(operations)
-    first = _expression(rng, before)
-    second = _expression(rng, operations - 1 - before)
+    left, a, last_of_left = _expression(rng, before)
+    right, b, last_of_right = _expression(rng, operations - 1 - before)
     signs = rng.sample("+-*", 3)  # of a sum and a difference, one is not larger than its larger term
-    sign = next(sign for sign in signs if abs(_result(sign, first[1], second[1])) <= LARGEST_VALUE)
-    texts = []
-    for at_right, (text, _, last) in enumerate((first, second)):
-        texts.append(
-            f"({text})"
-            if last and (_PRECEDENCE[last] < _PRECEDENCE[sign] or (at_right and sign == "-" and last in "+-"))
-            else text
-        )
-    return f"{texts[0]} {sign} {texts[1]}", _result(sign, first[1], second[1]), sign
+    sign = next(sign for sign in signs if abs(_result(sign, a, b)) <= LARGEST_VALUE)
+    if last_of_left and _PRECEDENCE[last_of_left] < _PRECEDENCE[sign]:
+        left = f"({left})"
+    is_subtracted = sign == "-" and last_of_right in ("+", "-")
+    if last_of_right and (is_subtracted or _PRECEDENCE[last_of_right] < _PRECEDENCE[sign]):
+        right = f"({right})"
+    return f"{left} {sign} {right}", _result(sign, a, b), sign
 
 
 def _result(sign: str, a: int, b: int) -> int:
@@ -165,9 +165,9 @@ def _post_order(rng: random.Random, level: int) -> Question:
             return "", "", ""
         below_left = rng.randrange(size)
         root = labels[first]
-        a = grow(first + 1, below_left)
-        b = grow(first + 1 + below_left, size - 1 - below_left)
-        return root + a[0] + b[0], a[1] + root + b[1], a[2] + b[2] + root
+        pre_left, in_left, post_left = grow(first + 1, below_left)
+        pre_right, in_right, post_right = grow(first + 1 + below_left, size - 1 - below_left)
+        return root + pre_left + pre_right, in_left + root + in_right, post_left + post_right + root
 
     return _tree_question(*grow(0, level + 1))
 
@@ -183,8 +183,9 @@ def _tree_demand(level: int) -> str:
 def _read_tree(text: str, level: int, _: random.Random) -> Question:
     orders = []
     for pattern, name in ((_PRE, "pre"), (_IN, "in")):
-        orders.append(only_match(pattern, text, f"{name}-order")[0])
-    pre, inner = ("".join(re.findall("[A-Z]", order)) for order in orders)
+        (order,) = only_match(pattern, text, f"{name}-order")
+        orders.append("".join(re.findall("[A-Z]", order)))
+    pre, inner = orders
     check_level(len(pre) == len(set(pre)) == level + 1, _tree_demand(level))
     post = _post_order_of(pre, inner)
     if post is None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from itertools import chain
 from types import MappingProxyType
 
 
 def by_first_word(rows: str) -> Mapping[str, tuple[str, ...]]:
     """Return the further words of each row by its first word; commas separate the rows."""
-    return MappingProxyType({word: tuple(others) for word, *others in (row.split() for row in rows.split(","))})
+    others_by_word = {}
+    for row in rows.split(","):
+        word, *others = row.split()
+        others_by_word[word] = tuple(others)
+    return MappingProxyType(others_by_word)
 
 
 _BY_LENGTH = (
@@ -129,7 +134,7 @@ WORD_CLASSES = MappingProxyType({name: tuple(words.split()) for name, words in _
 FUNCTION_WORDS = ("the", "and", "every", "one", "while", "because", "before", "then", "with")
 
 #: Every word that a sentence can hold, in small letters.
-LEXICON: tuple[str, ...] = (*(word for words in WORD_CLASSES.values() for word in words), *FUNCTION_WORDS)
+LEXICON: tuple[str, ...] = (*chain.from_iterable(WORD_CLASSES.values()), *FUNCTION_WORDS)
 
 TEMPLATES = tuple(
     tuple(template.split())
@@ -147,7 +152,13 @@ TEMPLATES = tuple(
 
 def compose(rng: random.Random, sentences: int) -> list[list[str]]:
     """Draw sentences as lists of words in small letters."""
-    return [
-        [rng.choice(WORD_CLASSES[slot]) if slot in WORD_CLASSES else slot for slot in rng.choice(TEMPLATES)]
-        for _ in range(sentences)
-    ]
+    text = []
+    for _ in range(sentences):
+        words = []
+        for slot in rng.choice(TEMPLATES):
+            if slot in WORD_CLASSES:
+                words.append(rng.choice(WORD_CLASSES[slot]))
+            else:
+                words.append(slot)
+        text.append(words)
+    return text

@@ -199,7 +199,7 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
 def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
     (tmp_path / "x.bank").mkdir()
     (tmp_path / "x.bank" / "thesis.tex").write_text("mine")
-    with pytest.raises(BankError, match="is no bank folder, and nothing else is replaced"):
+    with pytest.raises(BankError, match="exists and is not a bank folder"):
         write(tmp_path / "x.bank", replace=True)
     assert (tmp_path / "x.bank" / "thesis.tex").read_text() == "mine"
 
@@ -265,7 +265,7 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
             "the right choice, '4', appears twice, and only one of the two would count as right",
         ),
         ({"id": "a", "messages": [{"role": "user"}], "answer": "x"}, "expected {"),
-        ({"id": "q", "prompt": "p", "answer": "x"}, "stands already in line 1"),
+        ({"id": "q", "prompt": "p", "answer": "x"}, "is already in line 1"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os:system"}, "not trusted"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os"}, "expected python:module:function"),
     ],

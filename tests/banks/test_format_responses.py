@@ -170,7 +170,7 @@ def test_other_mistakes():
     Path("r.txt").write_text("x")
     for paths, message in (
         (["nowhere.csv"], "nowhere.csv does not exist"),
-        (["r.csv", "s.csv"], "s.csv: the item 'q1' stands in r.csv already"),
+        (["r.csv", "s.csv"], "s.csv: the item 'q1' is in r.csv already"),
         (["r.txt"], "r.txt: found '', expected a CSV"),
     ):
         with pytest.raises(ResponsesError, match=message):

@@ -388,7 +388,7 @@ def test_presets_name_their_groups_and_are_many():
 
 def test_a_preset_refuses_other_data(tmp_path):
     path = write(tmp_path, "a.jsonl", [{"text": "x", "value": 1}] * 2)
-    with pytest.raises(DatasetError, match="none of those that gpqa is published with"):
+    with pytest.raises(DatasetError, match="not the ones that gpqa is published with"):
         imported(path, preset="gpqa")
     with pytest.raises(ConfigError, match="not known"):
         imported(path, preset="nothing-like-it")
@@ -487,7 +487,7 @@ def test_programs_are_graded_by_calls_in_the_sandbox(tmp_path):
     computed = {**row, "task_id": "T/1", "test": "def check(candidate):\n    assert candidate(2) == sum([1])\n"}
     found = imported(write(tmp_path, "HumanEval.jsonl", [row, computed]), preset="humaneval", settings=ImportSettings())
     (item,) = found.items
-    assert "its tests compute ('sum([1])'), which is no literal" in found.refused[0][1]
+    assert "its tests compute ('sum([1])'), which is not a literal" in found.refused[0][1]
     assert (item.id, item.grader, "0.25" in item.prompt) == ("T/0", "code", False)
     try:
         right = item.grade("Here:\n```python\ndef inverse(n):\n    return math.pow(n, -2)\n```\n")

@@ -140,7 +140,7 @@ def test_items_are_those_of_the_file_as_it_was_read(tmp_path):
 def test_the_lines_of_an_id_that_stands_twice_are_named(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(json.dumps({**PLAIN, "id": name}) for name in ("a", "b", "a", "b")))
-    with pytest.raises(BankError, match=r"x\.jsonl:3: the item id 'a' stands already in line 1"):
+    with pytest.raises(BankError, match=r"x\.jsonl:3: the item id 'a' is already in line 1"):
         read_bank(path)
 
 

@@ -144,7 +144,7 @@ def test_equal_documents_are_one_item_and_no_score_is_missing(tmp_path):
     ("entries", "part"),
     [
         ([sample(0, acc=3.5)], "line 1, metric 'acc': found 3.5, expected a score in [0, 1]"),
-        ([sample(0, acc=1), sample(0, acc=0)], "1 documents stand there twice"),
+        ([sample(0, acc=1), sample(0, acc=0)], "1 documents occur twice"),
         ([sample(0, metrics=["x"], x=["a"])], "none of its samples has a score"),
         ([{"a": 1}], "line 1: an object with the keys a, expected a logged sample"),
         ([{"doc_id": None}], "doc_id is None"),

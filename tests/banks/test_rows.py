@@ -42,7 +42,7 @@ def test_records_of_each_form(tmp_path, name, text):
 def test_lists_side_by_side(tmp_path):
     path = write(tmp_path / "r.json", {"id": [1, 2], "q": ["x", "y, z"], "set": "s"})
     assert records(path, "id,q") == [{"id": 1, "q": "x", "set": "s"}, {"id": 2, "q": "y, z", "set": "s"}]
-    assert "id, set at rows are no lists of one length" in refused(path, "id,set")
+    assert "id, set at rows are not lists of one length" in refused(path, "id,set")
 
 
 def test_tables_and_gzipped_files(tmp_path):
@@ -113,7 +113,7 @@ def test_records_within_records(tmp_path):
         ("r.jsonl", "[1]\n", "", "line 1: found list, expected one JSON object a line"),
         ("r.jsonl", '{"a": 1, "a": 2}\n', "", "line 1: not JSON (duplicate key 'a')"),
         ("r.csv", "a,b\n1\n", "", "line 2: 1 cells, expected 2 as in the header"),
-        ("r.csv", "a,a\n1,2\n", "", "line 1: 'a' heads two columns"),
+        ("r.csv", "a,a\n1,2\n", "", "line 1: 'a' is the name of two columns"),
         ("r.csv", 'a,b\n"1,2\n', "", "save the table again"),
         ("r.npy", "a", "", "is a pickle or an array file, which can run any code when opened"),
     ],

@@ -66,7 +66,7 @@ def test_nothing_but_a_bank_is_replaced(command, matrix, monkeypatch, kind):
     kept.write_text("mine")
     code, _, err = command("calibrate", matrix, "-o", "mine.bank", "--replace", "--force")
     assert code == 4
-    assert "-o mine.bank is no bank folder, and nothing else is replaced: choose another name" in err
+    assert "-o mine.bank exists and is not a bank folder: choose another name" in err
     assert kept.read_text() == "mine"
 
 

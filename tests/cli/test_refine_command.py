@@ -157,7 +157,7 @@ def test_images_in_the_place_of_others_are_not_overwritten(place):
         (["bank", "refine", "r.csv", "--size", "200"], "--size: budget 200: the bank has 6 items"),
         (["bank", "refine", "r.csv", "--form", "m4"], "invalid choice: 'm4'"),
         (["bank", "refine", "r.csv", "--items", "j.jsonl"], "--items j.jsonl: no text for any item, such as 'q-0'"),
-        (["bank", "refine", "r.csv", "r.csv"], "r.csv: the item 'q-0' stands in r.csv already"),
+        (["bank", "refine", "r.csv", "r.csv"], "r.csv: the item 'q-0' is in r.csv already"),
     ],
 )
 def test_mistakes_of_use(run, arguments, message):

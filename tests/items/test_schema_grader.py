@@ -49,7 +49,7 @@ def test_an_answer_fits_the_schema(text: str, score: float) -> None:
     ("schema", "fault"),
     [
         ("no schema", "is no JSON Schema"),
-        (7, "is no JSON Schema: it is no object"),
+        (7, "is not a JSON Schema: it is not an object"),
         ({"type": "objekt"}, "is no JSON Schema: 'objekt' is not valid"),
         ({"$ref": "http://127.0.0.1:9/schema"}, "is no JSON Schema"),
     ],

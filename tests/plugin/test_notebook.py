@@ -38,6 +38,7 @@ def test_a_function_is_interviewed_and_judged(questions: Path) -> None:
     assert [gate.verdict.outcome for gate in result.gates] == ["PASS", "FAIL"]
     assert not result.passed
     assert result.record.interviews[0].asked < 60
+    assert str(result) == repr(result) == "\n".join(gate.verdict.sentence for gate in result.gates)
     assert result.record.interviews[0].subject.name == "answer"
     assert "PASS" in str(result)
     assert str(questions.parent) not in str(result)

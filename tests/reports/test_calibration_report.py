@@ -77,7 +77,7 @@ def test_a_bank_that_passed() -> None:
         "model mirt, 4 dimensions, engine map: converged after 284 iterations",
         "held-out log-loss .3353 nats a response (a Rasch fit .3622, each subject's own mean .5737)",
         "slopes: 0.48 % negative, 0 % tiny; 54 items right or wrong for everybody; 101 unlike the model",
-        "conformal intervals: 12 tables, one a policy and budget",
+        "conformal intervals: 12 tables, one per policy and budget",
         "the bank passed its checks",
     ]
 

@@ -50,8 +50,8 @@ def test_what_a_reader_finds(make: SimpleNamespace) -> None:
     root = read(make.record([make.interview(), void], gates))
     assert dict(root.attrib) == {"tests": "7", "failures": "2", "errors": "3", "time": "166.501"}
     assert [suite.get("name") for suite in root] == [
-        "vlm-2b-step-4000 on mmmu",
-        "vlm-2b-step-4000 on chart",
+        "mmmu",
+        "chart",
         "gates without an interview",
     ]
     suite = root[0]
@@ -170,9 +170,28 @@ def test_names_are_unique(make: SimpleNamespace) -> None:
 
 
 def test_dots_in_names_do_not_look_like_packages(make: SimpleNamespace) -> None:
-    root = read(make.record([make.interview(subject={"name": "vlm-2.5"})], []))
-    assert root[0].get("name") == "vlm-2.5 on mmmu"
-    assert root[0][1].get("classname") == "adaptive_eval.vlm-2_5 on mmmu"
+    root = read(make.record([make.interview(name="mmmu-2.5")], []))
+    assert root[0].get("name") == "mmmu-2.5"
+    assert root[0][1].get("classname") == "adaptive_eval.mmmu-2_5"
+
+
+def test_another_checkpoint_goes_on_with_the_history_of_its_tests(make: SimpleNamespace) -> None:
+    def cases(checkpoint: str) -> list[tuple[str | None, str | None]]:
+        subject = {"name": checkpoint}
+        interviews = [
+            make.interview(name="mmmu", subject=subject),
+            make.interview(name=f"side-{checkpoint}", series="side-1", subject=subject, nodeid="other"),
+        ]
+        root = read(
+            make.record(
+                interviews,
+                [make.gate(of="mmmu"), make.gate(name=f"side-{checkpoint}-accuracy", of=f"side-{checkpoint}")],
+            )
+        )
+        return [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+
+    assert cases("step-1000") == cases("step-2000")
+    assert ("adaptive_eval.side-1", "interview") in cases("step-1000")
 
 
 def hostile(make: SimpleNamespace, text: str) -> RunRecord:

@@ -125,7 +125,7 @@ def test_nothing_outside_of_the_folder_is_opened(tmp_path: Path, name: str) -> N
         ("a.png", b"GIF89a\x01\x00\x01\x00", "it cannot be read (UnidentifiedImageError)"),
         ("a.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "it cannot be read (UnidentifiedImageError)"),
         ("a\0b.png", None, "it cannot be read (ValueError)"),
-        (".", None, "its file is no image of a sensible size"),
+        (".", None, "its file is not an image of a sensible size"),
     ],
 )
 def test_what_is_no_picture_is_said(tmp_path: Path, name: str, content: bytes | None, sentence: str) -> None:

@@ -171,7 +171,7 @@ def _merge(parts: Sequence[Responses], source: str, note: Tell) -> FormatRespons
             item = name.rpartition("@")[0]
             if (owner := owners.setdefault(item, part)) is not part:
                 raise ResponsesError(
-                    f"{part.source}: the item {item!r} stands in {owner.source} already; give the items of one of them "
+                    f"{part.source}: the item {item!r} is in {owner.source} already; give the items of one of them "
                     "other names"
                 )
     depths, modalities = _modalities({name.rpartition("@")[2] for part in parts for name in part.items}, source)
@@ -186,7 +186,7 @@ def _merge(parts: Sequence[Responses], source: str, note: Tell) -> FormatRespons
 
 
 def _modalities(forms: set[str], source: str) -> tuple[dict[str, int], Modalities]:
-    """Return the place of each format among those of the modalities, and the modalities of the fullest format."""
+    """Return the place of each format among the formats of the modalities, and the modalities of the fullest format."""
     fullest = max(sorted(forms), key=lambda form: (form != "none", form.count("+")))
     names = tuple(fullest.split("+"))
     check_faults(_format_faults(forms, fullest), source, ResponsesError)

@@ -85,7 +85,7 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
     try:
         pattern = re.compile(ids if "(" in ids else f"{re.escape(ids)}(.*)", re.DOTALL)
     except re.error as error:
-        raise ResponsesError(f"--ids {ids!r:.80} is no regular expression ({error})") from None
+        raise ResponsesError(f"--ids {ids!r:.80} is not a regular expression ({error})") from None
     if not pattern.groups:
         raise ResponsesError(f"--ids {ids!r:.80} has no group; put the part of the id that is kept in parentheses")
     return lambda name: match[1] if (match := pattern.fullmatch(name)) else None

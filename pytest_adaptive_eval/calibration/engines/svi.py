@@ -220,16 +220,20 @@ class _State:
     def add(self, now: Parameters) -> None:
         """Add the parameters after a step."""
         count, sums = self.window
-        if count:
-            now = {name: (sums[name][0] + mean, sums[name][1] + log_sd) for name, (mean, log_sd) in now.items()}
-        self.window = (count + 1, now)
+        if not count:
+            sums = now
+        else:
+            # a new dictionary, since Ctrl-C may come between two names
+            sums = {name: (sums[name][0] + mean, sums[name][1] + log_sd) for name, (mean, log_sd) in now.items()}
+        self.window = (count + 1, sums)
         self.steps += 1
 
     def end_window(self, elbo: float) -> None:
         """Keep the parameters of the window if its ELBO is the highest."""
         parameters = self.average()
         if elbo > self.highest or len(parameters) > len(self.best):
-            self.highest, self.best = elbo, parameters
+            self.highest = elbo
+            self.best = parameters
         self.elbo.append(elbo)
 
 
@@ -243,7 +247,9 @@ def _fit(program: MeanField, model: str, settings: SVISettings, seed: int, progr
     try:
         while state.steps < settings.steps and not converged:
             state.window = (0, {})
-            program.fixed = frozenset({"logit_c"} if state.steps < delay else ())
+            program.fixed = frozenset()
+            if state.steps < delay:
+                program.fixed = frozenset({"logit_c"})
             for _ in range(min(settings.window, settings.steps - state.steps)):
                 program.step(next(batches))
                 state.add(program.parameters())
@@ -260,7 +266,8 @@ def _fit(program: MeanField, model: str, settings: SVISettings, seed: int, progr
                 progress(state.steps, elbo)
         parameters = state.average()
     except KeyboardInterrupt:
-        interrupted, converged = True, False
+        interrupted = True
+        converged = False
         parameters = state.best or state.average() or program.parameters()
     return _result(model, parameters, converged, interrupted, state, seed)
 
@@ -269,7 +276,10 @@ def _batches(total: int, most: int, rng: np.random.Generator) -> Iterator[Ints |
     """Yield batches without end, each pass over the responses in a new order; None means all of them."""
     count = -(-total // most)
     while True:
-        yield from [None] if count == 1 else np.array_split(rng.permutation(total), count)
+        if count == 1:
+            yield None
+        else:
+            yield from np.array_split(rng.permutation(total), count)
 
 
 def _result(model: str, parameters: Parameters, converged: bool, interrupted: bool, state: _State, seed: int) -> SVIFit:
@@ -277,20 +287,21 @@ def _result(model: str, parameters: Parameters, converged: bool, interrupted: bo
     from scipy.special import expit
 
     b, log_sd = parameters["b"]
+    theta, _ = parameters["theta"]
+    a = np.ones(len(b))
     if "log_a" in parameters:
-        a = np.exp(parameters["log_a"][0])
-    else:
-        a = np.ones(len(b))
+        log_a, _ = parameters["log_a"]
+        a = np.exp(log_a)
+    c = np.zeros(len(b))
     if "logit_c" in parameters:
-        c = np.asarray(expit(parameters["logit_c"][0]))
-    else:
-        c = np.zeros(len(b))
+        logit_c, _ = parameters["logit_c"]
+        c = np.asarray(expit(logit_c))
     return SVIFit(
         model=model,
         discrimination=a,
         intercept=-a * b,
         guess=c,
-        theta=parameters["theta"][0],
+        theta=theta,
         difficulty=b,
         difficulty_sd=np.exp(log_sd),
         converged=converged,

@@ -122,7 +122,8 @@ def fit_map(
     if slope_scale is not None:
         state.scale_slopes(slope_scale)
     complete = vars(state).copy()
-    interrupted, far = False, True
+    interrupted = False
+    far = True
     change = gradient = np.inf
     iteration = 0
 
@@ -146,10 +147,9 @@ def fit_map(
 
 def _dimensions(scores: Array, model: str, dimensions: int | None) -> int:
     """Return the number of dimensions of a fit that is possible."""
-    if dimensions is None:
+    D = dimensions
+    if D is None:
         D = DIMENSIONS if model == "mirt" else 1
-    else:
-        D = dimensions
     if D < 1 or (model != "mirt" and D != 1) or len(scores) <= D:
         raise EstimationError(
             f"{D} dimensions with model {model!r} and {len(scores)} subjects: only mirt has more than one dimension, "
@@ -170,11 +170,12 @@ def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
         rest = scores - mean[:, None] - np.nanmean(scores, axis=0) + np.nanmean(scores)
         rest = np.nan_to_num(rest)
         # the smaller Gram matrix has a decomposition that is more reliable than one of the whole matrix
-        few = len(rest) <= rest.shape[1]
-        _, vectors = np.linalg.eigh(rest @ rest.T if few else rest.T @ rest)
-        parts = vectors[:, ::-1][:, : D - 1]
-        if not few:
-            parts = rest @ parts
+        if len(rest) <= rest.shape[1]:
+            _, vectors = np.linalg.eigh(rest @ rest.T)
+            parts = vectors[:, ::-1][:, : D - 1]
+        else:
+            _, vectors = np.linalg.eigh(rest.T @ rest)
+            parts = rest @ vectors[:, ::-1][:, : D - 1]
             parts /= np.maximum(np.linalg.norm(parts, axis=0), 1e-9)
         signs = np.sign(parts[first_largest(np.abs(parts.T)), np.arange(D - 1)])
         theta[:, 1:] = parts * signs * len(scores) ** 0.5
@@ -190,7 +191,8 @@ class _State:
     def __init__(
         self, scores: Array, model: str, D: int, device: str | None, start: Fit | None, weights: Array | None = None
     ) -> None:
-        self.model, self.D = model, D
+        self.model = model
+        self.D = D
         xp: Any = np
         small = scores.size <= LARGE
         real: Any = np.float64 if small else np.float32
@@ -204,35 +206,33 @@ class _State:
         self.xp = xp
         observed = ~np.isnan(scores)
         S, n = scores.shape
-        if weights is None:
-            counted = observed
-        else:
+        counted: Any = observed
+        self.weights: Any = None
+        if weights is not None:
             counted = weights[:, None] * observed
+            self.weights = make(weights)
         mean = np.clip((np.nan_to_num(scores) * counted).sum(axis=0) / counted.sum(axis=0), 0.03, 0.97)
         level = np.log(mean / (1.0 - mean))
-        if observed.all():
-            self.observed = None
-        else:
-            self.observed = make(observed)
-        if weights is None:
-            self.weights = None
-        else:
-            self.weights = make(weights)
         self.responses = float(counted.sum())
         self.score = make(np.nan_to_num(scores))
-        if self.observed is None:
-            self.half = 0.5
-        else:
+        self.observed: Any = None
+        self.half: Any = 0.5
+        if not observed.all():
+            self.observed = make(observed)
             self.half = 0.5 * self.observed
         self.centred = self.score - self.half
-        self.guess = make(np.full(n, 0.2) if model == "3pl" else np.zeros(n))
+        guess = 0.2 if model == "3pl" else 0.0
+        self.guess = make(np.full(n, guess))
         B = np.zeros((D + 1, n))
-        B[0], B[D] = 0.7, level
+        B[0] = 0.7
+        B[D] = level
         C = np.zeros((D + 1, D + 1, n))
         mean0 = np.r_[0.7, np.zeros(D - 1), level.mean()]
         cov0 = np.diag(np.r_[np.full(D, 0.5), 2.0])
         if start is not None:
-            B[:D], B[D], C = start.discrimination.T, start.intercept, np.moveaxis(start.covariance, 0, -1)
+            B[:D] = start.discrimination.T
+            B[D] = start.intercept
+            C = np.moveaxis(start.covariance, 0, -1)
             self.guess = make(start.guess)
             mean0 = B.mean(axis=1)
             cov0 = np.cov(B, bias=True) + C.mean(axis=2) + VARIANCE_FLOOR * np.eye(D + 1)
@@ -255,7 +255,8 @@ class _State:
         #: Twice lambda(xi), the curvature of the bound, 0 where missing; shape (S, n).
         self.curvature = self._seen(curvature_at(1.0 + 0.0 * self.score, xp), slice(None))
         #: Upper triangles of E[B B'], shape (U, n), and of E[phi phi'], with phi = (theta, 1), shape (U, S).
-        self.EB, self.Ephi = self._item_moments(), self._subject_moments()
+        self.EB = self._item_moments()
+        self.Ephi = self._subject_moments()
         self.target = self._target()
         if start is not None:  # the start may be of other subjects, so abilities follow from its items
             self._abilities()
@@ -275,7 +276,8 @@ class _State:
         return self.xp.concatenate([self.theta, self.ones], 0)
 
     def _subject_moments(self) -> Any:
-        phi, (rows, columns) = self._phi(), self.upper
+        phi = self._phi()
+        rows, columns = self.upper
         moments = phi[rows] * phi[columns]
         for k, (i, j) in enumerate(zip(rows, columns, strict=True)):
             if j < self.D:
@@ -317,7 +319,8 @@ class _State:
             pivot = 1.0 / inverse[k, k]
             row = inverse[k] * pivot
             column = inverse[:, k] * 1.0
-            row[k], column[k] = pivot, 0.0
+            row[k] = pivot
+            column[k] = 0.0
             inverse[:, k] = 0.0
             inverse -= column[:, None] * row
             inverse[k] = row
@@ -339,7 +342,9 @@ class _State:
         right = self.score * not_guessed
         a, b = GUESS_PRIOR
         weights = self._weighted(self.ones)[0]
-        self.guess = (weights @ (self.score - right) + a - 1.0) / (weights @ (2.0 * self.half - right) + a + b - 2.0)
+        guessed = weights @ (self.score - right) + a - 1.0
+        not_known = weights @ (2.0 * self.half - right) + a + b - 2.0
+        self.guess = guessed / not_known
         return right - self.half
 
     def _abilities(self) -> None:
@@ -372,14 +377,11 @@ class _State:
         weight = 1.0 / self.cov[1, 1]
         precision = data[1, 1] + weight
         slope = self.B[0, 0]
-        derivative = self.xp.stack(
-            [
-                right[0] - data[0, 0] * slope - data[0, 1] * self.B[1],
-                right[1] + weight * self.mean[1] - data[0, 1] * slope - precision * self.B[1],
-            ]
-        )
+        by_slope = right[0] - data[0, 0] * slope - data[0, 1] * self.B[1]
+        of_intercept = right[1] + weight * self.mean[1] - data[0, 1] * slope
+        derivative = self.xp.stack([by_slope, of_intercept - precision * self.B[1]])
         derivative[0] = derivative[0].mean()  # one parameter, so the mean is what has to vanish
-        d = (right[1] + weight * self.mean[1] - data[0, 1] * slope) / precision
+        d = of_intercept / precision
         slope = (right[0] - data[0, 1] * d).sum() / data[0, 0].sum()
         self.B = self.xp.stack([0.0 * d + slope, d])
         self.C = 0.0 * self.C
@@ -388,14 +390,15 @@ class _State:
 
     def _standardise(self) -> None:
         """Standardise abilities and transform the items inversely: logits stay, and EM converges faster."""
-        xp, D = self.xp, self.D
+        xp = self.xp
+        D = self.D
         mean = self._average(self.theta)
         centred = self.theta - mean[:, None]
-        if self.weights is None:
-            total = centred.shape[1]
-        else:
+        total = centred.shape[1]
+        if self.weights is not None:
             total = self.weights.sum()
-        root = xp.linalg.cholesky(self._weighted(centred) @ centred.T / total + self._average(self.V))
+        covariance = self._weighted(centred) @ centred.T / total + self._average(self.V)
+        root = xp.linalg.cholesky(covariance)
         inverse = xp.linalg.inv(root)
         self.theta = inverse @ centred
         self.V = self._turned(inverse, self.V)
@@ -418,7 +421,8 @@ class _State:
         self._abilities()
         if standardise:
             self._standardise()
-            self.EB, self.Ephi = self._item_moments(), self._subject_moments()
+            self.EB = self._item_moments()
+            self.Ephi = self._subject_moments()
         if learn:
             self.mean = self.B.mean(1)
             self.cov = self.EB.mean(1)[self.place] - self.mean[:, None] * self.mean + VARIANCE_FLOOR * self.eye
@@ -431,7 +435,9 @@ class _State:
         """Return the state as a `Fit`, its dimensions rotated to principal ones."""
 
         def plain(array: Any) -> Array:
-            return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.float64)
+            if hasattr(array, "cpu"):
+                array = array.cpu()
+            return np.asarray(array, dtype=np.float64)
 
         D = self.D
         B = plain(self.B).T
@@ -468,17 +474,33 @@ def _calibrate(
     dimensions = settings.dimensions
     if settings.model == "mirt" and dimensions is None:
         dimensions = max(1, min(DIMENSIONS, len(scores) - 1))
-    limit: dict[str, Any] = {} if settings.limit is None else {"limit": settings.limit}
     shrunk = settings.model == "2pl-shrunk"
     model = "2pl" if shrunk else settings.model
-    options = {"model": model, "device": settings.device, "progress": progress, "weights": weights, **limit}
-    made = {} if made is None else made
+    options: dict[str, Any] = {
+        "model": model,
+        "device": settings.device,
+        "progress": progress,
+        "weights": weights,
+    }
+    if settings.limit is not None:
+        options["limit"] = settings.limit
+    if made is None:
+        made = {}
     if (model, dimensions) not in made:
         made[model, dimensions] = fit_map(scores, dimensions=dimensions, **options)
     fit: Fit = made[model, dimensions]
     if shrunk and not fit.interrupted:
         fit = fit_map(scores, start=fit, slope_scale=SHRUNK, **options)
     slope = np.sqrt((fit.discrimination**2).sum(axis=1))
+    about = {
+        "engine": "map",
+        "dimensions": fit.discrimination.shape[1],
+        "iterations": fit.iterations,
+        "change": float(f"{fit.change:.3g}"),
+        "gradient": float(f"{fit.gradient:.3g}"),
+    }
+    if shrunk:
+        about["slope_scale"] = SHRUNK
     return Calibration(
         model,
         fit.discrimination,
@@ -487,14 +509,7 @@ def _calibrate(
         np.sqrt(fit.covariance[:, -1, -1]) / np.maximum(slope, 0.1),
         fit.converged,
         fit.interrupted,
-        {
-            "engine": "map",
-            "dimensions": fit.discrimination.shape[1],
-            "iterations": fit.iterations,
-            "change": float(f"{fit.change:.3g}"),
-            "gradient": float(f"{fit.gradient:.3g}"),
-            **({"slope_scale": SHRUNK} if shrunk else {}),
-        },
+        about,
     )
 
 

@@ -1,4 +1,4 @@
-"""``adaptive-eval bank info``, ``check``, ``diff`` and ``export``."""
+"""``adaptive-eval banks``, ``bank info``, ``check``, ``diff`` and ``export``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pytest_adaptive_eval.errors import ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
+#: Heads of the list of ready banks.
+_COLUMNS = ("name", "items", "subjects", "newest", "licence", "questions", "source")
 #: Item ids of a kind that are shown.
 _SHOWN = 8
-_BANK = "a bank folder, or a JSONL of items"
+_BANK = "a bank folder, a JSONL of items, or ready:NAME"
 
 
 def _add_bank(parser: argparse.ArgumentParser) -> None:
@@ -115,6 +117,18 @@ def _export(options: argparse.Namespace) -> int:
     return PASSED
 
 
+def _list(options: argparse.Namespace) -> int:  # noqa: ARG001 - has the form of a verb
+    from pytest_adaptive_eval.banks.ready import described, read_ready, ready_files
+    from pytest_adaptive_eval.reports.history import aligned
+
+    rows = []
+    for name in ready_files():
+        rows.append([str(fact) for fact in described(read_ready(name)).values()])
+    say(aligned([list(_COLUMNS), *rows], [1, 2], "  "))
+    say(["", 'use one by bank = "ready:NAME"; questions: median to a verdict ten points away, of subjects left out'])
+    return PASSED
+
+
 def _copy(folder: Path, bank: ItemBank, output: Path) -> None:
     """Copy the files of a bank folder, and nothing else in it."""
     images = sorted({image for item in bank.items for image in item.images})
@@ -126,6 +140,14 @@ def _copy(folder: Path, bank: ItemBank, output: Path) -> None:
 
 
 REGISTERED = (
+    Verb(
+        "banks",
+        "list ready banks of public benchmarks",
+        "List the ready banks: parameters of public benchmarks, fitted to published results.",
+        lambda _: None,
+        _list,
+        ("banks",),
+    ),
     Verb(
         "bank info",
         "show what a bank is",

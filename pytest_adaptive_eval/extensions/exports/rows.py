@@ -34,7 +34,8 @@ _COLUMNS = (*_INTERVIEW, *_ASKED)
 def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
     """Yield a flat mapping per administration, all with the same keys."""
     for interview in record.interviews:
-        subject, bank = interview.subject, interview.bank
+        subject = interview.subject
+        bank = interview.bank
         facts = [RESPONSES_VERSION, record.run, record.started, interview.name]
         facts += [subject.name, subject.checkpoint, subject.decoding_hash, bank.name, bank.content_hash, bank.scale]
         head = dict(zip(_INTERVIEW, facts, strict=True))

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from pytest_adaptive_eval.errors import BaselineError, UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -33,36 +34,43 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     for outcome in Outcome:
         values.append((("gates", outcome.value.lower()), outcomes.count(outcome)))
     values.append((("promote",), int(words.promoted(record))))
-    metrics = {}
+    metrics: dict[str, float] = {}
     for path, value in values:
-        if value is not None:
-            name = unique = "/".join(map(_metric_part, path))
-            n = 2
-            while unique in metrics:
-                unique = f"{name}_{n}"
-                n = n + 1
-            metrics[unique] = float(value)
+        if value is None:
+            continue
+        name = "/".join(map(_metric_part, path))
+        unique = name
+        n = 2
+        while unique in metrics:
+            unique = f"{name}_{n}"
+            n += 1
+        metrics[unique] = float(value)
     return metrics
 
 
 def _interview_values(interview: EvaluationRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
     """Yield the parts of a metric's name and its value for each number of an interview."""
-    if accuracy := interview.accuracy:
+    accuracy = interview.accuracy
+    if accuracy:
         yield ("accuracy",), accuracy.estimate
         yield ("accuracy_low",), accuracy.low
         yield ("accuracy_high",), accuracy.high
     elif interview.projection:
         yield ("accuracy_projected",), interview.projection.estimate
     yield ("accuracy_standard_error",), interview.accuracy_error
-    yield ("decoding_noise",), interview.decoding_noise.error if interview.decoding_noise else None
-    names = words.dimensions(interview)
+    if interview.decoding_noise:
+        yield ("decoding_noise",), interview.decoding_noise.error
+    suffixes = [f"_{dimension}" for dimension in words.dimensions(interview)]
+    if suffixes and not words.in_parts(interview):
+        suffixes[0] = ""
     for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
-        for n, (dimension, value) in enumerate(zip(names, values or [], strict=False)):
-            yield (title if n == 0 and not words.in_parts(interview) else f"{title}_{dimension}",), value
+        for suffix, value in zip(suffixes, values or [], strict=False):
+            yield (title + suffix,), value
     yield ("asked",), interview.asked
     yield ("scored",), interview.scored
     for row in interview.categories:
-        yield ("category", row.category), row.accuracy.estimate if row.accuracy else None
+        if row.accuracy:
+            yield ("category", row.category), row.accuracy.estimate
 
 
 def _quantity_values(evaluation: EvaluationRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
@@ -92,11 +100,12 @@ def _tags(record: RunRecord) -> dict[str, str]:
         "bank": [interview.bank.name for interview in record.interviews],
         "bank_hash": [interview.bank.content_hash for interview in record.interviews],
     }
-    return {
-        f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, values)))[:250]
-        for key, values in names.items()
-        if values
-    }
+    tags = {}
+    for key, values in names.items():
+        if values:
+            distinct = dict.fromkeys(filter(None, values))
+            tags[f"adaptive_eval.{key}"] = ", ".join(distinct)[:250]
+    return tags
 
 
 @contextmanager
@@ -118,10 +127,10 @@ def log_mlflow(record: RunRecord) -> None:
     except ImportError as error:
         raise UsageError("MLflow is not installed: pip install mlflow-skinny (or mlflow)") from error
     try:
-        with (
-            nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=record.run),
-            _record_file(record) as path,
-        ):
+        active: Any = nullcontext()
+        if not mlflow.active_run():
+            active = mlflow.start_run(run_name=record.run)
+        with active, _record_file(record) as path:
             mlflow.log_metrics(mlflow_metrics(record))
             mlflow.set_tags(_tags(record))
             mlflow.log_artifact(str(path), FOLDER)
@@ -143,11 +152,10 @@ def log_wandb(record: RunRecord) -> str:
     except ImportError as error:
         raise UsageError('wandb is not installed: pip install "pytest-adaptive-eval[wandb]"') from error
     try:
-        is_new = wandb.run is None
+        run = wandb.run
+        is_new = run is None
         if is_new:
             run = wandb.init(name=re.sub(r"\W", "-", record.run))
-        else:
-            run = wandb.run
         with _record_file(record) as path:
             run.config.update(_tags(record), allow_val_change=True)
             run.log(mlflow_metrics(record))

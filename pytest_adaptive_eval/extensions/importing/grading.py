@@ -142,7 +142,7 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
 
     Args:
         value: The answer; a list is read as ``answer_kind`` says.
-        accepted: Further values, each entry of which is right.
+        accepted: Further values; each entry is right.
 
     Raises:
         DatasetError: The answer is an object, or a list that may be read in several ways.

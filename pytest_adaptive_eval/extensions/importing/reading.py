@@ -46,7 +46,7 @@ class Draft:
     """One record, read by a mapping.
 
     Args:
-        question: Its text, or those of its messages.
+        question: Its text, or the texts of its messages.
         answer: As the data set writes it; None if it gives none.
         messages: Of role and content; empty where one of the user is the whole question.
         turns: Further prompts of the user, each asked after the answer to the one before.

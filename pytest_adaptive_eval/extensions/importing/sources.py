@@ -163,7 +163,7 @@ def _name_within(path: Path, base: Path) -> str:
 
 
 def open_source(source: str, settings: ImportSettings, files: str = "", *, first: bool = True) -> Dataset:
-    """Open files, or those of a folder that count, with the user's mapping.
+    """Open files, or the counted files of a folder, with the user's mapping.
 
     Args:
         files: Files that count where the user names none.

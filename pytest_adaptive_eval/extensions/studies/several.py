@@ -82,10 +82,13 @@ def members(
         candidate = _member(MemberTable(model=table.model, options=table.model_options, **shared), folders)
     else:
         raise ConfigError("no candidate: name one with --adaptive-eval-model, or in this file (model = ...)")
-    entries = [MemberTable(model=entry) if isinstance(entry, str) else entry for entry in others]
-    models = [
-        _capped(model, table.max_tokens) for model in (candidate, *(_member(entry, folders) for entry in entries))
-    ]
+    models = [_capped(candidate, table.max_tokens)]
+    for other in others:
+        if isinstance(other, str):
+            entry = MemberTable(model=other)
+        else:
+            entry = other
+        models.append(_capped(_member(entry, folders), table.max_tokens))
     names = [member.name for member in models]
     for name in names:
         if names.count(name) > 1:
@@ -98,7 +101,7 @@ def members(
 def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
     if not entry.model.strip():
         raise ConfigError(
-            f'{entry.model!r} is no model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}'
+            f'{entry.model!r} is not a model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}'
         )
     kind, spec = resolve(entry.model, folders, chats=True)
     name = kind.model_name(spec)
@@ -123,7 +126,8 @@ def _capped(model: Member, max_tokens: int | None) -> Member:
 
 def population_key(settings: Mapping[str, Any]) -> str:
     """Return the first 16 hex digits of SHA-256 over settings."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @contextmanager
@@ -142,8 +146,13 @@ def model_pool(evaluation: Evaluation, memory: int | None, cache: Path) -> Itera
             return lambda: InstructedModel(load(), member.system)
         return load
 
-    loaders = {member.name: loader(member, subject) for member, subject in evaluation.roles}
-    pool = ModelPool(loaders, memory, remote=[member.name for member, _ in evaluation.roles if member.remote])
+    loaders = {}
+    remote = []
+    for member, subject in evaluation.roles:
+        loaders[member.name] = loader(member, subject)
+        if member.remote:
+            remote.append(member.name)
+    pool = ModelPool(loaders, memory, remote=remote)
     try:
         yield pool
     finally:
@@ -162,12 +171,15 @@ def costs_of(models: Sequence[Member], usages: Iterable[tuple[str, str, Usage]],
     for role, name, usage in usages:
         roles[role] = roles.get(role, Usage()) + usage
         by_model[name] = by_model.get(name, Usage()) + usage
-    prices = {member.name: member.price for member in models}
     called = {name: usage for name, usage in by_model.items() if usage.calls}
+    prices = {}
+    for member in models:
+        if member.price is not None and member.name in called:
+            prices[member.name] = price_of(member.price, called[member.name])
     return Costs(
         total=sum(roles.values(), Usage()),
         roles={role: usage for role, usage in roles.items() if usage.calls},
         members=called,
-        prices={name: price_of(table, called[name]) for name in called if (table := prices.get(name)) is not None},
+        prices=prices,
         loads=dict(loads),
     )

@@ -12,6 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import (
     LIKE_QUESTIONS,
+    LIMITS,
     RANKS,
     Condition,
     Metric,
@@ -36,21 +37,22 @@ class Accuracy(Metric[SessionResult]):
     name = "accuracy"
     description = "mean score over the whole bank"
     unit = "proportion"
+    plain = "right"
     minimum, maximum = 0.0, 1.0
-    kinds = ("at_least", "not_worse_than", "rank_within", "above")
+    kinds = ("at_least", "at_most", "not_worse_than", "rank_within", "above")
     margin = (1.0, "a share of the bank in (0, 1) such as 0.02")
     by_bets = True
     digits = 3
     least_height = 0.2
 
     def methods(self, kind: str) -> tuple[str, ...]:
-        """Return the bets, and the test on questions like those of the bank."""
+        """Return the bets, and the test on questions like the bank's."""
         return ("draws",) if kind in RANKS else ("draws", LIKE_QUESTIONS)
 
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
         super().check_value(condition)
-        if condition.kind == "at_least" and not 0 <= condition.value <= 1:
+        if condition.kind in LIMITS and not 0 <= condition.value <= 1:
             raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]{as_share(condition.value)}")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
@@ -62,6 +64,11 @@ class Accuracy(Metric[SessionResult]):
                 f"{self.call(condition)}: the bank {bank.name!r} has {len(bank)} items, and thresholds below "
                 f"{0.5 / len(bank):.5g} do not differ from 0: write that or more"
             )
+        elif condition.kind == "at_most" and (1.0 - condition.value) * len(bank) < 0.4999:
+            raise ConfigError(
+                f"{self.call(condition)}: the bank {bank.name!r} has {len(bank)} items, and thresholds above "
+                f"{1.0 - 0.5 / len(bank):.5g} do not differ from 1: write that or less"
+            )
 
     def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """Return the claim on the bank's sum of scores, or on its difference from a baseline's."""
@@ -72,14 +79,14 @@ class Accuracy(Metric[SessionResult]):
         return (Claim(condition.value * len(bank), condition.confidence),)
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict by the draws, or by the interval on questions like those of the bank."""
+        """Return the verdict by the draws, or by the interval on questions like the bank's."""
         if condition.method == LIKE_QUESTIONS:
             return _judge_like_questions(result, condition, verdict)
         if condition.kind in RANKS:
             threshold = reference_threshold(condition, result.bank)
             verdict = replace(verdict, requirement=_rank_requirement(threshold, condition, result.bank))
             return judge_claim(result, condition, verdict, guessing=result.chance, notes=_rank_notes(result, condition))
-        if condition.kind == "at_least":
+        if condition.kind in LIMITS:
             return judge_claim(result, condition, verdict, guessing=result.chance)
         baseline = result.baselines[condition.name]
         if isinstance(condition.claims(result.bank, result.baselines)[0], PairedClaim):
@@ -100,7 +107,7 @@ class Accuracy(Metric[SessionResult]):
 
 
 def _judge_like_questions(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-    """Return the verdict on questions of which those of the bank are a sample; all of these must have been asked."""
+    """Return the verdict on questions that the bank is a sample of; the whole bank must have been asked."""
     if result.asked < len(result.bank):
         asked = f"on questions like these a gate needs the whole bank: write budget = {len(result.bank)}"
         return with_note(verdict, asked, Outcome.INCONCLUSIVE)

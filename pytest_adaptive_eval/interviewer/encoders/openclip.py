@@ -58,7 +58,8 @@ class OpenClipEmbedder:
         self._transform = transform
         self._tokenize = tokenize
         self._device = next(model.parameters()).device
-        self.name, self.key = name, key
+        self.name = name
+        self.key = key
         self._part = part
         self._batch_size = batch_size
         self.flops = 0.0
@@ -116,8 +117,11 @@ class OpenClipEmbedder:
             return self._texts(texts, len(bank))
         if not texts:
             return self._pictures(bank.items, pictured)
-        rows = self._texts(texts, len(bank)), self._pictures(bank.items, pictured)
-        return unit_rows(np.concatenate(rows, axis=1) if self._part == "concat" else rows[0] + rows[1], self.name)
+        of_texts = self._texts(texts, len(bank))
+        of_pictures = self._pictures(bank.items, pictured)
+        if self._part == "concat":
+            return unit_rows(np.concatenate([of_texts, of_pictures], axis=1), self.name)
+        return unit_rows(of_texts + of_pictures, self.name)
 
     def _read(self, items: Sequence[Item]) -> tuple[dict[int, str], list[int]]:
         """Return the texts to be encoded by the item's place, and the places of items with pictures to be encoded."""
@@ -149,12 +153,13 @@ class OpenClipEmbedder:
         batches = []
         for first in range(0, len(pictured), self._batch_size):
             batch = pictured[first : first + self._batch_size]
-            tensors = []
+            starts = []
+            tensors: list[torch.Tensor] = []
             for n in batch:
-                tensors.append([self._transform(picture) for picture in pictures_of(items[n])])
-            inputs = torch.stack([tensor for of_item in tensors for tensor in of_item]).to(self._device)
+                starts.append(len(tensors))
+                tensors += map(self._transform, pictures_of(items[n]))
+            inputs = torch.stack(tensors).to(self._device)
             rows = unit_rows(self._encoded(self._model.encode_image, inputs), self.name)
-            starts = np.cumsum([0, *map(len, tensors[:-1])])
             batches.append(unit_rows(np.add.reduceat(rows, starts, axis=0), self.name))
         directions = np.concatenate(batches)
         out = np.zeros((len(items), directions.shape[1]), dtype=np.float32)
@@ -245,7 +250,10 @@ def _check_shapes(weights: Path, model: Any) -> None:
     expected = model.state_dict()
     with safe_open(weights, "pt") as file:
         for name in file.keys():  # noqa: SIM118 - it is no mapping
-            if name in expected and math.prod(shape := file.get_slice(name).get_shape()) != expected[name].numel():
+            if name not in expected:
+                continue
+            shape = file.get_slice(name).get_shape()
+            if math.prod(shape) != expected[name].numel():
                 raise CheckpointError(
                     f"{weights}: tensor {name!r} has shape {shape}, and the settings say {list(expected[name].shape)}; "
                     "they do not belong together"

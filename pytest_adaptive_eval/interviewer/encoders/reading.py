@@ -24,21 +24,24 @@ def text_of(item: Item) -> str:
     """Return the prompt of an item, or the texts of its messages in their order."""
     if item.prompt or not item.messages:
         return item.prompt
-    return "\n".join(text for message in item.messages for text in _texts(message.get("content"))).strip()
+    texts: list[str] = []
+    for message in item.messages:
+        texts += _texts(message.get("content"))
+    return "\n".join(texts).strip()
 
 
 def _texts(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
-    if isinstance(content, list | tuple):
-        parts = content
-    else:
-        parts = ()
+    if not isinstance(content, list | tuple):
+        return []
     texts = []
-    for part in parts:
+    for part in content:
         if isinstance(part, Mapping) and part.get("type") == "text":
-            texts.append(part.get("text"))
-    return [text for text in texts if isinstance(text, str)]
+            text = part.get("text")
+            if isinstance(text, str):
+                texts.append(text)
+    return texts
 
 
 def pictures_of(item: Item) -> list[Image]:
@@ -51,11 +54,10 @@ def pictures_of(item: Item) -> list[Image]:
 
 def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
     """Return the error for items without a part that an encoder reads."""
-    return BankError(
-        f"item {items[0].id!r} has no {part}, and its embedding is made from that"
-        + (f"; so it is with {len(items) - 1} more" if len(items) > 1 else "")
-        + f". {fix}"
-    )
+    text = f"item {items[0].id!r} has no {part}, and its embedding is made from that"
+    if len(items) > 1:
+        text += f"; so it is with {len(items) - 1} more"
+    return BankError(f"{text}. {fix}")
 
 
 def flops_of(compute: Callable[[], object]) -> float:

@@ -190,7 +190,7 @@ class Generator:
         )
 
     def pending(self, prompt: Prompt) -> PendingAnswer:
-        """Return an answer of which nothing is written."""
+        """Return an answer without any text yet."""
         return PendingAnswer(prompt, torch.Generator().manual_seed(_seed(self._seed, prompt.sample, prompt.text)))
 
     def generate(self, batch: Sequence[PendingAnswer]) -> None:

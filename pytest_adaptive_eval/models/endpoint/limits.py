@@ -70,7 +70,7 @@ class OpenTime:
 class Window:
     """Number of requests at the server at once: doubled while throughput grows, halved when the server has too many.
 
-    After the first decrease requests begin at even times, so that a server that counts them sees no burst.
+    After the first decrease requests begin at even times, which a server that counts them does not see as a burst.
     Below one there is a request at a time, with pauses: a half means that a request is open half of the time.
 
     Args:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
@@ -15,11 +18,12 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageErr
 from pytest_adaptive_eval.evaluation import Interview
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import ONE_WAY, item_score, one_way_changes
-from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
+from pytest_adaptive_eval.items.item import Response, Status, length_note
 from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
 from pytest_adaptive_eval.models.store import CompletionStore
+from pytest_adaptive_eval.outputs import make_private, replacing
 from pytest_adaptive_eval.plugin.ask.answer_counts import Answered, too_many_errors
 from pytest_adaptive_eval.plugin.ask.answers import Answers, Reuse
 from pytest_adaptive_eval.plugin.ask.decoding_check import DecodingCheck, earlier_interviews
@@ -32,8 +36,8 @@ from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.baseline import BaselineFile
-from pytest_adaptive_eval.records.parts import PolicyRecord, plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN
+from pytest_adaptive_eval.records.parts import PolicyRecord, PredictionRecord, plain
+from pytest_adaptive_eval.records.run_record import UNKNOWN, answer_values
 from pytest_adaptive_eval.text import counted
 
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
@@ -104,11 +108,13 @@ class AskingLoop:
         self.skipped, self.reruns = "", 0
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
         self.floor: list[tuple[int, float]] = []  #: See `TestProbes.floor`.
+        self.predictions = PredictionRecord() if interview.predictions is None else interview.predictions.source
         self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook
         self._pipeline = node.config.stash[PIPELINE]
         self._setup_only = sets_up_only(node.config)
+        self._on_worker = self.state.worker
         self._batch: list[QuestionTest] = []
         self._live: QuestionProgress
         self._shows_live = False
@@ -187,9 +193,13 @@ class AskingLoop:
             responses = self._run_batch(list(map(self._test, answers.proposed(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            answers.tell(self.item_scores([response.score for response in responses]))
+            answered = answers.administrations[asked_before:]
+            values = answer_values(answered, self.evaluation.samples)
+            if self.predictions.unused:
+                self.session.forget_earlier()
+            answers.tell(self.item_scores([response.score for response in responses]), values)
             ability = answers.ability
-            for administration in answers.administrations[asked_before:]:
+            for administration in answered:
                 administration.theta_after = ability
             self._live.estimate(self.session)
 
@@ -295,7 +305,7 @@ class AskingLoop:
             self._run_protocol(test)
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
-            if response.status.infrastructure:
+            if response.score is None:  # a wrong answer ends nothing
                 most = self.evaluation.questions(self.repeat)
                 subject = self.answers.subject
                 asked_twice = subject is not None and subject.asks_twice
@@ -315,7 +325,6 @@ class AskingLoop:
         asks_plainly = answers.asks_items and answers.asks_ahead
         if not asks_plainly or evaluation.must_pass or evaluation.samples > 1 or self.session.finished:
             return True
-        self._lead()
         with captured(self.node):
             return self._pipeline.needs(answers, [test.question for test in tests])
 
@@ -323,7 +332,7 @@ class AskingLoop:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
         items: list[Any] = self.node.session.items
         position = None
-        if self.state.worker and self.node in items:
+        if self._on_worker and self.node in items:
             position = items.index(self.node)
         if position is not None:
             items[position] = test
@@ -352,6 +361,11 @@ class AskingLoop:
         administration.request = request or administration.request
         for file in self._baselines:
             file.check_requests([administration])
+        earlier = self.evaluation.predictions
+        if earlier is not None and not self.predictions.unused and earlier.asked_otherwise(administration):
+            self.predictions = structs.replace(
+                self.predictions, unused=f"its test asked {administration.item!r} otherwise"
+            )
         if self._shows_live:
             self._live.count(len(answers.administrations))
         if self._pipeline.is_busy(answers):
@@ -387,20 +401,15 @@ class AskingLoop:
         if not self._bound:
             self._bind(test.funcargs)
         if self.answers.subject is not None and self._asks_by_itself(test):
-            self._lead()
             awaited = self._batch[self._batch.index(test) :]
             self._pipeline.answer(self.answers, [other.question for other in awaited])
 
     def check_passed(self, test: QuestionTest) -> None:
         """End the interview if the test of a question that passed accepts answers to other questions."""
-        if self.answers.asks_items or self._over:
+        if self._over:
             return
         if sentence := self.probes.check(self.node, test):
             self.give_up(sentence, usage=True)
-
-    def complete(self, subject: Model, item: Item) -> Completion:
-        """Return the completion of a request that the test of the current question makes."""
-        return self.answers.complete(subject, item)
 
     def _asks_by_itself(self, test: QuestionTest) -> bool:
         """Whether the request of a test is known: that of its item, if made-up answers have shown it."""
@@ -412,17 +421,11 @@ class AskingLoop:
         # no likelihoods of choices follow from a prompt alone, which a test may pass
         return len(self._batch) > 1 or test.asked.item.likelihood is not None
 
-    def _lead(self) -> None:
-        """Have the run's calls go to this interview, and to those that may follow it."""
-        subject = self.answers.subject
-        if subject is not None and not self._pipeline.leads(self.answers):
-            self._pipeline.lead(self.answers, subject, self._followers(subject))
-
     def _followers(self, subject: Model) -> Iterator[tuple[str, Callable[[], Answers | None]]]:
         """Yield the later interviews that may be asked ahead of their tests, see `pipeline.Followers`."""
         items = self.node.session.items
         # an interview of one worker may be given to another
-        if self.state.worker or not subject.shared_batch or self.node not in items:
+        if self._on_worker or not subject.shared_batch or self.node not in items:
             return
         for node in items[items.index(self.node) + 1 :]:
             if isinstance(node, EvaluationTest) and self._may_follow(node):
@@ -475,6 +478,9 @@ class AskingLoop:
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
         self._identify(identity)
         self.answers.share_seed(self.generators)
+        subject = self.answers.subject
+        if subject is not None:
+            self._pipeline.lead(self.answers, subject, self._followers(subject))
 
     def _identify(self, identity: SubjectIdentity, *, follows: bool = False) -> None:
         """Find out whose answers these are, in the form of the run that began the journal, if there was one.
@@ -500,6 +506,7 @@ class AskingLoop:
         self._baselines = list(self.gate_plan.baselines(evaluation).values())
         for file in self._baselines:
             file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
+        self._check_predictions(identity)
         if evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.history, evaluation, identity, respondent.whose)
         self.repeat = evaluation.repeat_of(samples=bool(respondent.noise_check and respondent.noise_check.reason))
@@ -513,6 +520,21 @@ class AskingLoop:
                 self.session.decodings = max(self.session.decodings, 1)
         if subject is not None:
             self.reuse.refusal = subject.no_reuse
+
+    def _check_predictions(self, identity: SubjectIdentity) -> None:
+        """Keep the answers that predict for this subject, or forget those that say nothing about it."""
+        earlier = self.evaluation.predictions
+        if earlier is None:
+            return
+        if refusal := earlier.refusal(identity, self.respondent.decoding):
+            self.predictions = structs.replace(self.predictions, unused=refusal)
+            self.session.forget_earlier()
+            return
+        kept = self.node.predictions
+        if kept is not None and not Path(kept).exists():
+            make_private(Path(kept).parent)
+            with replacing(Path(kept)) as file:
+                file.write(json.dumps(earlier.to_json()).encode())
 
     def _prepare(self, subject: Model, *, follows: bool) -> SubjectIdentity:
         """Check a subject of this package before its first answer, and return its identity in the form it is asked."""

@@ -71,7 +71,7 @@ class CommonAnswers:
         return None
 
     def _unsound(self, texts: Sequence[str], items: Sequence[Item]) -> str:
-        """Return that an answer is right for items that the test tells apart; empty if it is not."""
+        """Return that an answer is right for items that the test distinguishes; empty if it is not."""
         by_key = {item.answers: item for item in items}
         if len(items) < FEWEST:
             return ""

@@ -106,7 +106,7 @@ class Pipeline:
         self._sizes: list[tuple[Model, CallSizes]] = []
 
     def lead(self, answers: Answers, subject: Model, followers: Followers) -> None:
-        """Begin to ask the questions of an interview whose tests run now."""
+        """Have the calls of the run go to an interview whose tests run now, and to its followers."""
         self._lead = Lead(answers, subject, self._ahead, followers, self._sizes_of(subject))
 
     def _sizes_of(self, subject: Model) -> CallSizes:
@@ -115,10 +115,6 @@ class Pipeline:
                 return sizes
         self._sizes.append((subject, CallSizes()))
         return self._sizes[-1][1]
-
-    def leads(self, answers: Answers) -> bool:
-        """Return whether the tests of an interview run now."""
-        return self._lead is not None and self._lead.answers is answers
 
     def answer(self, answers: Answers, questions: Sequence[OpenQuestion]) -> None:
         """Have questions of an interview answered, up to the answer to the first one.
@@ -174,7 +170,7 @@ class Pipeline:
         return True
 
     def _awaited(self, lead: Lead, questions: Sequence[OpenQuestion]) -> list[OpenQuestion]:
-        """Return the first questions that a call may begin for now: those that are drawn and have no answer kept."""
+        """Return the first questions that a call may begin for now: drawn ones without a stored answer."""
         answers = lead.answers
         if lead.subject.waits_apart:
             room = max(1, lead.room)
@@ -202,10 +198,10 @@ class Pipeline:
 
     def finish(self, answers: Answers) -> int:
         """Break off what is asked ahead of an interview that has ended; return the number of calls it did not need."""
-        if self.leads(answers):
-            assert self._lead is not None
+        lead = self._lead
+        if lead is not None and lead.answers is answers:
             with contextlib.suppress(Exception):  # what came so far is kept
-                self._take(self._lead, wait=False)
+                self._take(lead, wait=False)
         return answers.questions.abandon()
 
     def _fill(self, lead: Lead, awaited: Sequence[OpenQuestion]) -> None:

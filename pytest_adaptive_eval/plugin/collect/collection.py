@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import CodeRunner, Context, EvalSpec, TaskGraders, evaluation_kinds
 from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
@@ -29,6 +30,7 @@ from pytest_adaptive_eval.plugin.ask.question import (
     crash_line,
     is_placeholder,
 )
+from pytest_adaptive_eval.plugin.collect.coded_items import write_items
 from pytest_adaptive_eval.plugin.collect.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.collect.gate_planning import (
     check_baseline,
@@ -37,6 +39,7 @@ from pytest_adaptive_eval.plugin.collect.gate_planning import (
     unused_baseline,
 )
 from pytest_adaptive_eval.plugin.collect.named_models import check_named
+from pytest_adaptive_eval.plugin.collect.predictions import choose_predictions
 from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
@@ -136,6 +139,8 @@ class Collection:
             data["bank"] = mark.args[0]
         if isinstance(data.get("bank"), os.PathLike):
             data["bank"] = os.fspath(data["bank"])
+        if "items" in data:
+            data["bank"] = self._written(node, where, data)
         with located(where):
             refuse_keys(data, TOML_KEYS, "is for TOML: a marker's model is the fixture, its gates are of adaptive_gate")
         spec = EvalSpec(data, where, node.path.parent)
@@ -144,6 +149,20 @@ class Collection:
         if inspect.iscoroutinefunction(getattr(node, "obj", None)):
             raise ConfigError(f"{where}: an async test cannot ask adaptively; write `def` and run the coroutine in it")
         return spec
+
+    def _written(self, node: pytest.Item, where: str, data: dict[str, Any]) -> str:
+        """Return the bank file of a marker's `items`, which is written once in a run; `data` loses them."""
+        items = data.pop("items")
+        for other in ("bank", "task"):
+            if other in data:
+                raise ConfigError(f"{where}: items and {other} exclude each other; remove one")
+        path, line, _ = node.reportinfo()
+        name = getattr(node, "originalname", node.name).removeprefix("test_")
+        file = self.state.folder / "items" / f"{name}.jsonl"
+        with located(where):
+            return self.state.exchange.once(
+                f"items {path}:{line}", lambda: os.fspath(write_items(items, file, node.path.parent))
+            )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
@@ -198,6 +217,7 @@ class Collection:
             return []
         notes = (*evaluation.notes, *self._model_notes(test, spec))
         test.plan(evaluation.changed(notes=notes), self.state)
+        test.drift = spec.table.drift or ""
         return self._named(test, bank)
 
     def _model_notes(self, interview: EvaluationTest, spec: EvalSpec) -> list[str]:
@@ -244,7 +264,8 @@ class Collection:
         return families(itertools.chain.from_iterable(provided), runner)
 
     def _bank(self, path: Path) -> ItemBank:
-        path = path.resolve()
+        if not ready_name(path):
+            path = path.resolve()
         if path not in self._banks:
             bank = self.config.hook.pytest_adaptive_eval_items(path=path, config=self.config)
             if bank is None:
@@ -348,6 +369,9 @@ class Collection:
                 check_baseline(self.state)
         for node in self.state.evaluations:
             node.evaluation = node.evaluation.for_gates(node.gate_plan)
+            if not self._mistakes:
+                with self._keep_mistake():
+                    choose_predictions(node, self.state)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state
@@ -469,6 +493,7 @@ def _outlook(node: EvaluationTest) -> Iterator[str]:
     evaluation, plan = node.evaluation, node.gate_plan
     for sentence in plan.missing.values():
         yield f"WARNING: {evaluation.name}: {sentence}"
+    yield from plan.remarks
     yield from evaluation.outlooks(plan)
 
 

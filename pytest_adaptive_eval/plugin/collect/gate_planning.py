@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import read_gate
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.plugin.collect.tomlfile import TomlGate
 from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
-from pytest_adaptive_eval.plugin.state import Declared, EvaluationTest, RunState, resolve
+from pytest_adaptive_eval.plugin.state import Declared, EvaluationTest, RunState, resolve, resolve_all
 from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline
 
 #: What to do where the baseline that the options name is not there.
@@ -42,10 +44,19 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
         for node, condition in declared:
             node.evaluation.check(condition)
             if condition.kind != "not_worse_than" or _find_baseline(condition.name, node, state):
+                _check_baseline(condition, node)
                 node.gate_plan.conditions.append(condition)
                 state.family += condition.denials(node.evaluation.question_bank)
     except UsageError as error:
         raise type(error)(f"{_place(gate, str(error))}: {error}") from None
+
+
+def _check_baseline(condition: Condition, node: EvaluationTest) -> None:
+    """Refuse a recorded baseline that the condition cannot be compared with."""
+    recorded = node.gate_plan.recorded.get(condition.name)
+    bank = node.evaluation.question_bank
+    if recorded is not None and bank is not None:
+        condition.claims(bank, {condition.name: recorded.baseline})
 
 
 def _place(gate: pytest.Item, message: str) -> str:
@@ -93,33 +104,43 @@ def _declared(gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> list[Declar
     if gate.get_closest_marker(SUITE_MARKER) is not None:
         refuse_gone_setting(SUITE_MARKER, gate.nodeid)
     if isinstance(gate, TomlGate):
-        return [Declared(_resolve(gate.evaluation, gate, nodes), gate.condition)]
+        with _of_gate(gate):
+            return [Declared(resolve(gate.evaluation, nodes), gate.condition)]
     marks = gate_marks(gate)
     if marks and MARKER not in getattr(gate, "fixturenames", ()):
         raise ConfigError(
             f"{gate.nodeid}: the test has the mark {GATE_MARKER} and does not read its verdict: give it the argument "
             f"`{MARKER}`, and write `assert {MARKER}.verdicts` into it"
         )
-    declared = [_declared_by(mark, gate, nodes) for mark in marks]
+    declared: list[Declared] = []
+    for mark in marks:
+        declared += _declared_by(mark, gate, nodes)
     if len(set(declared)) < len(declared):
         raise ConfigError(f"{gate.nodeid}: two marks {GATE_MARKER} are the same: remove one")
     return declared
 
 
-def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> Declared:
+def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> list[Declared]:
+    """Return the condition of a mark on each evaluation that it names."""
     names_one = len(mark.args) == 1 and isinstance(mark.args[0], str)
     if not names_one:
         raise ConfigError(
             f"{gate.nodeid}: the mark {GATE_MARKER} has the arguments {mark.args!r:.80}, expected the name of one "
             f'evaluation, and keywords: write @pytest.mark.{GATE_MARKER}("name", at_least=0.6)'
         )
-    node = _resolve(mark.args[0], gate, nodes)
-    return Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, node.evaluation.metrics))
+    with _of_gate(gate):
+        named = resolve_all(mark.args[0], nodes)
+    declared = []
+    for node in named:
+        declared.append(Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, node.evaluation.metrics)))
+    return declared
 
 
-def _resolve(name: str, gate: pytest.Item, nodes: Sequence[EvaluationTest]) -> EvaluationTest:
+@contextlib.contextmanager
+def _of_gate(gate: pytest.Item) -> Iterator[None]:
+    """Name the gate in an error about the evaluation that it names."""
     try:
-        return resolve(name, nodes)
+        yield
     except ConfigError as error:
         raise ConfigError(f"{gate.nodeid}: {error}") from None
 
@@ -193,7 +214,9 @@ def check_baseline(state: RunState) -> None:
 
 
 def unused_baseline(state: RunState) -> str:
-    """Return a sentence on a baseline that the options name and no gate of this run compares with; else empty."""
+    """Return a sentence on a baseline that the options name and nothing of this run uses; else empty."""
+    if any(getattr(node.evaluation, "predictions", None) or node.gate_plan.remarks for node in state.evaluations):
+        return ""
     plans = [node.gate_plan for node in state.evaluations]
     used = any("baseline" in names for plan in plans for names in (plan.recorded, plan.missing))
     if state.settings.baseline is None or used or not plans:

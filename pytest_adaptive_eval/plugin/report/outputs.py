@@ -45,7 +45,7 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
             path = Path(os.path.realpath(path))  # unlike Path.resolve, it takes a circle of links
         other = flags.setdefault(path, flag)
         if other != flag:
-            raise ConfigError(f"{other} and {flag} both name {path}: one would be lost, so give each a file of its own")
+            raise ConfigError(f"{other} and {flag} both name {path}: one would be lost, so name two files")
 
 
 def clear_outputs(paths: Mapping[str, Path]) -> None:

@@ -283,7 +283,7 @@ MISTAKES = {
         '@pytest.mark.adaptive_gate("toy", at_least=0.5, above="x")\n' + TAIL, "found at_least and above"
     ),
     "unknown name": (
-        '@pytest.mark.adaptive_gate("toys", at_least=0.5)\n' + TAIL, "there is no such evaluation among those collected"
+        '@pytest.mark.adaptive_gate("toys", at_least=0.5)\n' + TAIL, "not among the collected evaluations"
     ),
     "unknown key": (
         '@pytest.mark.adaptive_gate("toy", at_last=0.5)\n' + TAIL,
@@ -465,3 +465,56 @@ def test_a_text_that_is_no_share_is_refused(keys: dict[str, Any], message: str) 
     with pytest.raises(ConfigError) as caught:
         read_gate(keys, "x", None)
     assert message in str(caught.value)
+
+
+SUMS = """
+import pytest
+
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget=30, stop="budget")
+@pytest.mark.parametrize("language", ["german", "english"])
+def test_sums(item, model, language):
+    assert item.grade(model.generate(item.prompt))
+
+@pytest.mark.adaptive_gate({name!r}, at_least={target})
+def test_gate(adaptive_eval):
+    assert adaptive_eval.verdicts
+"""
+
+
+@pytest.mark.parametrize("name", ["toy[*]", "test_sums[*]", "toy[*man]", "toy[*]x"])
+def test_a_pattern_judges_all_evaluations_of_such_a_name(lab: Any, name: str) -> None:
+    lab.bank()
+    lab.toy()
+    lab.tests(SUMS.format(name=name, target=0.5))
+    result = lab.run()
+    judged = {"toy[*]": 2, "test_sums[*]": 2, "toy[*man]": 1}
+    if name not in judged:
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["*not among the collected evaluations (toy*english*, toy*german*)*"])
+        return
+    assert lab.outcomes() == [("test_gate", "PASS")] * judged[name]
+
+
+def test_a_gate_may_name_the_function_of_an_evaluation(lab: Any) -> None:
+    lab.project()
+    source = (lab.path / "test_it.py").read_text()
+    lab.tests(source.replace('adaptive_gate("toy"', 'adaptive_gate("test_toy"'))
+    lab.run()
+    assert lab.outcomes() == [("test_gate", "PASS")]
+
+
+def test_a_name_of_an_evaluation_wins_over_that_of_a_function(lab: Any) -> None:
+    lab.project()
+    source = (lab.path / "test_it.py").read_text()
+    other = source.partition("@pytest.mark.adaptive_gate")[0].partition("@")[2].replace("test_toy", "test_other")
+    other = "\n@" + other.replace('bank="toy.jsonl"', 'bank="toy.jsonl", name="test_toy"')
+    lab.tests(source.replace('adaptive_gate("toy"', 'adaptive_gate("test_toy"') + other)
+    lab.run()
+    assert [gate["interview"] for gate in lab.record["gates"]] == ["test_toy"]
+
+
+def test_a_question_without_a_mark_says_what_to_write(lab: Any) -> None:
+    lab.project()
+    lab.tests((lab.path / "test_it.py").read_text() + "\ndef test_forgotten(item):\n    pass\n")
+    result = lab.run()
+    result.stdout.fnmatch_lines(["*test_forgotten*the test takes the argument item and has no mark*"])

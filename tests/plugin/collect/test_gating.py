@@ -75,7 +75,7 @@ def test_a_decided_interview_ends_and_the_run_says_so(lab: Any, tenths: int, tar
     assert f"{asked} of 300 items, anytime-valid" in sentence(lab)
     relation = ">=" if outcome == "PASS" else "<"
     assert f"] {relation} .{10 * target:.0f}0 required, 95 %" in sentence(lab)
-    result.stdout.fnmatch_lines([f"toy      toy * {asked}/300 * every gate is decided"])
+    result.stdout.fnmatch_lines([f"toy      toy * {asked} of 300 * every gate is decided"])
     result.stdout.re_match_lines([rf"test_it.py [+-]{{{asked}}}\.[.F] +\[100%\]"])
 
 

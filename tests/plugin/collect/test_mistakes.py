@@ -180,7 +180,7 @@ def test_no_model(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("toi", "test_it.py::test_gate: adaptive_eval?'toi'?: there is no such evaluation *(toy); *"),
+        ("toi", "test_it.py::test_gate: adaptive_eval?'toi'?: not among the collected evaluations *(toy); *"),
         ("test_it.py::test_x", "test_it.py::test_gate: adaptive_eval?'test_it.py::test_x'?: there*"),
     ],
 )
@@ -195,7 +195,9 @@ def test_a_gate_of_an_unknown_name(lab: Any, name: str, message: str) -> None:
 
 def test_a_gate_alone(lab: Any) -> None:
     lab.tests(f"import pytest\n{GATE}")
-    refused(lab, "ERROR: test_it.py::test_gate: adaptive_eval?'toy'?: * among those collected (none); check *")
+    refused(
+        lab, "ERROR: test_it.py::test_gate: adaptive_eval?'toy'?: not among the collected evaluations (none); check *"
+    )
     lab.tests("def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n")
     refused(lab, "ERROR: test_it.py::test_gate: *, and no evaluation is among the collected tests: check that *")
 
@@ -259,7 +261,7 @@ def test_flags(project: Any, args: tuple[str, ...], message: str) -> None:
         ([""], "toy.jsonl: no items*"),
         (['{"id": "a", "prompt": "p", "answer": "x"}', "{"], "toy.jsonl:2: not a JSON object*"),
         (["[]"], "toy.jsonl:1: Expected `object`, got `array`*"),
-        (['{"id": "a", "prompt": "p", "answer": "x"}'] * 2, "toy.jsonl:2: the item id 'a' stands already in line 1*"),
+        (['{"id": "a", "prompt": "p", "answer": "x"}'] * 2, "toy.jsonl:2: the item id 'a' is already in line 1*"),
         (['{"id": "a b", "prompt": "p", "answer": "x"}'], "toy.jsonl:1: id 'a b' cannot name a test*"),
         (['{"id": "a", "prompt": "p"}'], "toy.jsonl:1: item 'a' has no answer*"),
         (

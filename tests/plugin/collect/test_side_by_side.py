@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -90,7 +92,7 @@ def test_templates_and_files_of_texts(answers: Any) -> None:
     (answers.path / "system.txt").write_text("Be exact.")
     more = 'templates = ["short.txt", "{prompt} At length."]\nsystem = { file = "system.txt" }'
     evaluate(answers, more)
-    assert [entry["variant"] for entry in answers.record["interviews"]] == ["short", "2"]
+    assert [entry["variant"] for entry in answers.record["interviews"]] == ["short", "At_length"]
     assert answers.record["differences"][0]["interval"] is not None
     asked = [json.loads(line) for line in answers.asked]
     assert {messages[0]["content"] for messages in asked} == {"Be exact."}
@@ -111,3 +113,22 @@ def test_what_contradicts_itself_is_refused(answers: Any, more: str, said: str) 
     result = evaluate(answers, more)
     assert result.ret == 4
     assert said in " ".join(result.stderr.str().split())
+
+
+@pytest.mark.parametrize(
+    ("models", "names"),
+    [
+        ('{ new = "replay:alpha.jsonl", old = "replay:beta.jsonl" }', ("new", "old")),
+        ('["replay:alpha.jsonl", "replay:beta.jsonl"]', ("1", "2")),
+    ],
+)
+def test_cases_in_junit_have_given_names_or_places_of_models(answers: Any, models: str, names: Sequence[str]) -> None:
+    evaluate(answers, f"models = {models}\n[[eval.gate]]\nat_least = 0.6\n", "--adaptive-eval-junit=gates.xml")
+    cases = []
+    for case in ElementTree.parse(answers.path / "gates.xml").iter("testcase"):
+        cases.append((case.get("classname"), case.get("name")))
+    expected = []
+    for name in names:
+        suite = f"adaptive_eval.sums-{name}"
+        expected += [(suite, "interview"), (suite, f"sums-{name}-accuracy: accuracy at least")]
+    assert cases == expected

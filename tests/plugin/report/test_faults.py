@@ -219,7 +219,7 @@ def test_a_gate_on_what_is_not_measured(project: Any) -> None:
     result.stdout.fnmatch_lines(
         [
             "E *AttributeError: <result of toy: * items> has no 'f1'; "
-            "use ability, accuracy, auc, gain, last_level, macro_accuracy"
+            "use ability, accuracy, auc, cost, gain, input_tokens, last_level, macro_accuracy, *"
         ]
     )
     assert project.outcomes() == [("test_gate", "ERROR")]
@@ -460,7 +460,7 @@ def test_a_gate_of_an_unknown_name_at_run_time(lab: Any) -> None:
     )
     result = lab.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: there is no such evaluation*"])
+    result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: not among the collected evaluations*"])
 
 
 @pytest.mark.fast_rows(2)

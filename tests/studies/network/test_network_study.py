@@ -110,7 +110,7 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
         "From the interviewee to the last nodes",
     ):
         assert part in page
-    assert "pupil in web (network)" in (lab.path / "gates.xml").read_text()
+    assert 'name="web"' in (lab.path / "gates.xml").read_text()
     assert not lab.journals
 
 
@@ -232,7 +232,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
         ("queries = 8", "questions = 8", ":LINE: "),
         ("models = {", 'models = { spare = "http://127.0.0.1:1/v1#x",', "the model 'spare' has no part in the network"),
         ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a whole number of at least 1"),
-        ('model = "judge", ', 'model = "owl", ', "'owl' is no model here: add it under models"),
+        ('model = "judge", ', 'model = "owl", ', "'owl' is not a model of this file: add it under models"),
         ('name = "first"', 'name = "pupil"', "a node is called 'pupil', as the candidate is"),
         ('subject = "first"', 'subject = "third"', "'third' is not a subject; use pupil, first, second"),
         ('subject = "first"\n', "", "energy is of the interviewee, auc and last_level are of a node"),
@@ -250,7 +250,9 @@ def test_mistakes_are_told_before_anything_is_asked(
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in lab.mistake(result, new)
-    assert "there is no such evaluation" not in result.stderr.str()  # of the gates on it: the mistake is told once
+    assert (
+        "not among the collected evaluations" not in result.stderr.str()
+    )  # of the gates on it: the mistake is told once
     assert not server.asked
 
 

@@ -129,7 +129,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     )
     own = ElementTree.parse(lab.path / "junit").getroot()
     (suite,) = own
-    assert suite.get("name") == "dog in council (peers)"
+    assert suite.get("name") == "council"
     assert next(case.get("name") for case in suite.iter("testcase")) == "study"
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "3", "0")
     rank = {p.get("name"): p.get("value") for p in suite.iter("property")}["score_rank"]

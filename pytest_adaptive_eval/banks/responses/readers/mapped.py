@@ -171,7 +171,7 @@ def _rows(mapping: ResponseMapping, file: Path) -> Iterator[tuple[TableRecord, d
 
 
 def _scores(values: Mapping[str, Any], mapping: ResponseMapping, settings: ReadSettings) -> Mapping[str, Any] | None:
-    """Return the scores of a row by metric, none for a missing one; None for a row that is no response."""
+    """Return the scores of a row by metric, none for a missing one; None for a row without a response."""
     if mapping.score:
         value = values.get("score")
     else:

@@ -56,7 +56,7 @@ def _orientation(path: Path, requested: str | None, corner: str, shape: tuple[in
         if requested not in (None, declared):
             raise ResponsesError(
                 f"{path}, line 1: the first header cell, {corner!r}, says {declared}, and the orientation given is "
-                f"{requested}: leave it out, or mend the header"
+                f"{requested}: remove it, or correct the header"
             )
         return declared
     if requested is not None:

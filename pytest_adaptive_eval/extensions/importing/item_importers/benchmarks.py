@@ -59,11 +59,11 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
         others = ", ".join(fitting.pop(-1, []))
         if not fitting:
             raise DatasetError(
-                f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
+                f"{source}: its fields are not the ones that {name} is published with; leave --preset out, or name "
                 "the fields"
             )
         facts = {**opened.facts, "ask": about.ask, "few_shot": about.few_shot}
-        notes = (f"left out: {others:.200}: the fields are none of those of {name}",) if others else ()
+        notes = (f"left out: {others:.200}: the fields are not the ones of {name}",) if others else ()
         opened = replace(opened, name=name, facts=facts, notes=(*opened.notes, *notes))
         return [of_files(opened, mappings[number], files) for number, files in fitting.items()]
 

@@ -240,7 +240,7 @@ def _file_faults(lines: Sequence[_Line], chosen: Sequence[_Line]) -> Iterator[st
     if not lines:
         yield "empty; remove it or run the task again"
     if twice:
-        yield f"{twice} documents stand there twice; the file holds two runs: keep one"
+        yield f"{twice} documents occur twice; the file holds two runs: keep one"
 
 
 def _line(row: TableRecord, asked: set[tuple[str, str]]) -> _Line:

@@ -48,9 +48,10 @@ AS_WRITTEN = "as written"  #: Name of the network without changes.
 def quantities(results: Sequence[NetworkResult]) -> dict[str, list[float]]:
     """Return ``energy``, ``area of NODE`` and ``error_rate of NODE`` by seed, without those that a seed lacks."""
     values = {"energy": [result.energy.estimate for result in results]}
-    for n, node in enumerate(results[0].nodes):
-        for quantity in ("area", "error_rate"):
-            values[f"{quantity} of {node.name}"] = [getattr(result.nodes[n], quantity) for result in results]
+    for nodes in zip(*(result.nodes for result in results), strict=True):
+        name = nodes[0].name
+        values[f"area of {name}"] = [node.area for node in nodes]
+        values[f"error_rate of {name}"] = [node.error_rate for node in nodes]
     return {name: by_seed for name, by_seed in values.items() if all(map(isfinite, by_seed))}
 
 
@@ -107,16 +108,21 @@ class AblationEvaluation(Evaluation):
                 progress(len(results), len(self.networks), "networks")
         several = len(self.subjects)
         values = {}
+        errors = []
+        notes = []
         for n, name in enumerate(self.subjects):
-            values[name] = quantities(results[n::several])
-        by_variant = zip(self.subjects, results, strict=False)  # those of the first seed
+            by_seed = results[n::several]
+            values[name] = quantities(by_seed)
+            errors.append(_sampling_error(by_seed))
+            for note in notes_on_answers(by_seed[0]):
+                notes.append(f"{name}: {note}")
         error = next(filter(None, map(void_reason, results)), "")
         held = replace(
             self.void(error),
             broken=bool(error),
             asked=len(results),
-            notes=tuple(f"{name}: {note}" for name, result in by_variant for note in notes_on_answers(result)),
-            account={"values": values, "errors": [_sampling_error(results[n::several]) for n in range(several)]},
+            notes=tuple(notes),
+            account={"values": values, "errors": errors},
             **participants(self.roles, results, pool.loads),
         )
         return self.measured(held)
@@ -126,9 +132,11 @@ class AblationEvaluation(Evaluation):
 
         Few seeds may have equal energies by chance, so an interval is at least that of sampling.
         """
-        pairs = zip(result.account["values"].values(), result.account["errors"], strict=True)
-        intervals = tuple(partial(over_seeds, by_seed["energy"], error=error) for by_seed, error in pairs)
-        return replace(result, quantities={"energy": Bounded(intervals)})
+        account = result.account
+        intervals = []
+        for by_seed, error in zip(account["values"].values(), account["errors"], strict=True):
+            intervals.append(partial(over_seeds, by_seed["energy"], error=error))
+        return replace(result, quantities={"energy": Bounded(tuple(intervals))})
 
 
 class VariantTable(Table, frozen=True, kw_only=True):

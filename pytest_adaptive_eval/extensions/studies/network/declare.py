@@ -159,9 +159,15 @@ def recorded(settings: Any) -> Any:
         return [recorded(entry) for entry in settings]
     if not isinstance(settings, Mapping):
         return settings
-    small = settings.get("size") == "small"
-    names = {"size": "terse" if small else "pixels"}
-    return {names.get(key, key): small if small and key == "size" else recorded(settings[key]) for key in settings}
+    data = {}
+    for key, value in settings.items():
+        if key != "size":
+            data[key] = recorded(value)
+        elif value == "small":
+            data["terse"] = True
+        else:
+            data["pixels"] = recorded(value)
+    return data
 
 
 def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -187,7 +193,8 @@ class _NodeReader:
         self, earlier: Sequence[Node], families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
     ) -> list[Node]:
         """Return the node, or one node per interviewer."""
-        table, network = self.table, self.network
+        table = self.table
+        network = self.network
         queries = _given(table.queries, network.queries)
         task, levels = self._task(queries * network.rounds, families, banks)
         name = _given(table.name, task.name)
@@ -200,36 +207,44 @@ class _NodeReader:
         else:
             default = network.interviewer
         interviewers = several or (_given(table.interviewer, default),)
+        opens_at = 0.0
         if network.topology == "tree" and after:
             opens_at = OPENS_AT
-        else:
-            opens_at = 0.0
         edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
         panel = _check_names(table.panel, f"{self.where}: panel")
-        return [
-            Node(
-                f"{name} by {interviewer}" if several else name,
-                task,
-                levels,
-                after,
-                _given(table.opens_at, opens_at),
-                table.weight / len(interviewers),
-                interviewer,
-                table.questions or (network.questions if interviewer else "code"),
-                queries,
-                _given(table.stop_at, network.stop_at),
-                panel,
-                edges,  # type: ignore[arg-type]  # the node checks that they are pairs
-                _given(table.cycles, 1 if panel else 0),
-                name,
+        cycles = 1 if panel else 0
+        nodes = []
+        for interviewer in interviewers:
+            own_name = name
+            if several:
+                own_name = f"{name} by {interviewer}"
+            questions = network.questions if interviewer else "code"
+            nodes.append(
+                Node(
+                    own_name,
+                    task,
+                    levels,
+                    after,
+                    _given(table.opens_at, opens_at),
+                    table.weight / len(interviewers),
+                    interviewer,
+                    table.questions or questions,
+                    queries,
+                    _given(table.stop_at, network.stop_at),
+                    panel,
+                    edges,  # type: ignore[arg-type]  # the node checks that they are pairs
+                    _given(table.cycles, cycles),
+                    name,
+                )
             )
-            for interviewer in interviewers
-        ]
+        return nodes
 
     def _after(self, earlier: Sequence[Node]) -> tuple[str, ...]:
         names = self.table.after
+        if isinstance(names, str):
+            names = [names]
         if self.network.topology != "line":
-            return _check_names([names] if isinstance(names, str) else names or (), f"{self.where}: after")
+            return _check_names(names or (), f"{self.where}: after")
         if names is not None:
             raise ConfigError(f"{self.where}: a node of a line comes after the one before it: remove after")
         return tuple(node.name for node in earlier[-1:])
@@ -258,8 +273,10 @@ class _NodeReader:
         assert banks is not None
         assert table.bank is not None
         bank = banks(table.bank)
-        default = BANK_LEVELS if bank.calibrated else None
-        levels = bank_levels(bank, default if table.levels is None else table.levels, self.where)
+        count = table.levels
+        if count is None and bank.calibrated:
+            count = BANK_LEVELS
+        levels = bank_levels(bank, count, self.where)
         fewest = min(map(len, levels))
         if fewest < needed:
             raise ConfigError(

@@ -64,8 +64,10 @@ class Engine:
         concurrency: int = 8,
         replied: Callable[[], object] = lambda: None,
     ) -> None:
-        self.pool, self.concurrency = pool, concurrency
-        self._store, self._replied = store, replied
+        self.pool = pool
+        self.concurrency = concurrency
+        self._store = store
+        self._replied = replied
         #: Replies that the store had.
         self.recalled = 0
         #: Usage by conversation and by role.
@@ -92,8 +94,12 @@ class Engine:
         try:
             self._start(ready, results, active)
             while active:
-                self._make_calls([call for conversation in active.values() for call in conversation.waiting()], threads)
-                if self._in_flight and not any(c.complete or any(c.waiting()) for c in active.values()):
+                waiting: list[_PendingCall] = []
+                for conversation in active.values():
+                    waiting += conversation.waiting()
+                self._make_calls(waiting, threads)
+                can_go_on = any(c.complete or any(c.waiting()) for c in active.values())
+                if self._in_flight and not can_go_on:
                     wait(self._in_flight, return_when=FIRST_COMPLETED)
                 self._collect()
                 self._advance(ready, results, active)
@@ -106,14 +112,18 @@ class Engine:
 
     def _make_calls(self, waiting: Sequence[_PendingCall], threads: ThreadPoolExecutor) -> None:
         """Submit all calls to servers, and make those to one local model."""
-        local = [pending for pending in waiting if pending.call.model not in self.pool.remote]
+        local = []
         for pending in waiting:
             if pending.call.model in self.pool.remote:
                 pending.submitted = True
-                self._in_flight[threads.submit(self._make, pending.call)] = pending
+                future = threads.submit(self._make, pending.call)
+                self._in_flight[future] = pending
+            else:
+                local.append(pending)
         if local:
             local.sort(key=lambda pending: pending.since)
-            name = self.pool.first(dict.fromkeys(pending.call.model for pending in local))[0]
+            names = dict.fromkeys(pending.call.model for pending in local)
+            name, *_ = self.pool.first(names)
             for pending in local:
                 if pending.call.model == name:
                     self._settle(pending, self._make(pending.call))
@@ -127,19 +137,26 @@ class Engine:
 
     def _start(self, ready: Ready, results: dict[str, Any], active: dict[str, _ActiveConversation]) -> None:
         """Start conversations, including ones that can start because another made no call."""
-        while new := {name: start for name, start in ready(results).items() if name not in (active | results)}:
-            for name, start in new.items():
+        has_new_result = True
+        while has_new_result:
+            has_new_result = False
+            for name, start in ready(results).items():
+                if name in active or name in results:
+                    continue
                 conversation = _ActiveConversation(name, start(), self._clock.__next__)
                 if conversation.advance(None):
                     active[name] = conversation
                 else:
                     results[name] = conversation.result
+                    has_new_result = True
 
     def _advance(self, ready: Ready, results: dict[str, Any], active: dict[str, _ActiveConversation]) -> None:
-        for name in [name for name, conversation in active.items() if conversation.complete]:
-            while active[name].complete:
-                if not active[name].advance(active[name].results()):
-                    results[name] = active.pop(name).result
+        for name, conversation in list(active.items()):
+            while conversation.complete:
+                goes_on = conversation.advance(conversation.results())
+                if not goes_on:
+                    del active[name]
+                    results[name] = conversation.result
                     self._start(ready, results, active)
                     break
 
@@ -154,14 +171,16 @@ class Engine:
 
     def _settle(self, pending: _PendingCall, result: Result) -> None:
         """Record the result of a call, and report all calls."""
-        pending.result, call = result, pending.call
+        pending.result = result
+        call = pending.call
         recalled = sum(completion.reused for completion in result)
         self.recalled += recalled
         for _ in range(len(result) - recalled):
             self._replied()
         facts = self.pool.facts(call.model)
         self.models[call.model] = facts.identity
-        self.usage[pending.conversation][call.role] += sum((completion.cost for completion in result), Usage())
+        cost = sum((completion.cost for completion in result), Usage())
+        self.usage[pending.conversation][call.role] += cost
         if call.messages:
             self.truncated[call.model].update(completion.status is Status.TRUNCATED for completion in result)
         elif facts.cap is not None:

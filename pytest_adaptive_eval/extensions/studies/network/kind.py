@@ -45,7 +45,7 @@ from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import unanswered_sentence
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.store import CompletionStore
 from pytest_adaptive_eval.records.parts import converted, plain
@@ -110,13 +110,16 @@ class NetworkEvaluation(Evaluation):
     def _most(self) -> int:
         """Largest number of replies, without reviews of exchanges."""
         network = self.network
-        written = (1 + network.retries) * (1 if network.supervision is None else 2)
-        return network.rounds * sum(
-            node.levels
-            * node.queries
-            * ((1 + len(node.panel)) * (1 + node.cycles) + (written if node.interviewer else 0))
-            for node in network.nodes
-        )
+        attempts = 1 + network.retries
+        most = 0
+        for node in network.nodes:
+            replies = (1 + len(node.panel)) * (1 + node.cycles)
+            if node.interviewer:
+                replies += attempts
+            if node.interviewer and network.supervision is not None:
+                replies += attempts  # the supervisor reviews each attempt
+            most += node.levels * node.queries * replies
+        return network.rounds * most
 
     @property
     def outlook(self) -> str:
@@ -124,12 +127,10 @@ class NetworkEvaluation(Evaluation):
         network = self.network
         most = sum(node.levels * node.queries for node in network.nodes) * network.rounds
         others = [member.name for member in self.models[1:]]
+        text = f"{self.candidate} in a {network.topology} of {counted(len(network.nodes), 'node')}"
         if others:
-            participants = f", with {', '.join(others)}"
-        else:
-            participants = ""
-        nodes = counted(len(network.nodes), "node")
-        return f"{self.candidate} in a {network.topology} of {nodes}{participants}, at most {counted(most, 'question')}"
+            text += f", with {', '.join(others)}"
+        return f"{text}, at most {counted(most, 'question')}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the network's settings as written, and the names."""
@@ -169,7 +170,7 @@ class NetworkEvaluation(Evaluation):
         with model_pool(self, self.memory, self.folder / "cache") as pool:
             result = hold_network(self.network, pool, replies=replies, pictures=pictures, replied=replied)
         account = result.to_json()
-        notes = [*notes_on_answers(result)]
+        notes = list(notes_on_answers(result))
         if self.labels:
             agreement = supervisor_agreement(result, self.labels)
             account["agreement"] = plain(agreement)
@@ -189,10 +190,8 @@ class NetworkEvaluation(Evaluation):
     @property
     def population(self) -> str:
         """Key of the nodes and of what is asked in them."""
-        written = {}
-        for name, value in self.written.items():
-            if name != "seed":
-                written[name] = value
+        written = dict(self.written)
+        written.pop("seed", None)
         return population_key(written)
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -201,7 +200,8 @@ class NetworkEvaluation(Evaluation):
             result = NetworkResult.from_json(account)
         except ConfigError as error:
             raise BaselineError(f"the record's network cannot be read ({error}): record the baseline again") from None
-        before, names = ([node.name for node in nodes] for nodes in (result.nodes, self.network.nodes))
+        before = [node.name for node in result.nodes]
+        names = [node.name for node in self.network.nodes]
         if before != names:
             raise BaselineError(
                 f"the baseline has the nodes {', '.join(before)}, and this network {', '.join(names)}: record it again"
@@ -222,32 +222,28 @@ class NetworkEvaluation(Evaluation):
             complete = all(node.opened for node in groups[group])
             opinions.append(partial(network.opinion, group) if complete else None)
         areas: list[Any] = []
+        last: list[Any] = []
+        area_errors = []
+        guessed = []
+        unmeasured = {}
         for node in nodes:
             areas.append(node.interval if node.opened else None)
-        last: list[Any] = []
-        for node in nodes:
             last.append(node.last if node.opened else None)
-        area_errors = []
-        for node in nodes:
-            area_errors.append(energy_error([replace(node, weight=node.levels)]))
-        guessed = [node.guess_area for node in nodes]
-        quantities = {
-            "energy": Bounded(
-                (partial(energy, nodes), *none), (energy_error(nodes), *none), (network.guess_energy, *none)
-            ),
-            "auc": Bounded(
-                (None, *areas, *opinions),
-                (None, *area_errors, *no_group),
-                (None, *guessed, *map(network.guess_opinion, self.groups)),
-            ),
-            "last_level": Bounded((None, *last, *no_group)),
-        }
+            in_levels = replace(node, weight=node.levels)
+            area_errors.append(energy_error([in_levels]))
+            guessed.append(node.guess_area)
+            if not node.opened:
+                unmeasured[node.name] = _why_closed(node)
+        guessed += map(network.guess_opinion, self.groups)
+        whole = Bounded((partial(energy, nodes), *none), (energy_error(nodes), *none), (network.guess_energy, *none))
+        of_nodes = Bounded((None, *areas, *opinions), (None, *area_errors, *no_group), (None, *guessed))
+        last_levels = Bounded((None, *last, *no_group))
         return replace(
             result,
-            quantities=quantities,
+            quantities={"energy": whole, "auc": of_nodes, "last_level": last_levels},
             asked=sum(node.opened for node in nodes),
             difference=partial(_difference, network),
-            unmeasured={node.name: _why_closed(node) for node in nodes if not node.opened},
+            unmeasured=unmeasured,
         )
 
 
@@ -298,13 +294,14 @@ def _supervisor_notes(result: NetworkResult) -> Iterator[str]:
         unread = counts["unread"]
         if reviews < _REVIEWS:
             continue
-        if counts["refused"] == reviews or (given_up and subject == "question"):
-            if counts["refused"] == reviews:
-                refused = "all"
-            else:
+        refused_all = counts["refused"] == reviews
+        was_given_up = given_up and subject == "question"
+        if refused_all or was_given_up:
+            refused = "all"
+            if not refused_all:
                 refused = f"{counts['refused']} of"
             note = f"the supervisor {result.supervisor!r} found a fault in {refused} {reviews} {subject}s"
-            if given_up and subject == "question":
+            if was_given_up:
                 note += f"; it was given up at {counted(given_up, 'node')}, where code set the rest of the questions"
             yield note
         elif 2 * unread > reviews:
@@ -313,14 +310,16 @@ def _supervisor_notes(result: NetworkResult) -> Iterator[str]:
 
 def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
     """Yield a warning on an interviewer of whose questions code set too many."""
-    nodes = [node for node in result.nodes if node.interviewer == interviewer]
     counts: Counter[str] = Counter()
-    for node in nodes:
-        counts.update(node.counts)
-    asked = sum(len(level) for node in nodes for level in node.scores)
+    asked = 0
+    errors = 0
+    for node in result.nodes:
+        if node.interviewer == interviewer:
+            counts.update(node.counts)
+            asked += sum(map(len, node.scores))
+            errors += node.errors
     if counts["fallbacks"] <= _FALLBACKS * asked:
         return
-    errors = sum(node.errors for node in nodes)
     reasons = []
     if errors:
         reasons.append(f"{errors} by faults of its own")
@@ -369,10 +368,13 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkEvalu
 
 def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     """Return the models of a network besides its interviewee, with their names."""
-    return [
-        MemberTable(name=name, model=entry) if isinstance(entry, str) else replaced(entry, name=name)
-        for name, entry in table.models.items()
-    ]
+    tables = []
+    for name, entry in table.models.items():
+        if isinstance(entry, str):
+            tables.append(MemberTable(name=name, model=entry))
+        else:
+            tables.append(replaced(entry, name=name))
+    return tables
 
 
 def network_reader(spec: EvalSpec, context: Context) -> Callable[[Mapping[str, Any], str], Network]:
@@ -393,7 +395,9 @@ def network_reader(spec: EvalSpec, context: Context) -> Callable[[Mapping[str, A
 
 def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
     """Return the labels of the supervisor's reviews; an empty tuple without a file of them."""
-    supervisor = table.supervisor if table else None
+    supervisor = None
+    if table:
+        supervisor = table.supervisor
     if not isinstance(supervisor, SupervisorTable) or not supervisor.labels:
         return ()
     path = find_input(supervisor.labels, context.folders)
@@ -402,10 +406,9 @@ def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
 
 def roles_of(networks: Iterable[Network], models: Iterable[Member]) -> tuple[tuple[Member, bool], ...]:
     """Return the models of networks, each with whether it is interviewed."""
-    interviewed = set()
+    interviewed: set[str] = set()
     for network in networks:
-        for name in network.subjects:
-            interviewed.add(name)
+        interviewed.update(network.subjects)
     return tuple((member, member.name in interviewed) for member in models)
 
 
@@ -413,24 +416,24 @@ def participants(
     roles: Iterable[tuple[Member, bool]], results: Sequence[NetworkResult], loads: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the costs and the members of networks, as fields of a `Result`."""
-    usages = []
+    usages: list[tuple[str, str, Usage]] = []
+    models: dict[str, Mapping[str, Any]] = {}
     for result in results:
-        for row in result.by_member:
-            usages.append(row)
-    models = {}
-    for result in results:
-        for name, model in result.models.items():
-            models[name] = model
-    return {
-        "costs": costs_of([member for member, _ in roles], usages, loads),
-        "members": tuple(converted(SubjectIdentity, {**model, "name": name}) for name, model in models.items()),
-    }
+        usages += result.by_member
+        models |= result.models
+    identities = []
+    for name, model in models.items():
+        identities.append(converted(SubjectIdentity, {**model, "name": name}))
+    return {"costs": costs_of([member for member, _ in roles], usages, loads), "members": tuple(identities)}
 
 
 def check_members(networks: Sequence[Network], names: Sequence[str], where: str) -> None:
     """Refuse networks whose members are not models, models without a part, and models with two roles."""
-    subjects = list(dict.fromkeys(name for network in networks for name in network.subjects))
-    agents = list(dict.fromkeys(name for network in networks for name in network.agents))
+    subjects: dict[str, None] = {}
+    agents: dict[str, None] = {}
+    for network in networks:
+        subjects |= dict.fromkeys(network.subjects)
+        agents |= dict.fromkeys(network.agents)
     fault = ""
     twice = set(subjects) & set(agents)
     absent = [name for name in (*subjects, *agents) if name not in names]
@@ -438,7 +441,7 @@ def check_members(networks: Sequence[Network], names: Sequence[str], where: str)
     if twice:
         fault = f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
     elif absent:
-        fault = f'{absent[0]!r} is no model here: add it under models = {{ {absent[0]} = "FOLDER" }}'
+        fault = f'{absent[0]!r} is not a model of this file: add it under models = {{ {absent[0]} = "FOLDER" }}'
     elif unused:
         fault = f"the model {min(unused)!r} has no part in {where}: remove it"
     if fault:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -62,23 +62,23 @@ def read_labels(path: Path) -> list[Label]:
 def supervisor_agreement(result: NetworkResult, labels: Iterable[Label]) -> SupervisorAgreement:
     """Compare a network's reviews with labels of the same exchanges."""
     by_key = {(label.node, label.item): label for label in labels}
-    pairs: dict[str, list[Any]] = {"fault": [], "rating": []}
+    agreed = []
+    ratings = []
+    labelled_ratings = []
     for node in result.nodes:
         for review in node.reviews:
-            label = None
-            if review.subject == "exchange":
-                label = by_key.get((node.name, review.item))
-            for name, both in pairs.items():
-                opinions = getattr(review, name), getattr(label, name, None)
-                if None not in opinions:
-                    both.append(opinions)
-    faults, ratings = pairs.values()
-    if faults:
-        accuracy = sum(one == other for one, other in faults) / len(faults)
-    else:
-        accuracy = np.nan
+            label = by_key.get((node.name, review.item))
+            if label is None or review.subject != "exchange":
+                continue
+            if review.fault is not None and label.fault is not None:
+                agreed.append(review.fault == label.fault)
+            if review.rating is not None and label.rating is not None:
+                ratings.append(review.rating)
+                labelled_ratings.append(label.rating)
+    accuracy = np.nan
+    if agreed:
+        accuracy = sum(agreed) / len(agreed)
+    spearman = np.nan
     if len(ratings) > 1:
-        spearman = rank_correlation(*zip(*ratings, strict=True))
-    else:
-        spearman = np.nan
-    return SupervisorAgreement(len(faults), accuracy, len(ratings), spearman)
+        spearman = rank_correlation(ratings, labelled_ratings)
+    return SupervisorAgreement(len(agreed), accuracy, len(ratings), spearman)

@@ -52,20 +52,28 @@ def hold_network(
     _check_pictures(network, pictures)
     for name in (*network.subjects, *network.agents):
         pool.model(name)  # refuses a name that it lacks
-    loads = dict(pool.loads)
-    engine = Engine(pool, CompletionStore() if replies is None else replies, concurrency, replied)
+    loads_before = dict(pool.loads)
+    if replies is None:
+        replies = CompletionStore()
+    engine = Engine(pool, replies, concurrency, replied)
     results = engine.run(_Scheduler(network, pictures).ready)
     nodes = []
-    for result, _ in (results[node.name] for node in network.nodes):
-        nodes.append(result)
+    exchanges = []
+    for node in network.nodes:
+        node_result, to_review = results[node.name]
+        nodes.append(node_result)
+        exchanges.append(to_review)
     if network.supervision is not None:
         # no other result depends on the reviews, so one load of the supervisor suffices
-        nodes = _reviewed(engine, network.supervision, nodes, [results[node.name][1] for node in nodes])
-    return _result(network, engine, nodes, {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())})
+        nodes = _reviewed(engine, network.supervision, nodes, exchanges)
+    loads = {}
+    for name, n in sorted(pool.loads.items()):
+        loads[name] = n - loads_before.get(name, 0)
+    return _result(network, engine, nodes, loads)
 
 
 def _check_pictures(network: Network, pictures: Path | None) -> None:
-    """Raise a ConfigError if a node has pictures and there is no folder for them."""
+    """Raise a ConfigError if a node has pictures and no folder for them is set."""
     for node in network.nodes:
         if pictures is None and isinstance(node.task, TaskFamily) and node.task.pictorial:
             raise ConfigError(
@@ -75,14 +83,19 @@ def _check_pictures(network: Network, pictures: Path | None) -> None:
 
 def _result(network: Network, engine: Engine, nodes: Sequence[NodeResult], loads: Mapping[str, int]) -> NetworkResult:
     supervision = network.supervision
+    with_usage = [replace(node, usage=dict(engine.usage[node.name])) for node in nodes]
+    models = {}
+    for name, identity in sorted(engine.models.items()):
+        models[name] = identity.with_caps(engine.caps[name]).to_json()
     truncated = {}
     for name, counts in sorted(engine.truncated.items()):
-        truncated[name] = (counts[True], counts.total())
+        if counts[True]:
+            truncated[name] = (counts[True], counts.total())
     return NetworkResult(
         network.topology,
         network.interviewee,
-        tuple(replace(node, usage=dict(engine.usage[node.name])) for node in nodes),
-        {name: identity.with_caps(engine.caps[name]).to_json() for name, identity in sorted(engine.models.items())},
+        tuple(with_usage),
+        models,
         supervision.model if supervision else "",
         supervision.scheme if supervision else "",
         network.passing,
@@ -91,7 +104,7 @@ def _result(network: Network, engine: Engine, nodes: Sequence[NodeResult], loads
         network.confidence,
         loads,
         engine.recalled,
-        {name: counts for name, counts in truncated.items() if counts[0]},
+        truncated,
     )
 
 
@@ -114,24 +127,22 @@ class _Scheduler:
 
     def ready(self, results: Mapping[str, Any]) -> dict[str, Callable[[], Conversation[Any]]]:
         """Return the conversations of nodes whose earlier nodes have results."""
-        return {
-            node.name: partial(self._conversation, node, results)
-            for node in self.network.order()
-            if node.name not in results and set(node.after) <= set(results)
-        }
+        conversations: dict[str, Callable[[], Conversation[Any]]] = {}
+        for node in self.network.order():
+            if node.name not in results and set(node.after) <= set(results):
+                conversations[node.name] = partial(self._conversation, node, results)
+        return conversations
 
     def _conversation(self, node: Node, results: Mapping[str, Any]) -> Conversation[Any]:
         for name in node.after:
             area = results[name][0].interval(self.network.confidence)
             if area is None or area.low < node.opens_at:
                 return _without_calls((blank(self.network, node), []))
-        if self.network.passing:
-            earlier = self.network.ancestors(node.name)
-        else:
-            earlier = ()
         dialogues = []
-        for before in earlier:
-            dialogues.append(self._passed(results[before.name][0].dialogue))
+        if self.network.passing:
+            for before in self.network.ancestors(node.name):
+                result, _ = results[before.name]
+                dialogues.append(self._passed(result.dialogue))
         items = LevelItems(self.network, node, self.pictures)
         return NodeInterview(self.network, node, items, dialogues).run()
 
@@ -140,7 +151,8 @@ class _Scheduler:
         if not self.network.injected:
             return dialogue
         rng = random.Random(f"{self.network.seed} {dialogue.node}")
-        return replace(dialogue, injected="".join(rng.choices(_LETTERS, k=self.network.injected)))
+        letters = rng.choices(_LETTERS, k=self.network.injected)
+        return replace(dialogue, injected="".join(letters))
 
 
 #: Letters of meaningless text.

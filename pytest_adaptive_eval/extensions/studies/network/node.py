@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network import prompts
-from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Conversation, Result
+from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Conversation, Result, Role
 from pytest_adaptive_eval.extensions.studies.network.node_result import (
     Dialogue,
     Directive,
@@ -54,7 +54,8 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
     if bank.calibrated:
         ordered = tie_ranks(bank.difficulty).argsort(kind="stable")
         return [np.sort(part) for part in np.array_split(ordered, levels or 1)]
-    return [np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))[:levels]]
+    level_of_item = np.array(labels)
+    return [np.flatnonzero(level_of_item == label) for label in sorted(set(labels))[:levels]]
 
 
 def _labels(bank: ItemBank, where: str) -> list[int]:
@@ -90,15 +91,21 @@ class LevelItems:
             rng = np.random.default_rng([network.seed, position])
             parts = bank_levels(node.task, node.levels, f"{network.where}: node {node.name!r}")
             self._order = [rng.permutation(part).tolist() for part in parts]
-            # the mean share of one choice, 0 for items without choices
-            choices = []
-            for part in self._order:
-                choices.append([len(self._bank.items[n].choices) for n in part])
-            self.guess = tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
+            self.guess = tuple(self._expected_guess(part) for part in self._order)
+
+    def _expected_guess(self, items: Sequence[int]) -> float:
+        """Return the mean share of one choice; an item without choices is not guessed."""
+        chances = 0.0
+        for n in items:
+            choices = len(self._bank.items[n].choices)
+            if choices:
+                chances += 1.0 / choices
+        return chances / len(items)
 
     def item(self, level: int, round_: int, number: int) -> Item:
         """Return a question; levels count from 1, rounds and numbers from 0."""
-        item: Item = self._bank.items[self._order[level - 1][round_ * self._queries + number]]
+        index = self._order[level - 1][round_ * self._queries + number]
+        item: Item = self._bank.items[index]
         return item
 
 
@@ -137,7 +144,8 @@ class _Draft:
 
 def blank(network: Network, node: Node) -> NodeResult:
     """Return the result of a node that was not run."""
-    knob, kind = "difficulty of the bank's items", "bank"
+    knob = "difficulty of the bank's items"
+    kind = "bank"
     if isinstance(node.task, TaskFamily):
         knob = node.task.knob
         kind = "task"
@@ -222,15 +230,14 @@ class NodeInterview:
             for n in range(len(self.interviewees)):
                 prompts_.append(self._heard(n, items, before, cycle))
             after = yield self._calls(position, cycle, prompts_)
-            drafts_kept = []
-            for pair in zip(before, after, strict=True):
-                drafts_kept.append(_last_readable(items, *pair))
-            answers_by_cycle.append(drafts_kept)
+            kept = []
+            for old, new in zip(before, after, strict=True):
+                kept.append(_last_readable(items, old, new))
+            answers_by_cycle.append(kept)
         final = answers_by_cycle[-1][0]
-        responses = []
+        scores = []
         for item, completion in zip(items, final, strict=True):
-            responses.append(self._response(item, completion))
-        scores = [response.score for response in responses]
+            scores.append(self._response(item, completion).score)
         if self.node.panel:
             self._score_panel(items, answers_by_cycle)
         self._record(level, questions, final, scores)
@@ -241,18 +248,20 @@ class NodeInterview:
         for k, item in enumerate(items):
             by_cycle = []
             for answers in answers_by_cycle:
-                by_cycle.append([result[k] for result in answers])
-            for n in range(len(self.interviewees)):
-                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
-            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
+                of_item = [result[k] for result in answers]
+                by_cycle.append([*of_item, _plurality(of_item)])
+            for scores, by_member in zip(self.panel_scores, zip(*by_cycle, strict=True), strict=True):
+                scores.append([self._score(item, answer) for answer in by_member])
 
     def _calls(
         self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]
     ) -> Sequence[AgentCall]:
-        return [
-            AgentCall(name, "panel" if n else "interviewee", (*position, cycle), items=items[n])
-            for n, name in enumerate(self.interviewees)
-        ]
+        calls = []
+        role: Role = "interviewee"
+        for name, questions in zip(self.interviewees, items, strict=True):
+            calls.append(AgentCall(name, role, (*position, cycle), items=questions))
+            role = "panel"  # the first is the subject under evaluation
+        return calls
 
     # Questions
 
@@ -267,10 +276,17 @@ class NodeInterview:
         while pending:
             for draft in pending:  # code refuses at once, while the interviewer is in memory
                 yield from self._write_question(draft, (round_, level), records)
-            yield from self._review_drafts([draft for draft in pending if draft.question], (round_, level))
+            written = [draft for draft in pending if draft.question]
+            yield from self._review_drafts(written, (round_, level))
             pending = list(filter(self._is_open, pending))
-        self.counts["fallbacks"] += sum(draft.question is None for draft in drafts)
-        return [draft.question or _Question(draft.coded, "fallback") for draft in drafts]
+        questions = []
+        for draft in drafts:
+            if draft.question is None:
+                self.counts["fallbacks"] += 1
+                questions.append(_Question(draft.coded, "fallback"))
+            else:
+                questions.append(draft.question)
+        return questions
 
     def _write_question(self, draft: _Draft, position: tuple[int, int], records: Sequence[str]) -> Section[None]:
         """Let the interviewer attempt a question until code accepts it."""
@@ -304,13 +320,14 @@ class NodeInterview:
             messages = prompts.rephrase(coded.prompt, draft.directive, attempt)
         else:
             context = (self.written, self.dialogues, records, draft.directive)
+            answered = self.answered if self.network.responses else ()
             messages = prompts.write(
                 content_of(family),
                 family.knob,
                 position[2],
                 *context,
                 number=(number, attempt, self.network.seed),
-                answered=self.answered if self.network.responses else (),
+                answered=answered,
             )
         draft.attempts += 1
         self.counts["attempts"] += 1
@@ -347,29 +364,41 @@ class NodeInterview:
         return Directive(kind, why)
 
     def _review_drafts(self, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
-        """Let the supervisor review new questions, and reset the drafts that it refuses."""
+        """Let the supervisor review new questions, no more than it may refuse in a row, and reset refused drafts."""
         supervision = self.network.supervision
-        family = self.node.task
-        if supervision is None or not drafts:
+        if supervision is None:
             return
+        waiting = list(drafts)
+        while waiting and not self.counts["supervisor_given_up"]:
+            together = self._most_refusals - self.refusals
+            yield from self._review(supervision, waiting[:together], position)
+            waiting = waiting[together:]
+        for draft in waiting:  # code asks what nobody reviews any more
+            draft.question = None
+
+    def _review(self, supervision: Supervision, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
+        """Let the supervisor review new questions, and reset the drafts that it refuses."""
+        family = self.node.task
         assert isinstance(family, TaskFamily)
         demand = f"level {position[1]} ({family.knob}), {content_of(family).demand(position[1])}"
         items = [draft.question.item for draft in drafts if draft.question]
-        replies = yield [
-            AgentCall(
-                supervision.model,
-                "supervisor",
-                (self.node.name, *position, item.id),
-                prompts.review_question(supervision.scheme, family.name, demand, item.prompt),
-            )
-            for item in items
-        ]
+        calls = []
+        for item in items:
+            messages = prompts.review_question(supervision.scheme, family.name, demand, item.prompt)
+            calls.append(AgentCall(supervision.model, "supervisor", (self.node.name, *position, item.id), messages))
+        replies = yield calls
         for draft, item, (reply,) in zip(drafts, items, replies, strict=True):
-            self.reviews.append(_read_review(supervision, "question", item.id, reply, self.counts))
-            self._judge_supervisor(self.reviews[-1])
-            if self.reviews[-1].refused:
+            opinion = _read_review(supervision, "question", item.id, reply, self.counts)
+            self.reviews.append(opinion)
+            self._judge_supervisor(opinion)
+            if opinion.refused:
                 draft.question = None
                 draft.directive = self._refusal("review", "the supervisor found a fault in it")
+
+    @property
+    def _most_refusals(self) -> int:
+        """Refusals in a row at which the supervisor is given up."""
+        return PATIENCE * (self.network.retries + 1)
 
     def _judge_supervisor(self, review: Review) -> None:
         """Give the supervisor up at this node once it refused as many attempts in a row as `PATIENCE` questions get."""
@@ -377,7 +406,7 @@ class NodeInterview:
             self.refusals = self.refusals + 1
         else:
             self.refusals = 0
-        if self.refusals == PATIENCE * (self.network.retries + 1):
+        if self.refusals == self._most_refusals:
             self.counts["supervisor_given_up"] = 1
 
     # Answers
@@ -385,9 +414,12 @@ class NodeInterview:
     def _heard(self, listener: int, items: Sequence[Item], answers: Sequence[Result], cycle: int) -> tuple[Item, ...]:
         """Return the questions with the answers that a member of the panel hears."""
         names = self.interviewees
-        others = [n for n in range(len(names)) if n != listener]
-        if self.node.edges:
-            others = [n for n in others if (names[n], names[listener]) in self.node.edges]
+        edges = self.node.edges
+        others = []
+        for speaker, name in enumerate(names):
+            is_heard = not edges or (name, names[listener]) in edges
+            if speaker != listener and is_heard:
+                others.append(speaker)
         texts = []
         for result in answers:
             texts.append([self._passed_on(answer) for answer in result])
@@ -412,7 +444,9 @@ class NodeInterview:
 
     def _score(self, item: Item, completion: Completion) -> float:
         score = completion.response(item).score
-        return np.nan if score is None else score
+        if score is None:
+            return np.nan
+        return score
 
     def _record(
         self, level: int, questions: Sequence[_Question], answers: Result, scores: Sequence[float | None]
@@ -427,33 +461,34 @@ class NodeInterview:
                 self.to_review.append((question.item, completion.text))
 
     def _result(self) -> NodeResult:
-        names = (*self.interviewees, "the most")
-        members = zip(names, self.panel_scores, strict=True) if self.node.panel else ()
+        panel = []
+        if self.node.panel:
+            for name, scores in zip((*self.interviewees, "the most"), self.panel_scores, strict=True):
+                panel.append(PanelMember.of(name, np.array(scores)))
+        messages = 0
+        if self.node.interviewer:
+            messages = len(self.dialogues)
         return replace(
             blank(self.network, self.node),
             opened=True,
             scores=tuple(np.array(level, dtype=np.float64) for level in self.scores),
             rounds=tuple(self.rounds),
             guess=tuple(self.items.guess),
-            messages=len(self.dialogues) if self.node.interviewer else 0,
+            messages=messages,
             counts={name: count for name, count in self.counts.items() if count},
             exchanges=tuple(self.exchanges),
             reviews=tuple(self.reviews),
-            panel=tuple(PanelMember.of(name, np.array(scores)) for name, scores in members),
+            panel=tuple(panel),
         )
 
 
 def review(supervision: Supervision, node: NodeResult, exchanges: Exchanges) -> Conversation[NodeResult]:
     """Let the supervisor review a node's exchanges, and return the node with the reviews."""
-    replies = yield [
-        AgentCall(
-            supervision.model,
-            "supervisor",
-            (node.name, "exchange", n),
-            prompts.review_exchange(supervision.scheme, node.task, item.prompt, answer),
-        )
-        for n, (item, answer) in enumerate(exchanges)
-    ]
+    calls = []
+    for n, (item, answer) in enumerate(exchanges):
+        messages = prompts.review_exchange(supervision.scheme, node.task, item.prompt, answer)
+        calls.append(AgentCall(supervision.model, "supervisor", (node.name, "exchange", n), messages))
+    replies = yield calls
     counts = Counter(node.counts)
     reviews = []
     for (item, _), (reply,) in zip(exchanges, replies, strict=True):
@@ -477,18 +512,18 @@ def _last_readable(items: Sequence[Item], before: Result, after: Result) -> Resu
     """Return new answers, or the ones before where they are unreadable; faults of the run stay."""
     kept = []
     for item, old, new in zip(items, before, after, strict=True):
-        readable = not new.unread and item.readable(new.text)
-        kept.append(new if readable or new.status.infrastructure else old)
+        is_readable = not new.unread and item.readable(new.text)
+        is_kept = is_readable or new.status.infrastructure
+        kept.append(new if is_kept else old)
     return kept
 
 
 def _plurality(answers: Sequence[Completion]) -> Completion:
     """Return the most frequent answer, of several the first; the first completion if nobody answered."""
-    texts = []
+    alike: dict[str, list[Completion]] = {}
     for answer in answers:
-        texts.append(" ".join(answer.text.split()).casefold() if not answer.unread else None)
-    counts = Counter(text for text in texts if text is not None)
-    if not counts:
-        return answers[0]
-    best = max(counts.values())
-    return answers[next(n for n, text in enumerate(texts) if text is not None and counts[text] == best)]
+        if not answer.unread:
+            text = " ".join(answer.text.split()).casefold()
+            alike.setdefault(text, []).append(answer)
+    most_frequent = max(alike.values(), key=len, default=answers)  # the first of several
+    return most_frequent[0]

@@ -79,9 +79,10 @@ class Exchange:
     @classmethod
     def of(cls, item: Item, level: int, source: str, completion: Completion, score: float | None) -> Exchange:
         """Create from an administered item, with cleaned texts."""
-        prompt = item.prompt or "\n".join(str(message.get("content", "")) for message in item.messages)
-        texts = (clean(prompt, RECORDED_CHARACTERS), clean(completion.text, RECORDED_CHARACTERS))
-        return cls(item.id, level, source, *texts, completion.status.value, score)
+        messages = [str(message.get("content", "")) for message in item.messages]
+        question = clean(item.prompt or "\n".join(messages), RECORDED_CHARACTERS)
+        answer = clean(completion.text, RECORDED_CHARACTERS)
+        return cls(item.id, level, source, question, answer, completion.status.value, score)
 
     @property
     def summary(self) -> str:
@@ -90,8 +91,8 @@ class Exchange:
             verdict = "no answer"
         else:
             verdict = f"score {self.score:g}"
-        question, answer = (one_line(text, PASSED_CHARACTERS) for text in (self.question, self.answer))
-        outcome = answer or self.status
+        question = one_line(self.question, PASSED_CHARACTERS)
+        outcome = one_line(self.answer, PASSED_CHARACTERS) or self.status
         return f"level {self.level}: {question} -> {outcome} ({verdict})"
 
 
@@ -110,8 +111,12 @@ class Dialogue:
     def summary(self) -> str:
         """Few lines for another model, of limited length."""
         head = f"{one_line(self.node)} ({one_line(self.task)}): area {self.area:.2f}, last level {self.last_level}"
-        lines = [head, *(exchange.summary for exchange in self.exchanges[-PASSED_EXCHANGES:]), self.injected]
-        return "\n".join(filter(None, lines))
+        lines = [head]
+        for exchange in self.exchanges[-PASSED_EXCHANGES:]:
+            lines.append(exchange.summary)
+        if self.injected:
+            lines.append(self.injected)
+        return "\n".join(lines)
 
 
 #: Counters of a node, with their meanings.
@@ -124,7 +129,7 @@ COUNTERS: Mapping[str, str] = {
     "review": "attempts that the supervisor refused",
     "directives": "orders to write a question again",
     "fallbacks": "questions by code in place of an interviewer that failed",
-    "given_up": "1 if the interviewer was given up, so that code set the rest of the questions",
+    "given_up": "1 if the interviewer was given up; code set the other questions",
     "supervisor_given_up": "1 if the supervisor was given up, and code set the rest of the questions",
     "claims": "answers that an interviewer gave with its question",
     "wrong_claims": "claims that code found wrong",
@@ -161,8 +166,11 @@ class PanelMember:
         """Create from scores by question and cycle, shape (Q, C), NaN where missing."""
         scored = ~np.isnan(scores)
         means = []
-        for c, k in zip(scores.T, scored.T, strict=True):
-            means.append(float(c[k].mean()) if k.any() else None)
+        for cycle, has_score in zip(scores.T, scored.T, strict=True):
+            mean = None
+            if has_score.any():
+                mean = float(cycle[has_score].mean())
+            means.append(mean)
         first = scores[:, 0]
         last = scores[:, -1]
         return cls(name, tuple(means), int((first < last).sum()), int((first > last).sum()))
@@ -212,10 +220,9 @@ class NodeResult:
         """Ladder of the node; None if it was not run."""
         if not self.opened:
             return None
+        alike = 1
         if any(self.guess):
             alike = max(guessed_levels(self.scores, self.guess), 1)
-        else:
-            alike = 1
         return Ladder(self.scores, self.levels, stop_at=self.stop_at, alike=alike)
 
     @property
@@ -228,7 +235,9 @@ class NodeResult:
     @property
     def last_level(self) -> int:
         """Last level with an accuracy above `stop_at`."""
-        return self.ladder.last_level if self.ladder else 0
+        if self.ladder:
+            return self.ladder.last_level
+        return 0
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Return the area with its bounds; None if the node was not run."""
@@ -272,10 +281,9 @@ class NodeResult:
     @property
     def dialogue(self) -> Dialogue:
         """Summary for later nodes."""
-        if np.isnan(self.area):
+        area = self.area
+        if np.isnan(area):
             area = 0.0
-        else:
-            area = self.area
         return Dialogue(self.name, self.task, area, self.last_level, self.exchanges)
 
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:

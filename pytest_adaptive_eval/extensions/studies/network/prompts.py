@@ -61,7 +61,8 @@ def write(
         number: Number of the question in its level and number of the attempt, both from 1, and the network's seed.
         answered: Questions of this node so far, with the answers and their scores by code.
     """
-    before = "\n".join([*(dialogue.summary for dialogue in dialogues), *records])
+    summaries = [dialogue.summary for dialogue in dialogues]
+    before = "\n".join([*summaries, *records])
     so_far = "\n".join(exchange.summary for exchange in answered[-ANSWERED:])
     examples = "".join(f"- {one_line(text, EARLIER_CHARACTERS)}\n" for text in earlier[-EARLIER:])
     if content.whole:
@@ -107,13 +108,13 @@ def read_question(text: str, whole: bool = False) -> tuple[str, str]:
     text = text[:READ_CHARACTERS]
     if whole:
         return text.strip(), ""
-    if match := _QUESTION.search(text):
-        text = text[match.end() :]
+    head = _QUESTION.search(text)
+    if head:
+        text = text[head.end() :]
     question, *rest = _ANSWER.split(text, maxsplit=1)
+    claim = ""
     if rest:
-        claim = rest[0].strip().partition("\n")[0]
-    else:
-        claim = ""
+        claim, *_ = rest[0].strip().split("\n")
     return question.strip(), claim
 
 

@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
-from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, Review
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import UNANSWERED, Status
 from pytest_adaptive_eval.ladder.result import (
@@ -56,9 +56,12 @@ def may_open(nodes: Sequence[NodeResult], confidence: float) -> Mapping[str, boo
     @cache
     def reachable(name: str) -> bool:
         node = by_name[name]
-        for before in (by_name[other] for other in node.after):
-            area = before.interval(confidence)
-            if not reachable(before.name) or (area.high if area else before.levels) < node.opens_at:
+        for other in node.after:
+            area = by_name[other].interval(confidence)
+            highest: float = by_name[other].levels
+            if area:
+                highest = area.high
+            if highest < node.opens_at or not reachable(other):
                 return False
         return True
 
@@ -82,8 +85,10 @@ class _Part(NamedTuple):
 def _part(node: NodeResult, confidence: float, may_open: bool) -> _Part:
     ladder = node.ladder
     share = node.weight / node.levels
+    if ladder is None and may_open:
+        return _Part(high=node.weight)
     if ladder is None:
-        return _Part(high=node.weight if may_open else 0.0)
+        return _Part()
     least = ladder.filled(0.0)
     most = ladder.filled(1.0)
     return _Part(
@@ -103,7 +108,8 @@ def _error(levels: Levels, share: float) -> Cumulants:
     """
     answers = float(levels.counts.sum())
     pools = len(pooled(levels.means, levels.counts))
-    return area_cumulants(levels).scaled(share * (answers / (answers - pools + 1.0)) ** 0.5)
+    inflation = (answers / (answers - pools + 1.0)) ** 0.5
+    return area_cumulants(levels).scaled(share * inflation)
 
 
 def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
@@ -112,17 +118,20 @@ def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
     assert b.ladder is not None
     share = a.weight / a.levels
     (low, low_error), (high, high_error) = difference_ends(a.ladder, b.ladder, confidence)
-    errors = low_error.scaled(share), high_error.scaled(share)
-    return _Part(share * (a.area - b.area), share * low, share * high, *errors)
+    return _Part(
+        share * (a.area - b.area), share * low, share * high, low_error.scaled(share), high_error.scaled(share)
+    )
 
 
 def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str, most: float = 1.0) -> Interval:
     estimates, lows, highs, low_errors, high_errors = zip(*parts, strict=True)
     z = NormalDist().inv_cdf(confidence)
-    estimate = sum(estimates)
-    low = max(sum(lows) - Cumulants.total(low_errors).half_widths(z)[0], least)
-    high = min(sum(highs) + Cumulants.total(high_errors).half_widths(z)[1], most)
-    return Interval(min(max(estimate, low), high), low, high, confidence, method)
+    down, _ = Cumulants.total(low_errors).half_widths(z)
+    _, up = Cumulants.total(high_errors).half_widths(z)
+    low = max(sum(lows) - down, least)
+    high = min(sum(highs) + up, most)
+    estimate = min(max(sum(estimates), low), high)
+    return Interval(estimate, low, high, confidence, method)
 
 
 def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
@@ -132,7 +141,8 @@ def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
         nodes: Their weights sum to 1.
     """
     possible = may_open(nodes, confidence)
-    return _sum((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
+    parts = [_part(node, confidence, possible[node.name]) for node in nodes]
+    return _sum(parts, 0.0, confidence, METHOD)
 
 
 def mean_area(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval | None:
@@ -140,7 +150,10 @@ def mean_area(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval
     if not all(node.opened for node in nodes):
         return None
     levels = nodes[0].levels
-    parts = (_part(replace(node, weight=levels / len(nodes)), confidence, True) for node in nodes)
+    parts = []
+    for node in nodes:
+        weighted = replace(node, weight=levels / len(nodes))
+        parts.append(_part(weighted, confidence, True))
     return _sum(parts, 0.0, confidence, "mean of areas by levels", most=float(levels))
 
 
@@ -171,14 +184,15 @@ def energy_difference(candidate: NetworkResult, baseline: NetworkResult, confide
     if len(candidate.nodes) != len(baseline.nodes) or any(_shape(a) != _shape(b) for a, b in pairs):
         raise EstimationError("the two networks do not have the same nodes with the same weights, levels and queries")
     same_questions = _same_questions(candidate, baseline)
-    possible = may_open(candidate.nodes, confidence), may_open(baseline.nodes, confidence)
+    possible = may_open(candidate.nodes, confidence)
+    possible_before = may_open(baseline.nodes, confidence)
     parts: list[_Part] = []
     for a, b in pairs:
         if same_questions and a.questions == "code" and a.opened and b.opened:
             parts.append(_pair(a, b, confidence))
         else:
-            parts.append(_part(a, confidence, possible[0][a.name]))
-            parts.append(-_part(b, confidence, possible[1][b.name]))
+            parts.append(_part(a, confidence, possible[a.name]))
+            parts.append(-_part(b, confidence, possible_before[b.name]))
     return _sum(parts, -1.0, confidence, f"{METHOD}, paired")
 
 
@@ -190,7 +204,8 @@ def area_difference(candidate: NetworkResult, baseline: NetworkResult, name: str
     Raises:
         EstimationError: The two nodes do not have the same levels and queries, or one was not run.
     """
-    a, b = (next(node for node in scores.nodes if node.name == name) for scores in (candidate, baseline))
+    a = candidate[name]
+    b = baseline[name]
     if _shape(a) != _shape(b):
         raise EstimationError(f"the node {name} does not have the same task, levels and queries in both networks")
     if a.ladder is None or b.ladder is None:
@@ -206,7 +221,9 @@ def _same_questions(candidate: NetworkResult, baseline: NetworkResult) -> bool:
 
 def _shape(node: NodeResult) -> tuple[object, ...]:
     names = ("name", "task", "levels", "queries", "stop_at", "weight", "after", "opens_at", "questions")
-    return (*(getattr(node, name) for name in names), *(member.name for member in node.panel[1:]))
+    settings = [getattr(node, name) for name in names]
+    others = [member.name for member in node.panel[1:]]
+    return (*settings, *others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +264,10 @@ class NetworkResult:
     @property
     def total(self) -> Usage:
         """Cost of all replies; a recalled reply counts with its original cost."""
-        return sum((usage for node in self.nodes for usage in node.usage.values()), Usage())
+        total = Usage()
+        for node in self.nodes:
+            total = sum(node.usage.values(), total)
+        return total
 
     @property
     def by_member(self) -> list[tuple[str, str, Usage]]:
@@ -281,7 +301,8 @@ class NetworkResult:
     def statuses(self) -> dict[str, int]:
         """Number of the interviewee's answers by status; all that it gave and finished count as ok."""
         counts = {status.value: self.count(status.value) for status in UNANSWERED}
-        return {Status.OK.value: self.count("answers") - sum(counts.values()), **counts}
+        finished = self.count("answers") - sum(counts.values())
+        return {Status.OK.value: finished, **counts}
 
     def cut(self) -> str:
         """Return a warning on truncated answers of the interviewee, empty if there are few."""
@@ -296,15 +317,22 @@ class NetworkResult:
 
     def opinions(self) -> dict[str, float]:
         """Return the mean area over the interviewers of one task, for groups of several nodes."""
-        return {name: float(np.mean([node.area for node in nodes])) for name, nodes in self.groups().items()}
+        means = {}
+        for name, nodes in self.groups().items():
+            areas = [node.area for node in nodes]
+            means[name] = float(np.mean(areas))
+        return means
 
     def opinion(self, group: str, confidence: float | None = None) -> Interval | None:
         """Return the mean opinion of a group with its bounds; None if one of its nodes was not run."""
-        return mean_area(self.groups()[group], self.confidence if confidence is None else confidence)
+        if confidence is None:
+            confidence = self.confidence
+        return mean_area(self.groups()[group], confidence)
 
     def guess_opinion(self, group: str) -> float:
         """Return the mean over a group of the areas of a guesser."""
-        return float(np.mean([node.guess_area for node in self.groups()[group]]))
+        areas = [node.guess_area for node in self.groups()[group]]
+        return float(np.mean(areas))
 
     @property
     def guess_energy(self) -> float:
@@ -316,24 +344,24 @@ class NetworkResult:
         rows = []
         for name in dict.fromkeys(node.interviewer for node in self.nodes if node.interviewer):
             nodes = [node for node in self.nodes if node.interviewer == name]
-            without = _attempts(node for node in nodes if not node.messages)
-            rows.append({"name": name, "without": without, "with": _attempts(node for node in nodes if node.messages)})
+            uninformed = [node for node in nodes if not node.messages]
+            informed = [node for node in nodes if node.messages]
+            rows.append({"name": name, "without": _attempts(uninformed), "with": _attempts(informed)})
         return rows
 
     def reviews(self) -> dict[str, dict[str, Any]]:
         """Return counts of the supervisor's reviews of questions and of exchanges."""
-        by_subject: dict[str, list[Review]] = {}
-        for review in (review for node in self.nodes for review in node.reviews):
-            by_subject.setdefault(review.subject, []).append(review)
-        return {
-            subject: {
-                "reviews": len(reviews),
-                "refused": sum(review.refused for review in reviews),
-                "unread": sum(review.unread for review in reviews),
-                "ratings": [sum(review.rating == rating for review in reviews) for rating in range(1, 6)],
-            }
-            for subject, reviews in by_subject.items()
-        }
+        counts: dict[str, dict[str, Any]] = {}
+        for node in self.nodes:
+            for review in node.reviews:
+                zeros = {"reviews": 0, "refused": 0, "unread": 0, "ratings": [0] * 5}
+                of_subject = counts.setdefault(review.subject, zeros)
+                of_subject["reviews"] += 1
+                of_subject["refused"] += review.refused
+                of_subject["unread"] += review.unread
+                if review.rating is not None:
+                    of_subject["ratings"][review.rating - 1] += 1
+        return counts
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data, which `from_json` reads."""
@@ -363,8 +391,10 @@ class NetworkResult:
 
 def _attempts(nodes: Iterable[NodeResult]) -> dict[str, Any]:
     """Return the attempts of an interviewer at nodes, and its errors."""
-    attempts = errors = 0
+    attempts = 0
+    errors = 0
     for node in nodes:
         attempts += node.counts.get("attempts", 0)
         errors += node.errors
-    return {"attempts": attempts, "errors": errors, "rate": errors / attempts if attempts else None}
+    rate = errors / attempts if attempts else None
+    return {"attempts": attempts, "errors": errors, "rate": rate}

@@ -175,7 +175,7 @@ class Network:
 
     def _node_faults(self, node: Node, names: Sequence[str]) -> Iterator[str]:
         if not node.name.strip() or names.count(node.name) > 1:
-            yield f"{names.count(node.name)} nodes are called {node.name!r}: give each a name"
+            yield f"{names.count(node.name)} nodes are called {node.name!r}: name each of them"
         for other in node.after:
             if other not in names or other == node.name:
                 yield f"node {node.name!r} comes after {other!r}; expected another node: {', '.join(names)}"
@@ -186,18 +186,17 @@ class Network:
 
     def _topology_faults(self) -> Iterator[str]:
         counts = [len(node.after) for node in self.nodes]
-        earlier = [(), *((node.name,) for node in self.nodes)]
-        matches, definition = {
-            "line": (
-                all(node.after == before for node, before in zip(self.nodes, earlier, strict=False)),
-                "each node comes after the one before it",
-            ),
-            "star": (not any(counts), "no node comes after another"),
-            "tree": (counts.count(0) == 1 and max(counts) <= 1, "one node is the root, and each other comes after one"),
-            "hybrid": (True, ""),
-        }[self.topology]
-        if not matches:
-            yield f"this is no {self.topology}: {definition}"
+        if self.topology == "line":
+            before: tuple[str, ...] = ()
+            for node in self.nodes:
+                if node.after != before:
+                    yield "this is no line: each node comes after the one before it"
+                    break
+                before = (node.name,)
+        if self.topology == "star" and any(counts):
+            yield "this is no star: no node comes after another"
+        if self.topology == "tree" and (counts.count(0) != 1 or max(counts) > 1):
+            yield "this is no tree: one node is the root, and each other comes after one"
         if self.topology not in ("hybrid", "star") and any(node.panel for node in self.nodes):
             yield "a panel is of a star or a hybrid network: set topology to one of them"
 
@@ -217,21 +216,25 @@ class Network:
         order: list[Node] = []
         while sorter.is_active():
             ready = sorter.get_ready()
-            for n in sorted(positions[name] for name in ready):
-                order.append(self.nodes[n])
+            order += [self.nodes[n] for n in sorted(map(positions.__getitem__, ready))]
             sorter.done(*ready)
         return tuple(order)
 
     @property
     def subjects(self) -> tuple[str, ...]:
         """Names of all interviewees, the one under evaluation first."""
-        return tuple(dict.fromkeys([self.interviewee, *(name for node in self.nodes for name in node.panel)]))
+        names = [self.interviewee]
+        for node in self.nodes:
+            names += node.panel
+        return tuple(dict.fromkeys(names))
 
     @property
     def agents(self) -> tuple[str, ...]:
         """Names of interviewers and of the supervisor."""
-        names = [node.interviewer for node in self.nodes] + [self.supervision.model if self.supervision else ""]
-        return tuple(dict.fromkeys(filter(None, names)))
+        names = [node.interviewer for node in self.nodes if node.interviewer]
+        if self.supervision and self.supervision.model:
+            names.append(self.supervision.model)
+        return tuple(dict.fromkeys(names))
 
     def weights(self) -> Mapping[str, float]:
         """Return the weights by node, which sum to 1."""

@@ -86,19 +86,26 @@ def assess(
     Raises:
         ConfigError: There are too few models, two have one name, or the single judge is not in the panel.
     """
-    store = CompletionStore() if replies is None else replies
-    panel = [RecordedModel(agent, store) for agent in agents]
+    if replies is None:
+        replies = CompletionStore()
+    panel = [RecordedModel(agent, replies) for agent in agents]
     return _Run(panel, settings or PeerSettings(), asking).run()
 
 
 class _Run:
     def __init__(self, agents: Sequence[Model], settings: PeerSettings, asking: Asking) -> None:
-        self.agents, self.settings, self.asking = tuple(agents), settings, asking
-        self.n, self.names = len(self.agents), [agent.identity.name for agent in self.agents]
+        self.agents = tuple(agents)
+        self.settings = settings
+        self.asking = asking
+        self.n = len(self.agents)
+        self.names = [agent.identity.name for agent in self.agents]
         settings.check_panel(self.names)
-        self.judge = None if settings.judge is None else self.names.index(settings.judge)
+        self.judge: int | None = None
         #: Positions of the models that vote and judge.
-        self.judges = range(self.n) if self.judge is None else (self.judge,)
+        self.judges: Sequence[int] = range(self.n)
+        if settings.judge is not None:
+            self.judge = self.names.index(settings.judge)
+            self.judges = (self.judge,)
         self.recalled = 0
         self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
         self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
@@ -146,7 +153,8 @@ class _Run:
 
     def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
         """Return the fitted model of reliability, and the reason for missing scores, if any."""
-        fit, fault = None, ""
+        fit = None
+        fault = ""
         if self.judge is None:  # a single judge cannot be compared with others
             try:
                 fit = fit_reliability(judgments)
@@ -157,42 +165,53 @@ class _Run:
         if not any(self.accepted):
             fault = self._unworkable() or f"no task was accepted in {counted(len(self.rounds), 'round')}"
         elif self.settings.mode == "paper":
-            fault = "" if np.isfinite(judgments).any() else "no judgments"
+            has_judgments = np.isfinite(judgments).any()
+            fault = "" if has_judgments else "no judgments"
         return fit, fault
 
     def _unworkable(self) -> str:
         """Return why further attempts cannot succeed, or ''."""
-        votes = [vote for attempt in self.attempts for vote in attempt.votes]
-        lacking = ""
+        votes: list[int | None] = []
+        for attempt in self.attempts:
+            votes += attempt.votes
         if len(self.attempts) >= PATIENCE and not any(attempt.task for attempt in self.attempts):
             lacking = "usable task"
         elif len(votes) >= PATIENCE and not any(votes):
             lacking = "readable vote"
-        return lacking and f"given up in round {len(self.rounds)} of {self.settings.rounds}, without a {lacking} so far"
+        else:
+            return ""
+        return f"given up in round {len(self.rounds)} of {self.settings.rounds}, without a {lacking} so far"
 
     def _round(self, number: int) -> None:
         """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
         rng = np.random.default_rng([self.settings.seed, number])  # a round's draws depend on no other round
         attempts: list[Attempt] = []
-        for attempt in range(self.settings.retries):
-            attempts.append(self._attempt(number, attempt, rng))
-            self.attempts.append(attempts[-1])
-            if attempts[-1].accepted or self._unworkable():
+        for n in range(self.settings.retries):
+            attempt = self._attempt(number, n, rng)
+            attempts.append(attempt)
+            self.attempts.append(attempt)
+            if attempt.accepted or self._unworkable():
                 break
         matrix = np.full((self.n, self.n), np.nan)
         answers: list[str | None] = []
-        if attempts[-1].accepted:
-            task, position = attempts[-1].task, (number, len(attempts) - 1)
-            answers = self._answers(task, position)
-            self._judge(task, position, answers, matrix)
+        if attempt.accepted:
+            position = (number, len(attempts) - 1)
+            answers = self._answers(attempt.task, position)
+            self._judge(attempt.task, position, answers, matrix)
         self.rounds.append(Round(tuple(attempts), tuple(answers)))
         self.judgments.append(matrix)
 
     def _answers(self, task: str, position: tuple[int, int]) -> list[str | None]:
         """Return what judges read of each model's answer, None where it is missing."""
-        calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
-        texts = self._texts(calls, answers=True)
-        return [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
+        messages = tasks.answer_task(task)
+        calls = [self._call(i, "answer", (*position, 0), messages) for i in range(self.n)]
+        answers: list[str | None] = []
+        for text in self._texts(calls, answers=True):
+            if text is None:
+                answers.append(None)
+            else:
+                answers.append(clean(text, tasks.ANSWER_CHARACTERS))
+        return answers
 
     def _judge(self, task: str, position: tuple[int, int], answers: Sequence[str | None], matrix: Array) -> None:
         """Write the judgments of all answers into a matrix by judge and contestant."""
@@ -211,12 +230,14 @@ class _Run:
         settings = self.settings
         generator = int(rng.integers(self.n))
         shares = np.array([difficulty.share for difficulty in settings.difficulties])
-        difficulty = settings.difficulties[int(rng.choice(len(shares), p=shares / shares.sum()))].name
+        index = int(rng.choice(len(shares), p=shares / shares.sum()))
+        difficulty = settings.difficulties[index].name
         topic = self._topic(number, rng)
         drawn = Attempt(generator, topic, difficulty)
         position = (number, attempt, 0)
         earlier = self.tasks_by_topic[topic] if settings.mode == "reliability" else ()
-        (text,) = self._texts([self._call(generator, "task", position, tasks.set_task(topic, difficulty, earlier))])
+        request = tasks.set_task(topic, difficulty, earlier)
+        (text,) = self._texts([self._call(generator, "task", position, request)])
         task = tasks.read_task(text or "")
         if text is not None and not task:
             self._count_unusable(generator, "task", "no-task")
@@ -249,15 +270,17 @@ class _Run:
     def _votes(self, position: tuple[int, int, int], messages: Sequence[Message]) -> tuple[int | None, ...]:
         """Return the vote of each model, None where there is none."""
         votes: list[int | None] = [None] * self.n
-        ranks = self._ranks([self._call(i, "vote", position, messages) for i in self.judges])
-        for i, rank in zip(self.judges, ranks, strict=True):
+        calls = [self._call(i, "vote", position, messages) for i in self.judges]
+        for i, rank in zip(self.judges, self._ranks(calls), strict=True):
             votes[i] = rank
         return tuple(votes)
 
     def _accepts(self, votes: Sequence[int | None], generator: int) -> bool:
         """Return whether votes accept the task of a model."""
-        values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
-        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
+        values = np.array(votes, dtype=np.float64)  # NaN for None
+        weights = self.weights
+        if self.judge is not None:
+            weights = np.eye(self.n)[self.judge]
         if self.settings.mode == "reliability":  # the vote of the task's own model does not count
             weights = np.where(np.arange(self.n) == generator, 0.0, weights)
         return accepts(values, weights, mean=self.settings.mean, median=self.settings.median)
@@ -291,19 +314,27 @@ class _Run:
             self.usage[call.role][call.model] += reply.cost
             if reply.status is not Status.OK:
                 self._count_unusable(call.model, call.role, reply.status.value)
-            text = reply.text if reply.text.strip() else tasks.NO_ANSWER
-            lost = reply.status.infrastructure if answers else reply.status is not Status.OK
-            texts.append(None if lost else text)
+            is_lost = reply.status is not Status.OK
+            if answers:
+                is_lost = reply.status.infrastructure
+            if is_lost:
+                texts.append(None)
+            elif reply.text.strip():
+                texts.append(reply.text)
+            else:
+                texts.append(tasks.NO_ANSWER)
         return texts
 
     def _ranks(self, calls: Sequence[MemberCall]) -> list[int | None]:
         ranks: list[int | None] = []
         for call, text in zip(calls, self._texts(calls), strict=True):
-            try:
-                ranks.append(None if text is None else read_rank(text))
-            except Unranked as error:
-                self._count_unusable(call.model, call.role, error.kind)
-                ranks.append(None)
+            rank = None
+            if text is not None:
+                try:
+                    rank = read_rank(text)
+                except Unranked as error:
+                    self._count_unusable(call.model, call.role, error.kind)
+            ranks.append(rank)
         return ranks
 
     def _count_unusable(self, model: int, role: Role, kind: str) -> None:

@@ -95,9 +95,13 @@ def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, error
     clusters = ((deviation * rest).sum(axis=0) ** 2).sum(axis=1) * contestants / np.maximum(freedom, 1)
     error = np.sqrt(np.maximum(clusters / safe, ROUNDING) / safe)
     quantile = stdtrit(np.maximum(freedom, 1), 1.0 - LEVEL / n)
-    unit = float(np.median(slope[able])) if able.any() else 1.0
-    unit = unit if unit > 0 else 1.0
-    slopes, bound = slope / unit, np.where(able, (slope + quantile * error) / unit, np.nan)
+    unit = 1.0
+    if able.any():
+        unit = float(np.median(slope[able]))
+    if unit <= 0:
+        unit = 1.0
+    slopes = slope / unit
+    bound = np.where(able, (slope + quantile * error) / unit, np.nan)
     # of a judge whose scale is surely too small, one test without correction tells a reversed from a constant one
     silent = np.nan_to_num(bound, nan=np.inf) < SHARE
     backwards = silent & (np.nan_to_num(slope + stdtrit(np.maximum(freedom, 1), 1.0 - LEVEL) * error) < 0.0)
@@ -117,7 +121,9 @@ def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, error
     within = (rest**2).sum(axis=(0, 2)) - (times * means**2).sum(axis=1)
     freedom_within = times.sum(axis=1) - (count > 0).sum(axis=0) - contestants
     noise = np.maximum(within / np.maximum(freedom_within, 1), ROUNDING) / np.maximum(times.sum(axis=1) / n, 1.0)
-    usual = max(float(np.median((strength - noise)[able])), 0.0) if able.any() else 0.0
+    usual = 0.0
+    if able.any():
+        usual = max(float(np.median((strength - noise)[able])), 0.0)
     partiality = np.where(able & (freedom_within > 0), strength / (noise + usual), np.nan)
     partial = fdtrc(np.maximum(freedom, 1), np.maximum(freedom * (n - 1) / 2, 1), np.nan_to_num(partiality)) < LEVEL / n
     return Flags(

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, Literal
@@ -81,7 +82,9 @@ class PanelEvaluation(Evaluation):
     @property
     def metrics(self) -> tuple[str, ...]:
         """The score; none in mode ``paper``, whose scores have no standard errors."""
-        return _METRICS if self.settings.mode == "reliability" else ()
+        if self.settings.mode == "reliability":
+            return _METRICS
+        return ()
 
     @property
     def calls(self) -> int:
@@ -94,11 +97,14 @@ class PanelEvaluation(Evaluation):
     def outlook(self) -> str:
         """A sentence on the panel and the cost of its rounds."""
         here = sum(not member.remote for member in self.models)
-        few = self.memory is not None and self.memory < here
-        memory = f", {self.memory} of {here} in memory at once" if few else ""
+        memory = ""
+        if self.memory is not None and self.memory < here:
+            memory = f", {self.memory} of {here} in memory at once"
+        peers = self.subjects[1:]
+        rounds = self.settings.rounds
         return (
-            f"{self.candidate} and {counted(len(self.models) - 1, 'peer')} ({', '.join(self.subjects[1:])}), "
-            f"{counted(self.settings.rounds, 'round')} of about {self.calls // self.settings.rounds} calls{memory}"
+            f"{self.candidate} and {counted(len(peers), 'peer')} ({', '.join(peers)}), {counted(rounds, 'round')} of "
+            f"about {self.calls // rounds} calls{memory}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +118,8 @@ class PanelEvaluation(Evaluation):
     @property
     def population(self) -> str:
         """Key of the settings and of the peers; the candidate may change."""
-        settings = {name: value for name, value in self.settings.to_json().items() if name != "seed"}
+        settings = self.settings.to_json()
+        del settings["seed"]
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
     def recall(self, account: Mapping[str, Any]) -> Result:
@@ -121,11 +128,11 @@ class PanelEvaluation(Evaluation):
             assessment = Assessment.from_json(account)
         except ConfigError as error:
             raise BaselineError(f"the record's panel cannot be read: {error}") from None
-        new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
+        new = replace(self.settings, seed=0)
+        old = replace(assessment.settings, seed=0)
         if new != old or assessment.names[1:] != self.subjects[1:]:
             raise BaselineError(
-                "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
-                "again"
+                "the baseline's panel had other settings or other peers; its scores are not comparable: record it again"
             )
         quantities, unsure = _quantities(assessment, self.metrics)
         result = replace(self.void(assessment.fault), quantities=quantities, unsure=unsure, account=account)
@@ -137,7 +144,9 @@ class PanelEvaluation(Evaluation):
             panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
             asking = _Asking(self, pool, progress)
             assessment = assess(panel, self.settings, asking=asking)
-        error = assessment.fault and assessment.fault + _reasons(assessment)
+        error = ""
+        if assessment.fault:
+            error = assessment.fault + _reasons(assessment)
         quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
             self.void(error),
@@ -157,7 +166,8 @@ def _quantities(assessment: Assessment, metrics: Sequence[str]) -> tuple[dict[st
     if assessment.fault:
         return {}, ""
     if fit is None or not metrics:
-        unknown = [[float("nan")] * len(assessment.models)] * len(assessment.models)
+        n = len(assessment.models)
+        unknown = [[float("nan")] * n] * n
         return {"score": Measured(assessment.scores, unknown)}, ""
     # a threshold is not compared with the panel's mean, but with a number
     covariance = fit.covariance + fit.level_error**2
@@ -165,7 +175,9 @@ def _quantities(assessment: Assessment, metrics: Sequence[str]) -> tuple[dict[st
     quantities = {"score": score}
     if assessment.accepted < FIRST_ROUNDS:
         return quantities, f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
-    return quantities, "" if fit.converged else f"the fit did not settle in {fit.sweeps} sweeps"
+    if not fit.converged:
+        return quantities, f"the fit did not settle in {fit.sweeps} sweeps"
+    return quantities, ""
 
 
 _DEFAULTS = PeerSettings()
@@ -224,16 +236,17 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelEvaluat
     models = members(table, settings, table.peers, context.folders)
     options = {name: getattr(table.panel, name) for name in PanelTable.__struct_fields__}
     shares = options.pop("difficulties")
-    if shares is not None:
-        pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
-        options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
+    if isinstance(shares, dict):
+        options["difficulties"] = [Difficulty(name, float(share)) for name, share in shares.items()]
+    elif shares is not None:
+        options["difficulties"] = [Difficulty(name) for name in shares]
     panel = PeerSettings(**options, seed=spec.seed(settings))
     panel.check_panel([member.name for member in models])
     models = [_sampling(model, panel) for model in models]
     plan = PanelEvaluation(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
     if spec.data.get("gate") and not plan.metrics:
         raise ConfigError(
-            "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
+            "mode 'paper' has no errors of its scores, so they cannot feed a gate: leave "
             'the gates out, or use mode = "reliability"'
         )
     return plan
@@ -254,35 +267,48 @@ class _Asking:
     """Asks model by model, loaded models first, while servers work on theirs; ends a hopeless run."""
 
     def __init__(self, plan: PanelEvaluation, pool: ModelPool, progress: Progress) -> None:
-        self._plan, self._pool, self._progress = plan, pool, progress
+        self._plan = plan
+        self._pool = pool
+        self._progress = progress
         self._limit = FaultLimit(plan.calls, "replies", "calls")
 
     def __call__(self, calls: Sequence[MemberCall]) -> Iterator[tuple[int, Completion]]:
         names = self._plan.subjects
-        now, rounds = calls[0].position[0] + 1, self._plan.settings.rounds
+        now = calls[0].position[0] + 1
+        rounds = self._plan.settings.rounds
         self._progress(now, rounds, f"round {now} of {rounds}")
-        indices: defaultdict[str, list[int]] = defaultdict(list)
+        local: defaultdict[str, list[int]] = defaultdict(list)
+        remote: defaultdict[str, list[int]] = defaultdict(list)
         for index, call in enumerate(calls):
-            indices[names[call.model]].append(index)
-        away = [index for name in indices if name in self._pool.remote for index in indices[name]]
+            name = names[call.model]
+            if name in self._pool.remote:
+                remote[name].append(index)
+            else:
+                local[name].append(index)
         executor = ThreadPoolExecutor(_AT_ONCE)
         try:
-            sent = {executor.submit(calls[index].make): index for index in away}
+            sent = {}
+            for index in chain.from_iterable(remote.values()):
+                future = executor.submit(calls[index].make)
+                sent[future] = index
 
             def landed(done: Future[Completion]) -> tuple[int, Completion]:
                 index = sent.pop(done)
                 return index, self._checked(names[calls[index].model], done.result())
 
-            here = self._pool.first(name for name in indices if name not in self._pool.remote)
-            for index in (index for name in here for index in indices[name]):
-                yield index, self._checked(names[calls[index].model], calls[index].make())
-                yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
+            for name in self._pool.first(local):
+                for index in local[name]:
+                    yield index, self._checked(name, calls[index].make())
+                    arrived = [done for done in sent if done.done()]
+                    yield from map(landed, arrived)  # to be kept before more is asked
             yield from map(landed, as_completed(list(sent)))
         finally:
             executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
 
     def _checked(self, name: str, reply: Completion) -> Completion:
-        fault = (reply.detail.strip() or reply.status.value) if reply.status.infrastructure else None
+        fault = None
+        if reply.status.infrastructure:
+            fault = reply.detail.strip() or reply.status.value
         reason = self._limit.add(fault, name)
         if reason:
             raise AdaptiveEvalError(reason)
@@ -292,8 +318,12 @@ class _Asking:
 def _reasons(assessment: Assessment) -> str:
     """Return the reasons for rejected tasks and unusable replies."""
     text = ""
-    attempts = [attempt for panel_round in assessment.rounds for attempt in panel_round.attempts]
-    votes = [vote for attempt in attempts for vote in attempt.votes if vote is not None]
+    attempts: list[Attempt] = []
+    for panel_round in assessment.rounds:
+        attempts += panel_round.attempts
+    votes: list[int] = []
+    for attempt in attempts:
+        votes += [vote for vote in attempt.votes if vote is not None]
     if not assessment.accepted:
         text = _rejected(attempts, votes, assessment.settings.mean)
     useless = _useless(assessment)
@@ -315,16 +345,17 @@ def _rejected(attempts: Sequence[Attempt], votes: Sequence[int], least: float) -
 
 def _useless(assessment: Assessment, most: int = 4) -> str:
     """Describe unusable replies by model and kind, the most frequent first."""
-    counts = [
-        (n, name, role, kind)
-        for name, roles in assessment.missing.items()
-        for role, kinds in roles.items()
-        for kind, n in kinds.items()
-    ]
+    counts = []
+    for name, roles in assessment.missing.items():
+        for role, kinds in roles.items():
+            for kind, n in kinds.items():
+                counts.append((n, name, role, kind))
     counts.sort(key=lambda row: (-row[0], row[1:]))
-    phrases = [f"{counted(n, role)} of {name} ({kind})" for n, name, role, kind in counts[:most]]
+    text = ", ".join(f"{counted(n, role)} of {name} ({kind})" for n, name, role, kind in counts[:most])
     more = sum(row[0] for row in counts[most:])
-    return ", ".join(phrases) + (f" and {more} more" if more else "")
+    if more:
+        text += f" and {more} more"
+    return text
 
 
 def _notes(assessment: Assessment) -> list[str]:
@@ -341,10 +372,11 @@ def _notes(assessment: Assessment) -> list[str]:
 def _topic_notes(assessment: Assessment) -> Iterator[str]:
     for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
         if topics:
-            first_topics = ", ".join(topics[:_TOPICS])
-            more = ", ..." if len(topics) > _TOPICS else ""
+            named = ", ".join(topics[:_TOPICS])
+            if len(topics) > _TOPICS:
+                named += ", ..."
             every = counted(len(assessment.settings.topics), "topic")
-            yield f"{len(topics)} of {every} {reason}: {first_topics}{more}"
+            yield f"{len(topics)} of {every} {reason}: {named}"
 
 
 def _judge_notes(assessment: Assessment) -> Iterator[str]:

@@ -102,7 +102,8 @@ class Reliability:
 
     def interval(self, contestant: int, confidence: float = 0.975) -> Interval:
         """Return a contestant's quality with its bounds, each with this confidence."""
-        q, half = float(self.qualities[contestant]), float(self.errors[contestant]) * NormalDist().inv_cdf(confidence)
+        q = float(self.qualities[contestant])
+        half = float(self.errors[contestant]) * NormalDist().inv_cdf(confidence)
         return Interval(q, q - half, q + half, confidence, "model-based")
 
     def ranks(self, *, draws: int = DRAWS, seed: int = 0) -> tuple[RankDistribution, ...]:
@@ -154,7 +155,8 @@ class _Data:
         self.freedom = np.maximum(self.count - 1.0, 0.0).sum(axis=0)  # by judge
         self.cells = self.m.any(axis=0)  # judge by contestant
         self.answered = self.m.any(axis=1)  # round by contestant
-        judged, pairs = int(self.answered.any(axis=0).sum()), np.maximum(self.cells.sum(axis=1) - 1, 0).sum()
+        judged = int(self.answered.any(axis=0).sum())
+        pairs = np.maximum(self.cells.sum(axis=1) - 1, 0).sum()
         self.free_v = max(1.0 - (judged - 1) / max(float(pairs), 1.0), 0.1)  # shares of v and u that q does not absorb
         judged_rounds = int(self.mask.any(axis=(1, 2)).sum())
         self.freedom_of_answers = max(float(self.answered.sum()) - judged - judged_rounds + 1.0, 1.0)
@@ -182,7 +184,8 @@ class _Data:
     def by_rounds(self, expected: Array, judges: Bools) -> Array:
         """Return the mean residual of the selected judges in each round with scores of theirs, shape (at most T,)."""
         m = self.m[:, judges]
-        count, rest = m.sum(axis=(1, 2)), (m * (self.scores - expected)[:, judges]).sum(axis=(1, 2))
+        count = m.sum(axis=(1, 2))
+        rest = (m * (self.scores - expected)[:, judges]).sum(axis=(1, 2))
         return np.asarray(rest[count > 0] / count[count > 0])
 
 
@@ -206,7 +209,8 @@ def fit_reliability(judgments: ArrayLike) -> Reliability:
     """
     data = _Data(judgments)
     f = _first(data)
-    sweeps, converged = 0, False
+    sweeps = 0
+    converged = False
     while sweeps < SWEEPS and not converged:
         sweeps += 1
         before = np.concatenate([f.q, f.a])
@@ -219,19 +223,22 @@ def fit_reliability(judgments: ArrayLike) -> Reliability:
 
 
 def _first(data: _Data) -> _Fit:
-    n, zero = data.n, np.zeros
+    n = data.n
+    each = np.arange(n)
     # medians over judges, so that the likings of a few do not start as quality
     times = np.maximum(data.m.sum(axis=0), 1.0)
     cells = np.where(data.cells, data.y.sum(axis=0) / times, np.nan)
-    ordered, judges, each = np.sort(cells, axis=0), data.cells.sum(axis=0), np.arange(n)  # NaNs last
+    ordered = np.sort(cells, axis=0)  # NaNs last
+    judges = data.cells.sum(axis=0)
     q = np.nan_to_num(ordered[(judges - 1) // 2, each] + ordered[judges // 2 % n, each]) / 2.0
-    squares = float(((data.y - data.centred(np.broadcast_to(q, data.y.shape))) ** 2).sum())
+    residual = data.y - data.centred(np.broadcast_to(q, data.y.shape))
+    squares = float((residual**2).sum())
     noise = np.full(n, max(squares / max(float(data.freedom.sum()), 1.0), ROUNDING))
     deviation = np.nan_to_num(cells - q)
     liking = (deviation**2).sum(axis=1) / np.maximum(data.cells.sum(axis=1), 1)
     liking = np.maximum(liking - noise / times.mean(axis=1), LIKING)
     v = deviation * liking[:, None] / (liking[:, None] + noise[:, None] / times)
-    return _Fit(q, np.ones(n), zero((data.rounds, n)), v, noise, liking, SPREAD, zero(n))
+    return _Fit(q, np.ones(n), np.zeros((data.rounds, n)), v, noise, liking, SPREAD, np.zeros(n))
 
 
 class _Moments(NamedTuple):
@@ -267,7 +274,8 @@ def _update_scales(data: _Data, f: _Fit, cov_u: Array) -> _Moments:
     precision = data.by_judge / f.noise[:, None, None]
     precision[:, each, each] += 1.0 / f.liking[:, None]
     cov_v = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-    of_x, of_y = centred_x.sum(axis=0) / f.noise[:, None], data.y.sum(axis=0) / f.noise[:, None]
+    of_x = centred_x.sum(axis=0) / f.noise[:, None]
+    of_y = data.y.sum(axis=0) / f.noise[:, None]
     back = np.einsum("ijl,il->ij", cov_v, of_x)
     covariation = (centred_x * data.y).sum(axis=(0, 2)) / f.noise - (back * of_y).sum(axis=1)
     information = ((centred_x**2).sum(axis=(0, 2)) + blur) / f.noise - (back * of_x).sum(axis=1)
@@ -276,11 +284,17 @@ def _update_scales(data: _Data, f: _Fit, cov_u: Array) -> _Moments:
     f.a = np.maximum((covariation + prior) * f.scale_variance, 0.0)
     f.a = np.minimum(f.a, LOUDEST * float(np.median(f.a)) + TINY)
     used = np.maximum(1.0 - f.scale_variance * prior, 0.0)
-    f.scatter = float((prior * f.scatter * (f.a - 1.0) ** 2).sum() + SCALES * SCATTER) / float(used.sum() + SCALES)
+    scattered = (prior * f.scatter * (f.a - 1.0) ** 2).sum()
+    f.scatter = float(scattered + SCALES * SCATTER) / float(used.sum() + SCALES)
     # a * c and x / c fit as well for any c: c brings the scales nearest to 1
     squares = float((prior * f.a**2).sum())
-    c = float((prior * f.a).sum()) / squares if squares > 0 else 1.0
-    f.a, f.q, f.u, f.answer = f.a * c, f.q / c, f.u / c, f.answer / c**2
+    c = 1.0
+    if squares > 0:
+        c = float((prior * f.a).sum()) / squares
+    f.a = f.a * c
+    f.q = f.q / c
+    f.u = f.u / c
+    f.answer = f.answer / c**2
     return _Moments(cov_u / c**2, cov_v, blur / c**2, of_x / c, of_y, back / c)
 
 
@@ -304,7 +318,8 @@ def _update_variances(data: _Data, f: _Fit, moments: _Moments) -> None:
     rest = (residual**2).sum(axis=(0, 2)) + f.a**2 * moments.blur
     rest = rest + np.einsum("ijl,ijl->i", data.by_judge, moments.cov_v)
     active = f.a > 0
-    active = active if active.any() else ~active
+    if not active.any():
+        active = ~active
     pool = (rest[active].sum() + COUNTS * SPREAD) / (data.freedom[active].sum() + COUNTS)
     f.noise = np.maximum((rest + COUNTS * pool) / (data.freedom + COUNTS), ROUNDING)
     variances = moments.cov_v[:, each, each] + f.scale_variance[:, None] * moments.back**2
@@ -363,7 +378,8 @@ def _qualities(data: _Data, f: _Fit) -> tuple[Array, Array]:
     inverse = np.linalg.inv(precision + np.eye(n) / WIDE)
     q = inverse @ (loading.T @ solved[:, n])
     centring = np.eye(n) - np.where(informed, 1.0 / max(int(informed.sum()), 1), 0.0)
-    q, covariance = centring @ q, centring @ inverse @ centring.T
+    q = centring @ q
+    covariance = centring @ inverse @ centring.T
     q[~informed] = np.nan
     covariance[~informed] = covariance[:, ~informed] = np.nan
     return q, covariance
@@ -378,12 +394,17 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
     unit = max(float(f.a[trusted].mean()), TINY)
     rows = np.maximum(data.freedom, 1.0) / max(data.n - 2, 1)  # full rounds equivalent to a judge's scores
     power = f.a**2 / (f.noise / rows + f.liking) * (data.freedom > 0)
-    power = power if power.sum() > 0 else np.ones(data.n)
+    if power.sum() <= 0:
+        power = np.ones(data.n)
     expected = f.v + f.a[:, None] * answers[:, None, :]
     levels = data.levels(expected)
-    level, by_round = _mean(levels[trusted]), data.by_rounds(expected, trusted)
-    level_error = float(by_round.std(ddof=1)) / len(by_round) ** 0.5 if len(by_round) > 1 else float("nan")
-    own, common = (errors * unit) ** 2, level_error**2
+    level = _mean(levels[trusted])
+    by_round = data.by_rounds(expected, trusted)
+    level_error = float("nan")
+    if len(by_round) > 1:
+        level_error = float(by_round.std(ddof=1)) / len(by_round) ** 0.5
+    own = (errors * unit) ** 2
+    common = level_error**2
     unsure = own**2 / data.freedom_of_answers + common**2 / max(len(by_round) - 1, 1)  # Satterthwaite (1946)
     freedom = np.divide((own + common) ** 2, unsure, out=np.full(data.n, np.inf), where=unsure > 0)
     return Reliability(
@@ -409,12 +430,16 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
 def _trusted(judge_flags: Flags, scales: Array) -> Bools:
     """Return the judges that define the scale: the ones whose scores count, or all if none do."""
     trusted = ~judge_flags.silent & (scales > 0)
-    return trusted if trusted.any() else np.ones(len(scales), bool)
+    if not trusted.any():
+        return np.ones(len(scales), bool)
+    return trusted
 
 
 def _mean(values: Array) -> float:
     finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else float("nan")
+    if not len(finite):
+        return float("nan")
+    return float(finite.mean())
 
 
 def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array]:
@@ -431,8 +456,11 @@ def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array
     except EstimationError:
         return np.full(n, np.nan), np.full(n, np.nan)
     q = np.nan_to_num(fit.qualities - fit.level)
-    zero, noise, liking = np.zeros, fit.noises**2, np.maximum(fit.likings**2, TINY)
-    f = _Fit(q, fit.scales, zero((data.rounds, n)), zero((n, n)), noise, liking, fit.spread**2, fit.scale_errors**2)
+    u = np.zeros((data.rounds, n))
+    v = np.zeros((n, n))
+    liking = np.maximum(fit.likings**2, TINY)
+    f = _Fit(q, fit.scales, u, v, fit.noises**2, liking, fit.spread**2, fit.scale_errors**2)
     qualities, covariance = _qualities(data, f)
     levels = data.levels(fit.scales[:, None] * np.nan_to_num(qualities))
-    return qualities + _mean(levels[_trusted(fit.flags, fit.scales)]), np.sqrt(np.diag(covariance))
+    level = _mean(levels[_trusted(fit.flags, fit.scales)])
+    return qualities + level, np.sqrt(np.diag(covariance))

@@ -110,21 +110,31 @@ class Assessment:
             return np.array([float(name == self.settings.judge) for name in self.names])
         if self.settings.mode == "paper":
             return np.asarray(self.paper.weights[-1])
-        return np.full(len(self.models), np.nan) if self.reliability is None else self.reliability.weights
+        if self.reliability is not None:
+            return self.reliability.weights
+        return np.full(len(self.models), np.nan)
 
     @property
     def missing_share(self) -> float:
         """Share of missing judgments in rounds with an accepted task; NaN without such rounds."""
         accepted = [cycle.accepted for cycle in self.rounds]
+        if not any(accepted):
+            return float("nan")
         judges = [self.settings.judge in (None, name) for name in self.names]
-        return float(np.isnan(self.judgments[accepted][:, judges]).mean()) if any(accepted) else float("nan")
+        return float(np.isnan(self.judgments[accepted][:, judges]).mean())
 
     def absent_topics(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topics that no attempt drew, and the topics without an accepted task."""
-        drawn = {attempt.topic for cycle in self.rounds for attempt in cycle.attempts}
-        used = {cycle.attempts[-1].topic for cycle in self.rounds if cycle.accepted}
+        drawn: set[str] = set()
+        used: set[str] = set()
+        for cycle in self.rounds:
+            drawn.update(attempt.topic for attempt in cycle.attempts)
+            if cycle.accepted:
+                used.add(cycle.attempts[-1].topic)
         topics = self.settings.topics
-        return tuple(t for t in topics if t not in drawn), tuple(t for t in topics if t in drawn - used)
+        not_drawn = tuple(topic for topic in topics if topic not in drawn)
+        not_used = tuple(topic for topic in topics if topic in drawn - used)
+        return not_drawn, not_used
 
     @property
     def total(self) -> Usage:
@@ -139,15 +149,17 @@ class Assessment:
     @property
     def by_member(self) -> list[tuple[str, str, Usage]]:
         """Role, model and cost of the replies of each."""
-        return [
-            (role, name, usage)
-            for role, usages in self.usage.items()
-            for name, usage in zip(self.names, usages, strict=True)
-        ]
+        rows = []
+        for role, usages in self.usage.items():
+            for name, usage in zip(self.names, usages, strict=True):
+                rows.append((role, name, usage))
+        return rows
 
     def ranks(self) -> tuple[RankDistribution, ...] | None:
         """Return the probabilities of ranks, 1 is best; None if the model of reliability was not fitted."""
-        return None if self.reliability is None else self.reliability.ranks(seed=self.settings.seed)
+        if self.reliability is None:
+            return None
+        return self.reliability.ranks(seed=self.settings.seed)
 
     def heatmap(self) -> tuple[Array, Ints]:
         """Return mean judgments by judge and contestant, NaN where missing, and their counts, shape (n, n) each."""
@@ -167,13 +179,21 @@ class Assessment:
             if self.settings.mode == "reliability" and self.reliability is not None:
                 scores, errors = part_qualities(self.judgments[rounds], self.reliability)
             else:
-                scores, errors = _mean_and_count(self.paper.rounds[rounds])[0], np.full(len(self.models), np.nan)
+                scores, _ = _mean_and_count(self.paper.rounds[rounds])
+                errors = np.full(len(self.models), np.nan)
             by_topic[topic] = (int(rounds.sum()), scores, errors)
         return by_topic
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data with all texts; see `from_json`."""
         means, counts = self.heatmap()
+        topics = {}
+        for topic, (count, scores, errors) in self.topics().items():
+            topics[topic] = {"tasks": count, "scores": scores, "errors": errors}
+        rounds = []
+        for cycle, matrix in zip(self.rounds, self.judgments, strict=True):
+            judgments = matrix if cycle.accepted else []
+            rounds.append(plain(cycle) | {"judgments": judgments})
         data = {
             "mode": self.settings.mode,
             "models": self.models,
@@ -186,15 +206,9 @@ class Assessment:
             "weights": self.weights,
             "paper": self.paper.to_json(),
             "changes": self.changes,
-            "topics": {
-                topic: {"tasks": count, "scores": scores, "errors": errors}
-                for topic, (count, scores, errors) in self.topics().items()
-            },
+            "topics": topics,
             "judgments": {"mean": means, "count": counts},
-            "rounds": [
-                plain(cycle) | {"judgments": matrix if cycle.accepted else []}
-                for cycle, matrix in zip(self.rounds, self.judgments, strict=True)
-            ],
+            "rounds": rounds,
             "missing": self.missing,
             "missing_share": self.missing_share,
             "usage": {"total": self.total, **self.usage},
@@ -225,18 +239,21 @@ class Assessment:
         unjudged = np.full((len(models), len(models)), np.nan).tolist()
         matrices = [np.array(cycle["judgments"] or unjudged, dtype=np.float64) for cycle in data["rounds"]]
         judgments = np.array(matrices)
-        judge = None if settings.judge is None else [model.name for model in models].index(settings.judge)
-        usage = {role: costs for role, costs in data["usage"].items() if role != "total"}
+        judge = None
         fit = None
-        if judge is None:
+        if settings.judge is not None:
+            judge = [model.name for model in models].index(settings.judge)
+        else:
             with suppress(EstimationError):
                 fit = fit_reliability(judgments)
+        usage = {role: costs for role, costs in data["usage"].items() if role != "total"}
+        accepted = [cycle.accepted for cycle in rounds]
         return cls(
             models,
             settings,
             rounds,
             judgments,
-            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge),
+            paper_scores(judgments, accepted, judge=judge),
             fit,
             np.array(data["changes"], dtype=np.float64),
             data["missing"],
@@ -246,14 +263,16 @@ class Assessment:
         )
 
     def _contestants(self) -> list[dict[str, Any]]:
-        ranks, fit = self.ranks(), self.reliability
+        ranks = self.ranks()
+        fit = self.reliability
         if fit is None or ranks is None:
             return []
         rows: list[dict[str, Any]] = []
         for j, rank in enumerate(ranks):
             row: dict[str, Any] = {"quality": None, "error": None, "rank": None}
             if np.isfinite(fit.qualities[j]):
-                row["quality"], row["error"] = fit.interval(j), float(fit.errors[j])
+                row["quality"] = fit.interval(j)
+                row["error"] = float(fit.errors[j])
                 row["rank"] = {"mean": rank.mean, "interval": rank.interval()}
             rows.append({**row, "rank_probabilities": rank.probabilities})
         return rows
@@ -262,14 +281,25 @@ class Assessment:
         fit = self.reliability
         if fit is None:
             return []
-        columns = {"bias": fit.biases, "scale": fit.scales, "scale_error": fit.scale_errors, "noise": fit.noises}
-        columns |= {"liking": fit.likings, "weight": fit.weights}
-        columns |= {"slope": fit.flags.slopes, "slope_bound": fit.flags.slope_bounds, "self_excess": fit.flags.excess}
-        columns |= {"self_p_value": fit.flags.p_values, "partiality": fit.flags.partiality}
-        return [
-            {**{name: float(values[i]) for name, values in columns.items()}, "flags": fit.flags.words(i)}
-            for i in range(len(self.models))
-        ]
+        columns = {
+            "bias": fit.biases,
+            "scale": fit.scales,
+            "scale_error": fit.scale_errors,
+            "noise": fit.noises,
+            "liking": fit.likings,
+            "weight": fit.weights,
+            "slope": fit.flags.slopes,
+            "slope_bound": fit.flags.slope_bounds,
+            "self_excess": fit.flags.excess,
+            "self_p_value": fit.flags.p_values,
+            "partiality": fit.flags.partiality,
+        }
+        rows = []
+        for i in range(len(self.models)):
+            row: dict[str, Any] = {name: float(values[i]) for name, values in columns.items()}
+            row["flags"] = fit.flags.words(i)
+            rows.append(row)
+        return rows
 
 
 def _mean_and_count(values: Array) -> tuple[Array, Ints]:

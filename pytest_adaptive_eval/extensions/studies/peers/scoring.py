@@ -35,15 +35,19 @@ def weighted_median(values: ArrayLike, weights: ArrayLike) -> float:
 
     With equal weights it is the ordinary median. It is NaN if no value has a weight.
     """
-    v, w = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    v = np.asarray(values, dtype=np.float64)
+    w = np.asarray(weights, dtype=np.float64)
     valid = np.isfinite(v) & (w > 0)
     if not valid.any():
         return float("nan")
     order = np.argsort(v[valid], kind="stable")
-    v, below = v[valid][order], w[valid][order].cumsum()
+    v = v[valid][order]
+    below = w[valid][order].cumsum()
     below /= below[-1]
     at = int(np.searchsorted(below, 0.5 - _ROUNDING))
-    return float((v[at] + v[at + 1]) / 2.0 if abs(below[at] - 0.5) < _ROUNDING else v[at])
+    if abs(below[at] - 0.5) < _ROUNDING:
+        return float((v[at] + v[at + 1]) / 2.0)
+    return float(v[at])
 
 
 def accepts(votes: ArrayLike, weights: ArrayLike, *, mean: float = MEAN, median: float = MEDIAN) -> bool:
@@ -53,7 +57,8 @@ def accepts(votes: ArrayLike, weights: ArrayLike, *, mean: float = MEAN, median:
         votes: Shape (n,). NaN where missing. A task without votes is rejected.
         weights: Shape (n,).
     """
-    v, w = np.asarray(votes, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    v = np.asarray(votes, dtype=np.float64)
+    w = np.asarray(weights, dtype=np.float64)
     total = float(w[np.isfinite(v)].sum())
     if total <= 0:
         return False
@@ -110,17 +115,20 @@ def paper_scores(judgments: ArrayLike, accepted: ArrayLike | None = None, *, jud
     """
     scores = np.asarray(judgments, dtype=np.float64)
     *stack, iterations, n, _ = scores.shape
-    counts = np.ones((*stack, iterations), bool) if accepted is None else np.broadcast_to(accepted, scores.shape[:-2])
+    if accepted is None:
+        accepted = True
+    counts = np.broadcast_to(accepted, scores.shape[:-2])
     present = np.isfinite(scores)
     values = np.where(present, scores, 0.0)
-    single = None if judge is None else np.eye(n)[judge]
 
     c = np.zeros((*stack, n))
     weights = np.full((*stack, iterations + 1, n), 1.0 / n)
     rounds = np.full((*stack, iterations, n), np.nan)
     for t in range(iterations):
         w = weights[..., t, :]
-        judging = (w if single is None else np.broadcast_to(single, w.shape))[..., None]
+        judging = w[..., None]
+        if judge is not None:
+            judging = np.broadcast_to(np.eye(n)[judge], w.shape)[..., None]
         total = (judging * present[..., t, :, :]).sum(axis=-2)
         scored = (total > 0) & counts[..., t, None]
         r = (judging * values[..., t, :, :]).sum(axis=-2) / np.where(total > 0, total, 1.0)
@@ -145,5 +153,6 @@ class Agreement:
 
 def agreement(scores: ArrayLike, reference: ArrayLike) -> Agreement:
     """Return the agreement of scores with reference scores of the same subjects, shape (n,) each."""
-    x, y = np.asarray(scores, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    x = np.asarray(scores, dtype=np.float64)
+    y = np.asarray(reference, dtype=np.float64)
     return Agreement(rank_correlation(x, y), kendall_tau(x, y))

@@ -106,14 +106,16 @@ class PeerSettings:
             yield f"{counted(len(names), 'model')}, expected at least {LEAST}: name more under peers = [...]"
         for name in names:
             if names.count(name) > 1:
-                yield f"{names.count(name)} models are called {name!r}: give each a name of its own"
+                yield f"{names.count(name)} models are called {name!r}: rename one of them"
         if self.judge is not None and self.judge not in names:
             yield f"the judge {self.judge!r} is none of the panel: expected one of {', '.join(names)}"
 
     @property
     def sampling(self) -> Mapping[str, float]:
         """Default options of the panel's models: the paper's in mode ``paper``, else none."""
-        return PAPER_SAMPLING if self.mode == "paper" else {}
+        if self.mode == "paper":
+            return PAPER_SAMPLING
+        return {}
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data; see `from_json`."""

@@ -26,11 +26,14 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
         earlier: Runs whose interviews are used for members without one in this run, oldest first.
     """
     panels = [entry for entry in run.evaluations if entry.opinion and not entry.error]
-    if panels:
-        asked = [record for record in (*earlier, run) if not record.copied_from]
-        interviews = [interview for record in asked for interview in record.interviews]
-        for study in panels:
-            study.account["truth"] = _truth(study, interviews)
+    if not panels:
+        return
+    interviews: list[EvaluationRecord] = []
+    for record in (*earlier, run):
+        if not record.copied_from:
+            interviews += record.interviews
+    for study in panels:
+        study.account["truth"] = _truth(study, interviews)
 
 
 def _truth(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> list[dict[str, Any]]:
@@ -72,8 +75,12 @@ def _agreement(
     scores: Sequence[float | None], names: Sequence[str], truth: Mapping[str, float]
 ) -> dict[str, float | None]:
     """Return rank correlations over subjects with both values; None if there are too few."""
-    scored = {name: score for name, score in zip(names, scores, strict=True) if score is not None and name in truth}
+    scored = []
+    accuracies = []
+    for name, score in zip(names, scores, strict=True):
+        if score is not None and name in truth:
+            scored.append(score)
+            accuracies.append(truth[name])
     if len(scored) < LEAST:
         return {"subjects": len(scored), "spearman": None, "kendall": None}
-    correlations = agreement([*scored.values()], [truth[name] for name in scored])
-    return {"subjects": len(scored), **plain(correlations)}
+    return {"subjects": len(scored), **plain(agreement(scored, accuracies))}

@@ -10,8 +10,10 @@ from pytest_adaptive_eval.text import money, number
 def members_table(study: EvaluationRecord) -> Table:
     """Return calls, tokens, seconds per call and price by model, then by role where there are several."""
     costs = study.costs
+    spent = dict(list(costs.members.items())[:ROWS])
     roles = {f"as {role}": usage for role, usage in costs.roles.items() if usage.calls}
-    spent = dict(list(costs.members.items())[:ROWS]) | (roles if len(roles) > 1 else {})
+    if len(roles) > 1:
+        spent |= roles
     rows = []
     for name, usage in spent.items():
         cost = costs.prices.get(name)
@@ -20,6 +22,7 @@ def members_table(study: EvaluationRecord) -> Table:
         else:
             price = money(cost.money, cost.currency)
         tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
-        rows.append((short(name), f"{usage.calls:,}", *tokens, number(usage.seconds / max(usage.calls, 1), 2), price))
+        seconds_per_call = usage.seconds / max(usage.calls, 1)
+        rows.append((short(name), f"{usage.calls:,}", *tokens, number(seconds_per_call, 2), price))
     heads = ("model or role", "calls", "tokens read", "tokens written", "seconds per call", "price")
     return Table("Cost by model", heads, rows, "Replies of an earlier run count with their original cost.")

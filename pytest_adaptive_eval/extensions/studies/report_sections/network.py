@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -19,6 +20,9 @@ from pytest_adaptive_eval.text import number
 
 #: Size of a box, and the distances between boxes.
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
+#: Form of the first line of a box, and of the others.
+_TITLE = {"font_size": 13, "font_weight": "bold"}
+_DETAIL = {"font_size": 11}
 #: Characters of a line that fit into a box.
 _LINE = 31
 #: Counts of questions that models wrote, with their heads.
@@ -93,29 +97,18 @@ class NetworkAccount(msgspec.Struct):
 def _tables(study: EvaluationRecord, account: NetworkAccount) -> list[Table]:
     nodes = account.nodes[:ROWS]
     results = []
-    for node in nodes:
-        results.append(
-            (
-                short(node.name),
-                short(node.task),
-                short(_author(node)),
-                _area(node.area) if node.opened else "closed",
-                number_or_dash(node.guess_area, 2),
-                f"{node.last} of {node.levels}",
-                number(node.weight, 2),
-            )
-        )
     counts = []
     for node in nodes:
+        names = (short(node.name), short(node.task), short(_author(node)))
+        area = "closed"
+        if node.opened:
+            area = _area(node.area)
+        guessed = number_or_dash(node.guess_area, 2)
+        results.append((*names, area, guessed, f"{node.last} of {node.levels}", number(node.weight, 2)))
         if node.interviewer or node.counts.get("faults"):
-            counts.append(
-                (
-                    short(node.name),
-                    *(str(node.counts.get(name, 0)) for name in _COUNTS),
-                    number_or_dash(node.error_rate, 2),
-                    number_or_dash(node.paper_error_rate, 2),
-                )
-            )
+            counts_of_node = [str(node.counts.get(name, 0)) for name in _COUNTS]
+            rates = [number_or_dash(rate, 2) for rate in (node.error_rate, node.paper_error_rate)]
+            counts.append((short(node.name), *counts_of_node, *rates))
     return [
         Table(
             "Nodes",
@@ -173,8 +166,12 @@ def _opinions(account: NetworkAccount) -> Table:
 def _interviewers(account: NetworkAccount) -> Table:
     rows = []
     for row in account.interviewers:
-        errors = (row.without_messages, row.with_messages)
-        cells = ("-" if counts.rate is None else f"{counts.rate:.0%} of {counts.attempts}" for counts in errors)
+        cells = []
+        for counts in (row.without_messages, row.with_messages):
+            if counts.rate is None:
+                cells.append("-")
+            else:
+                cells.append(f"{counts.rate:.0%} of {counts.attempts}")
         rows.append((short(row.name), *cells))
     note = (
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
@@ -188,12 +185,10 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     for subject, counts in account.reviews.items():
         rated = sum(counts.ratings)
         mean = None
+        spread = "-"
         if rated:
             mean = sum(rating * n for rating, n in enumerate(counts.ratings, 1)) / rated
-        if rated:
             spread = " ".join(map(str, counts.ratings))
-        else:
-            spread = "-"
         numbers = map(str, (counts.reviews, counts.refused, counts.unread))
         rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
@@ -203,7 +198,8 @@ def _supervisor(account: NetworkAccount) -> list[Table]:
     if agreement:
         cells = []
         for key, value in agreement.items():
-            cells.append(number_or_dash(value, 0 if key in _COUNTED else 2))
+            digits = 0 if key in _COUNTED else 2
+            cells.append(number_or_dash(value, digits))
         note = "Agreement of the supervisor's reviews with the labels of the file."
         tables.append(Table("Agreement with labels", ("supervisor", *agreement), [(account.supervisor, *cells)], note))
     return tables
@@ -219,10 +215,17 @@ def _figures(key: str, account: NetworkAccount) -> list[Figure]:
     caption = "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at lines are weights."
     figures = [Figure("Which nodes did the interviewee reach?", caption, network_picture(account, f"{key}n"))]
     for n, node in enumerate(account.nodes[:_CURVES]):
-        right = [[score for score in level if score is not None] for level in node.scores]
-        accuracies = [sum(level) / len(level) if level else None for level in right]
+        accuracies = []
+        asked = []
+        for level in node.scores:
+            scores = [score for score in level if score is not None]
+            accuracy = None
+            if scores:
+                accuracy = sum(scores) / len(scores)
+            accuracies.append(accuracy)
+            asked.append(len(scores))
         confidence = node.area.confidence if node.area else 0.95
-        shares = level_shares(accuracies, list(map(len, right)), confidence)
+        shares = level_shares(accuracies, asked, confidence)
         if shares:
             title = f"At which level of {short(node.name)} does accuracy fall?"
             caption = "Accuracy at each level; each interval is for its own level."
@@ -249,8 +252,10 @@ def _corners(columns: Sequence[Sequence[NodeRow]], height: int) -> dict[str, tup
     """Return the upper left corner of each node's box."""
     corners: dict[str, tuple[int, float]] = {}
     for n, column in enumerate(columns, 1):
+        left = n * (_WIDTH + _ACROSS) + 10
         for k, node in enumerate(column):
-            corners[node.name] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+            middle = (k + 0.5) * height / len(column)
+            corners[node.name] = (left, middle - _HEIGHT / 2)
     return corners
 
 
@@ -263,24 +268,26 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
     height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN
     corners = _corners(columns, height)
     start = (10, height / 2 - _HEIGHT / 2)
-    nodes = [node for column in columns for node in column]
-    edges = []
-    for node in nodes:
-        sources = [corners[name] for name in node.after] or [start]
-        for source in sources:
-            edges.append(_edge(source, corners[node.name], node))
     result = f"energy {account.energy.in_words()}"
     if account.supervisor:
         supervisor = f"supervised by {account.supervisor}"
     else:
         supervisor = "no supervisor"
+    edges = []
     boxes = [_box(start, [account.interviewee, result, supervisor], "interviewee", opened=True)]
-    boxes += [_box(corners[node.name], _node_lines(node), "node", opened=node.opened) for node in nodes]
+    descriptions = []
+    for node in itertools.chain.from_iterable(columns):
+        corner = corners[node.name]
+        sources = [corners[name] for name in node.after] or [start]
+        for source in sources:
+            edges.append(_edge(source, corner, node))
+        boxes.append(_box(corner, _node_lines(node), "node", opened=node.opened))
+        descriptions.append(f"{node.name}: {_node_result(node)}")
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
     return svg(
         key,
-        f"{account.topology} network of {len(nodes)} nodes; {result}",
-        "; ".join(f"{node.name}: {_node_result(node)}" for node in nodes),
+        f"{account.topology} network of {len(descriptions)} nodes; {result}",
+        "; ".join(descriptions),
         (width, round(height)),
         *edges,
         *boxes,
@@ -294,10 +301,14 @@ def network_picture(account: NetworkAccount, key: str) -> Markup:
 
 def _node_lines(node: NodeRow) -> list[str]:
     """Return the lines of a node's box."""
-    others = ", ".join(member.name for member in node.panel[1:-1])
     author = _author(node)
-    questions = f"{'questions' if author == 'code' else node.questions} by {author}"
-    return [node.name, _node_result(node), questions, f"with {others}" if others else f"task {node.task}"]
+    questions = "questions" if author == "code" else node.questions
+    others = [member.name for member in node.panel[1:-1]]
+    if others:
+        last_line = f"with {', '.join(others)}"
+    else:
+        last_line = f"task {node.task}"
+    return [node.name, _node_result(node), f"{questions} by {author}", last_line]
 
 
 def _node_result(node: NodeRow) -> str:
@@ -313,16 +324,16 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: NodeRow) -
     y1 = source[1] + _HEIGHT / 2
     x2 = target[0]
     y2 = target[1] + _HEIGHT / 2
-    line = tag(
-        "path",
-        d=f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}",
-        fill="none",
-        stroke="currentColor",
-        stroke_dasharray=None if node.opened else "4 3",
-    )
+    curve = f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
+    dashes = None if node.opened else "4 3"
+    line = tag("path", d=curve, fill="none", stroke="currentColor", stroke_dasharray=dashes)
     style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
-    y = y2 + (14 if y2 > y1 else -5)  # beside a line that comes from above, below it
-    return tag("g", line, tag("text", number(node.weight, 2), x=float(x2 - 4), y=y, **style), class_="edge")
+    if y2 > y1:
+        y = y2 + 14  # a label above would be crossed by a line that comes from above
+    else:
+        y = y2 - 5
+    label = tag("text", number(node.weight, 2), x=float(x2 - 4), y=y, **style)
+    return tag("g", line, label, class_="edge")
 
 
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:
@@ -342,11 +353,9 @@ def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened
     texts = []
     for n, line in enumerate(lines):
         clean = " ".join(clean_html(line).split())
-        if len(clean) <= _LINE + 1:
-            cut_line = clean
-        else:
-            cut_line = f"{clean[:_LINE]}…"
-        style = {"font_size": 11, "font_weight": None} if n else {"font_size": 13, "font_weight": "bold"}
+        if len(clean) > _LINE + 1:
+            clean = f"{clean[:_LINE]}…"
+        style = _TITLE if n == 0 else _DETAIL
         position = {"x": x + 8.0, "y": y + 18 + 17 * n}
-        texts.append(tag("text", cut_line, tag("title", line), **position, **style, fill="currentColor"))
+        texts.append(tag("text", clean, tag("title", line), **position, **style, fill="currentColor"))
     return tag("g", frame, *texts, class_=class_)

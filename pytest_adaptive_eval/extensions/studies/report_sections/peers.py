@@ -83,8 +83,11 @@ def _judgments(account: PanelAccount, names: Sequence[str], order: Sequence[int]
     rows = []
     for rank, i in enumerate(order[:ROWS], 1):
         if i < len(means):
-            rows.append((f"{rank} {short(names[i])}", *(number_or_dash(_at(means[i], j), 1) for j in columns)))
-    heads = ("judge", *(f"{rank} {short(names[j], 20)}" for rank, j in enumerate(columns, 1)))
+            cells = [number_or_dash(_at(means[i], j), 1) for j in columns]
+            rows.append((f"{rank} {short(names[i])}", *cells))
+    heads = ["judge"]
+    for rank, j in enumerate(columns, 1):
+        heads.append(f"{rank} {short(names[j], 20)}")
     note = "Mean judgments from 1 to 5 of the first contestants. What a model gave itself does not count in mode "
     return Table("Who judged whom", heads, rows, f"{note}reliability.")
 
@@ -100,7 +103,8 @@ def _figures(key: str, account: PanelAccount) -> list[Figure]:
         points.append((frame.x(n), frame.y(change)))
     parts = [frame.above("L1 norm"), *frame.grid(ticks_in((0.0, max(changes))), signed_label), path(points, "line")]
     every = max(1, len(changes) // 10)
-    parts += frame.below([(frame.x(n), str(n)) for n in range(1, len(changes) + 1, every)], "round")
+    labels = [(frame.x(n), str(n)) for n in range(1, len(changes) + 1, every)]
+    parts += frame.below(labels, "round")
     description = f"{number(changes[0])} in the first round, {number(changes[-1])} in the last."
     picture = frame.picture(f"{key}w", "Change of the judges' weights by round", description, parts)
     caption = "Sum of the absolute changes of the judges' weights for votes, by round."
@@ -126,17 +130,18 @@ def _topics(account: PanelAccount, names: Sequence[str], order: Sequence[int], c
     for topic, result in list(account.topics.items())[:ROWS]:
         cells = []
         for i in columns:
+            cell = number_or_dash(_at(result.scores, i), 2)
             error = _at(result.errors, i)
-            if error is None:
-                spread = ""
-            else:
-                spread = f" ± {number(error, 2)}"
-            cells.append(number_or_dash(_at(result.scores, i), 2) + spread)
+            if error is not None:
+                cell += f" ± {number(error, 2)}"
+            cells.append(cell)
         rows.append((short(topic, 60), str(result.tasks), *cells))
     omitted = len(names) - len(columns)
     note = "With standard errors, where the mode has them."
-    note += f" {omitted} more models are in the record." if omitted else ""
-    return Table("Score by topic", ("topic", "tasks", *(short(names[i], 20) for i in columns)), rows, note)
+    if omitted:
+        note += f" {omitted} more models are in the record."
+    models = [short(names[i], 20) for i in columns]
+    return Table("Score by topic", ("topic", "tasks", *models), rows, note)
 
 
 def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -> Table:
@@ -147,9 +152,10 @@ def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -
             judge = judges[i]
         else:
             judge = _Judge()
-        traits = (judge.scale, judge.bias, judge.noise, judge.self_excess)
-        numbers = [number_or_dash(_at(account.weights, i)), *(number_or_dash(value, 2) for value in traits)]
-        rows.append((short(names[i]), *numbers, short(", ".join(judge.flags) or "-")))
+        weight = number_or_dash(_at(account.weights, i))
+        traits = [number_or_dash(value, 2) for value in (judge.scale, judge.bias, judge.noise, judge.self_excess)]
+        flags = ", ".join(judge.flags) or "-"
+        rows.append((short(names[i]), weight, *traits, short(flags)))
     heads = ("judge", "weight", "scale", "bias", "noise", "more to itself", "flags")
     note = (
         "Weight is the judge's share in the scores, by the rule of the panel's mode; scale its points for each of the "

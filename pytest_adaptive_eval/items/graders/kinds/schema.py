@@ -60,7 +60,7 @@ def _fault(schema: str) -> str:
     """Return what is wrong with a schema; empty if nothing is."""
     try:
         if not isinstance(json.loads(schema), dict | bool):
-            return "is no JSON Schema: it is no object"
+            return "is not a JSON Schema: it is not an object"
         _in_worker(schema, "null")
     except worker.Raised as error:
         return str(error).partition(": ")[2] or str(error)
