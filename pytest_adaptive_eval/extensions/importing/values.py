@@ -70,10 +70,18 @@ def literal(value: Any) -> Any:
     return value
 
 
-def keys_of(text: str) -> list[str]:
-    """Return the keys of the object that a text holds; none of another."""
-    value = literal(text)
-    return list(map(str, value)) if isinstance(value, Mapping) else []
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """Return an object; an empty one for another value."""
+    if isinstance(value, Mapping):
+        return value
+    return {}
+
+
+def entries_of(value: Any) -> list[Any]:
+    """Return a list; an empty one for another value."""
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def as_list(value: Any) -> list[Any]:
