@@ -13,6 +13,7 @@ from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.extensions.importing import check as check_module
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.check import KeyCheck, spread
 from pytest_adaptive_eval.extensions.importing.choices import read_choices
@@ -527,7 +528,8 @@ def test_a_grader_that_refuses_a_form_of_its_key_is_named_with_the_example(grade
 
 
 @pytest.mark.slow
-def test_two_thousand_items_are_checked_at_most(tmp_path):
+def test_two_thousand_items_are_checked_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(check_module, "_SECONDS", 600.0)
     rows = "".join(json.dumps({"question": f"What is {n}?", "answer": n}) + "\n" for n in range(4000))
     (tmp_path / "quiz.jsonl").write_text(rows)
     with import_items(str(tmp_path / "quiz.jsonl"), ImportSettings()) as found:

@@ -278,7 +278,7 @@ REFUSED_WHOLE = {
             | {"path": ["go", "back"], "ground_truth": [["go()"], ["back()"]]}
             for n in range(COUNT)
         ],
-        "a message of the chat is .*expected the role user",
+        "each turn has an answer of several parts",
     ),
     "numbers of choices that the questions list": (
         asking("Which is {}? (A) one (B) two", answer_index=lambda n: n % 2),

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.errors import UsageError
@@ -26,7 +26,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
-from pytest_adaptive_eval.extensions.importing.values import as_text, keys_of
+from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, literal
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 #: Records on which settings are tried, and settings that one open point tries.
@@ -114,8 +114,10 @@ class Adviser:
             point, settings, reading = advised
             decided[point.kind] = point
             chosen |= settings
-        if limit:
-            reading = self._read(chosen, None) if chosen else found
+        if limit and chosen:
+            reading = self._read(chosen, None)
+        elif limit:
+            reading = found
         shown = [decided.pop(point.kind, point._replace(advice=())) for point in points]
         shown += decided.values()
         if reading.points and not reading.is_written_partly:
@@ -174,13 +176,20 @@ def _as_texts(mapping: ItemMapping) -> dict[str, str]:
     """Return a mapping as values of ``--set``."""
     texts = {}
     for key, value in mapping.given().items():
-        texts[key] = listed(value) if isinstance(value, list) else as_text(value)
+        if isinstance(value, list):
+            texts[key] = listed(value)
+        else:
+            texts[key] = as_text(value)
     return texts
 
 
 def listed(expressions: Sequence[str]) -> str:
     """Return expressions as one value of ``--set``, in which commas separate them."""
-    return ",".join(text if split_list(text) == (text,) else json.dumps(text) for text in expressions)
+    texts = []
+    for text in expressions:
+        is_one = split_list(text) == (text,)
+        texts.append(text if is_one else json.dumps(text))
+    return ",".join(texts)
 
 
 def _open_points(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
@@ -196,13 +205,14 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
     elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
         answers = [field.expression for field in imported.unused if _may_answer(field)]
         advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
-        for name in ("content", "value") if mapping.messages else ():
-            last = f"{as_path(mapping.messages)}[-1].{name}"
-            advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
+        if mapping.messages:
+            for name in ("content", "value"):
+                last = f"{as_path(mapping.messages)}[-1].{name}"
+                advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
         problem = "no field has the name of an answer"
-        yield OpenPoint(
-            "answer", problem if advice else f"{problem}: write --set answer=FIELD, or --labels FILE", advice
-        )
+        if not advice:
+            problem += ": write --set answer=FIELD, or --labels FILE"
+        yield OpenPoint("answer", problem, advice)
     yield from _needed_fields(imported, settings, source)
     asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in imported.items)
     is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)
@@ -224,13 +234,13 @@ def _open_points(imported: Imported, settings: ImportSettings, source: str) -> I
 
 def _of_all(errors: Sequence[Undecided]) -> Sequence[Advice]:
     """Return the advice of the first of like errors, for the words of all that may mean no value."""
-    if not errors:
+    if not (errors and errors[0].advice):
         return ()
-    first, *others = errors[0].advice or [Advice({})]
+    first, *others = errors[0].advice
     if "missing" in first.settings:
         words = dict.fromkeys(error.advice[0].settings["missing"] for error in errors)
         first = first._replace(settings={"missing": ",".join(words)})
-    return [first, *others] if first.settings else ()
+    return [first, *others]
 
 
 def _asking(unused: Sequence[Unused]) -> list[str]:
@@ -238,7 +248,8 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
     fields = []
     within = []
     for field in unused:
-        within += [f"{as_path(field.name)}.{as_path(key)}" for key in keys_of(field.example)]
+        for key in fields_of(literal(field.example)):
+            within.append(f"{as_path(field.name)}.{as_path(str(key))}")
         may_ask = field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)
         if may_ask and not (is_about(field.name) or field.constant):
             fields.append(field)
@@ -257,7 +268,7 @@ def _labels(source: str) -> Iterator[Advice]:
             continue
         if not isinstance(record, Mapping):
             yield Advice({"labels": path})
-        for name in record if isinstance(record, Mapping) else ():
+        for name in fields_of(record):
             if normal(name) in NAMES["answer"]:
                 yield Advice({"labels": path, "answer": f"$label.{as_path(name)}"})
 
@@ -269,7 +280,9 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
     references = {field.expression: field.example for field in fields if is_reference(field.name)}
     if mapping.id and imported.items:
         references[mapping.id] = imported.items[0].id
-    for key, name in references.items() if not settings.labels else ():
+    if settings.labels:
+        references.clear()
+    for key, name in references.items():
         joined = list(_joined(name, key, mapping, source))
         if joined:
             whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
@@ -306,16 +319,23 @@ def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, s
     return {"ignore": ",".join((*settings.ignore, *(field.name for field in fields)))}
 
 
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text of several words."""
+    return isinstance(value, str) and " " in value.strip()
+
+
 def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[Advice]:
     """Yield the texts in files beside the source that have a record of a name, which a key of the mapping gives."""
     for path, record in first_records(source, name):
-        fields = record if isinstance(record, Mapping) else {}
+        fields = fields_of(record)
         asks = mapping.question in fields or not ASKED.isdisjoint(map(normal, fields))
         if asks or words_of(Path(path).stem) & ANSWERING:  # another split, or answers
             continue
         texts = []
+        if _is_text(record):
+            texts.append("$label")
         for field, value in fields.items():
-            if isinstance(value, str) and " " in value.strip() and not is_about(field):
+            if _is_text(value) and not is_about(field):
                 texts.append(f"$label.{as_path(field)}")
         if texts:
             context = listed([*mapping.context, *texts])

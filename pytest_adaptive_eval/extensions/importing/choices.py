@@ -20,6 +20,8 @@ _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "scor
 _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
 #: A letter or number before a choice in one text of all, and what may follow the choice.
 _MARK, _ENDS = r"(?:\A|[\s,;|，；、。])[(\[]?{0}\s?[)\].:、．：]\s*|(?:\A|\n){0}\s+(?=\S)", " \n\t,;|，；、。"
+#: Marks in one text at most: letters up to the last one, or numbers.
+_MARKS = 25
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 #: Signs around a text that do not count, and those around a letter.
 _AROUND, _AROUND_LETTER = " .!,;:\"'`*$", " .!,;:\"'`*$()[]<>"
@@ -137,7 +139,7 @@ def _of_one_text(text: str) -> list[Entry]:
     for first in "Aa1":
         marks = []
         at = 0
-        for label in following(first, len(LETTERS) - 1 if first != "1" else 9):
+        for label in following(first, _MARKS):
             match = re.compile(_MARK.format(label)).search(text, at)
             if match is None:
                 break
@@ -211,12 +213,14 @@ def ordered(answer: Any, choices: Choices, convention: str) -> list[int]:
 def _index_with_text(answer: str, choices: Choices) -> int | None:
     """Return the index of the choice that an answer names by its letter or label and its text, as in ``B) ivy``."""
     lead = _LEAD.match(answer)
-    text = answer[lead.end() :].strip() if lead else ""
-    if lead is None or choices.texts.count(text) != 1:
+    if lead is None:
         return None
-    index = choices.texts.index(text)
-    names = (LETTERS[index : index + 1], *choices.labels[index : index + 1])
-    return index if lead[1].upper() in map(str.upper, names) else None
+    text = answer[lead.end() :].strip()
+    for index, choice in enumerate(choices.texts):
+        names = (LETTERS[index : index + 1], *choices.labels[index : index + 1])
+        if choice == text and lead[1].upper() in map(str.upper, names):
+            return index
+    return None
 
 
 def _index(answer: str, choices: Choices, convention: str) -> int | None:

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.extensions.importing.values import (
     literal,
     may_be_missing,
     may_mean_none,
+    without_place,
 )
 from pytest_adaptive_eval.items.graders.kinds.words import normal_words
 from pytest_adaptive_eval.items.grading import JUDGE
@@ -53,6 +54,7 @@ _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
 _DELIMITED = re.compile(
     r"\$\$?([^$]+)\$\$?|\\\(((?:(?!\\\)).)+)\\\)|\\\[((?:(?!\\\]).)+)\\\]|\\boxed\{(.+)\}", re.DOTALL
 )
+_ANNOUNCED = re.compile(r"(?i)\A\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:：]\s*(?=\S)")
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
 #: Choices that a question lists, behind letters with a mark, or behind letters alone.
 _BEFORE = r"(?<![A-Za-z0-9_])"
@@ -156,6 +158,7 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
 
 def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     """Return the accepted texts of an answer, as its mapping says how several parts are read."""
+    value = without_place(value)
     entries = as_list(value)
     kind = mapping.answer_kind
     grader = mapping.grader
@@ -205,8 +208,8 @@ def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undec
 
 
 def _without_solution(text: str) -> str:
-    """Return the end of a solution, without the command that marks a text in LaTeX."""
-    ended = _end_of(text) or text
+    """Return the end of a solution, without the words that announce it or the command that marks a text in LaTeX."""
+    ended = _ANNOUNCED.sub("", _end_of(text) or text)
     plain = _TEXT_COMMAND.fullmatch(ended.strip("$ "))
     if plain:
         return plain[1].strip()

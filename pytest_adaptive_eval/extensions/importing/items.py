@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pytest_adaptive_eval.banks.items import parse_item
@@ -258,6 +258,8 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
         raise DatasetError("its answer has no marked end, such as a box, and most have one")
     if draft.turns and isinstance(answer, list) and len(answer) == 1 + len(draft.turns):
         # the answer to the last turn, or for a judge to all
+        if any(isinstance(entry, list | Mapping) for entry in answer):
+            raise DatasetError(f"each turn has an answer of several parts, {answer!r:.60}, and no grader compares them")
         first, *others = map(as_text, answer)
         whole = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
         texts = list(filter(None, [whole if mapping.grader == JUDGE else others[-1]]))

@@ -142,9 +142,11 @@ _ABOUT = frozenset(
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
     difficulty level category subject topic type canary justification justifications analysis annotation annotations
-    annotated template templates test tests unittest unittests assertions feedback formula derivation
+    annotated template templates tests unittest unittests assertions feedback formula derivation
     """)
 )
+#: Names of tests that a program has to pass, which show what it returns.
+_TESTS = frozenset(_words("test testlist testcode testcase testcases testsetup hiddentest"))
 #: Words of fields that name a record or a file, and of fields and files that have answers.
 _FILES = frozenset(_words("file filename attachment attachments path"))
 _REFERENCES = frozenset(_words("id idx index")) | _FILES
@@ -162,7 +164,7 @@ def normal(key: str) -> str:
 def is_needed(key: str) -> bool:
     """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
     words = words_of(key)
-    return bool(words & _NEEDED) and not words & _NOT_NEEDED
+    return bool(words & _NEEDED) and not (words & _NOT_NEEDED or normal(key) in _TESTS)
 
 
 def is_reference(key: str) -> bool:
@@ -177,7 +179,7 @@ def is_file(key: str) -> bool:
 
 def is_about(key: str) -> bool:
     """Return whether a field's name says that it belongs to the answer, or is about the question."""
-    return bool(words_of(key) & _ABOUT)
+    return bool(words_of(key) & _ABOUT) or normal(key) in _TESTS
 
 
 def words_of(key: str) -> frozenset[str]:

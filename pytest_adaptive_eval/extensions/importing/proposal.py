@@ -16,7 +16,14 @@ from pytest_adaptive_eval.extensions.importing.choices import following, read_ch
 from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
-from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, literal
+from pytest_adaptive_eval.extensions.importing.values import (
+    as_list,
+    as_text,
+    entries_of,
+    fields_of,
+    is_missing,
+    literal,
+)
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -165,10 +172,10 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
     whole = records[0].names.get("parent")
-    arrays = whole[0] if isinstance(whole, list) and whole else None
-    for number, part in enumerate(arrays if isinstance(arrays, list) else ()):
-        if isinstance(part, list) and part and isinstance(part[0], Mapping) and _are_asked(part[0]):
-            return f"[*][{number}][*]"
+    for array in entries_of(whole)[:1]:
+        for number, part in enumerate(entries_of(array)):
+            if any(map(_are_asked, map(fields_of, entries_of(part)[:1]))):
+                return f"[*][{number}][*]"
     return _rows_in(first, _DEPTH)
 
 
@@ -184,7 +191,9 @@ def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
             continue
         if step and _are_asked(inner):
             return as_path(key)
-        below = _rows_in(inner, depth - 1) if depth else ""
+        below = ""
+        if depth:
+            below = _rows_in(inner, depth - 1)
         if below:
             return f"{as_path(key)}{step}.{below}"
     return ""
@@ -352,8 +361,8 @@ def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     contexts = () if mapping.messages else fields.named("context")
     outer = fields.records[0].names.get("outer")
     beside = []
-    for number, part in enumerate(outer if isinstance(outer, list) else ()):
-        if isinstance(part, list) and part and _is_prose(part):
+    for number, part in enumerate(entries_of(outer)):
+        if entries_of(part) and _is_prose(part):
             beside.append(f"$outer[{number}]")
     asked = fields.paths.get(mapping.question, ("",))
     for text in contexts:
@@ -376,14 +385,18 @@ def _grader(fields: _Fields, mapping: ItemMapping) -> str:
         return ""
     kinds = {as_text(kind) for value in fields.values(f"{name}[*].type") for kind in value}
     graders = {names.ASSERTIONS.get(kind, "") for kind in kinds}
-    return graders.pop() if len(graders) == 1 else ""
+    if len(graders) > 1:
+        return ""
+    return graders.pop()
 
 
 def _tools(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the tools beside an answer that calls some."""
     are_calls = mapping.answer and fields.are(mapping.answer, _are_calls)
-    field = fields.first("tools") if are_calls else ""
-    return f"offered_tools(parse({as_path(field)}))" if field else ""
+    field = fields.first("tools")
+    if are_calls and field:
+        return f"offered_tools(parse({as_path(field)}))"
+    return ""
 
 
 def _are_calls(value: Any) -> bool:
@@ -490,10 +503,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
 
 def _within(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the fields of the object that has the question, each with the name of the object before it."""
-    inner = data.get(name)
-    if not isinstance(inner, Mapping):
-        return {}
-    return {f"{name}.{key}": value for key, value in inner.items()}
+    return {f"{name}.{key}": value for key, value in fields_of(data.get(name)).items()}
 
 
 def _begin(value: Any) -> str:

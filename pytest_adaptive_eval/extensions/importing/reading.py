@@ -301,19 +301,17 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
     """
     parts = as_list(value)
     images: list[Any] = []
-    if len(parts) == 1 and isinstance(parts[0], list):
-        parts = parts[0]
-    texts = []
-    for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-    if parts and len(texts) == len(parts):
-        return [{"role": "user", "content": texts[0]}], [], texts[1:]
+    if parts and all(isinstance(part, list) for part in parts):
+        parts = [message for turn in parts for message in turn]
     messages = [_message(part, images) for part in parts]
     while messages and messages[-1]["role"] == "assistant":
         messages.pop()
     if parts and not messages:
         raise DatasetError("the chat has no message of the user")
+    first = next((n for n, message in enumerate(messages) if message["role"] == "user"), len(messages))
+    later = messages[first + 1 :]
+    if all(message["role"] == "user" for message in later):  # nothing is answered between them
+        return messages[: first + 1], images, [message["content"] for message in later]
     return messages, images, []
 
 

@@ -26,7 +26,7 @@ from pytest_adaptive_eval.banks.rows import (
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
 from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
-from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
+from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, is_missing
 from pytest_adaptive_eval.inputs import open_regular, reading
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.tables import read_rows
@@ -256,9 +256,11 @@ def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
     for path in _beside(source):
         records = _labels_beside(path)
         if name:
-            record = records.get(name) if isinstance(records, Mapping) else None
+            record = fields_of(records).get(name)
+        elif isinstance(records, Mapping):
+            record = next(iter(records.values()), None)
         else:
-            record = next(iter(records.values() if isinstance(records, Mapping) else records), None)
+            record = next(iter(records), None)
         if record is not None:
             yield str(path), record
 
@@ -278,8 +280,9 @@ def guessed_header(source: str) -> list[Advice]:
             rows = [list(map(as_text, cells)) for _, cells in islice(read(path), _HEADED)]
     except (DatasetError, ResponsesError):
         return []
-    count = len(rows[0]) if rows else 0
-    is_record = any(NO_NAME.search(cell) for cell in rows[0]) if rows else False
+    first = next(iter(rows), [])
+    count = len(first)
+    is_record = any(map(NO_NAME.search, first))
     if not is_record or count < 2 or any(len(cells) != count for cells in rows):
         return []
     lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]

@@ -70,10 +70,18 @@ def literal(value: Any) -> Any:
     return value
 
 
-def keys_of(text: str) -> list[str]:
-    """Return the keys of the object that a text holds; none of another."""
-    value = literal(text)
-    return list(map(str, value)) if isinstance(value, Mapping) else []
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """Return an object; an empty one for another value."""
+    if isinstance(value, Mapping):
+        return value
+    return {}
+
+
+def entries_of(value: Any) -> list[Any]:
+    """Return a list; an empty one for another value."""
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def as_list(value: Any) -> list[Any]:
@@ -86,7 +94,7 @@ def as_list(value: Any) -> list[Any]:
     return [value]
 
 
-def _without_place(entry: Any) -> Any:
+def without_place(entry: Any) -> Any:
     """Return the text of a list that pairs one with numbers, as with its place in a passage; other values unchanged."""
     if not isinstance(entry, list):
         return entry
@@ -100,7 +108,7 @@ def _without_place(entry: Any) -> Any:
 def flat_texts(value: Any) -> list[str]:
     """Return the texts of all entries of a list, at any depth; of a value alone, its text."""
     if isinstance(value, list):
-        return [text for entry in value for text in flat_texts(_without_place(entry))]
+        return [text for entry in value for text in flat_texts(without_place(entry))]
     if is_missing(value):
         return []
     return [as_text(value)]

@@ -249,8 +249,9 @@ def _examples(items: list[Item]) -> Iterator[str]:
             whole[_FIRST:-_LAST] = [f"({left_out} lines more)"]
         lines = []
         for line in whole:
-            cut = f"{line[:_WIDE]} ({len(line) - _WIDE} characters more)"
-            lines.append(f"  | {line if len(line) <= _WIDE else cut}")
+            if len(line) > _WIDE:
+                line = f"{line[:_WIDE]} ({len(line) - _WIDE} characters more)"
+            lines.append(f"  | {line}")
         for image in item.images:
             lines.append(f"  image: {image}")
         lines += [f"  answer: {item.to_json().get('answer', '')!r} (by the grader {item.grader})"]
