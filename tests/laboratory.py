@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, stdtrit
 
+import pytest_adaptive_eval.extensions.exports.trackers
 import pytest_adaptive_eval.models.kinds.checkpoint
 import pytest_adaptive_eval.models.kinds.endpoint
 import pytest_adaptive_eval.plugin.activation
+import pytest_adaptive_eval.plugin.report.drift
 import pytest_adaptive_eval.records.history
+import pytest_adaptive_eval.records.trend
 import pytest_adaptive_eval.reports.junit
 import pytest_adaptive_eval.reports.terminal
 from pytest_adaptive_eval import CompletionStore, Item, write_bank

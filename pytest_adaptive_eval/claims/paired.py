@@ -114,9 +114,9 @@ class PairedClaim(Claim):
         size = len(baseline.scores)
         if baseline.complete:
             total = float(baseline.scores.sum()) - margin * size
-            return Claim(total, confidence, _unit(margin), MARGINS, rare=True)
+            return Claim(total, confidence, stake_unit(margin), MARGINS, rare=True)
         total = (1.0 - margin) * size / 2.0
-        return cls(total, confidence, _unit(margin) / 2.0, MARGINS, rare=True, baseline=baseline)
+        return cls(total, confidence, stake_unit(margin) / 2.0, MARGINS, rare=True, baseline=baseline)
 
     @property
     def sought(self) -> float | None:
@@ -125,9 +125,19 @@ class PairedClaim(Claim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the differences, with the bounds of the baseline's log, since the draws are the same."""
+        assert self.baseline is not None
+        own = self.baseline.log
+        assert own is not None
+        return self.differences(log, (own.down + own.up)[: len(log)])
+
+    def differences(self, log: DesignLog, reach: Array) -> DesignLog:
+        """Return the draws of the differences.
+
+        Args:
+            reach: Shape (..., t). Upper bound of 1 / propensity over the items left.
+        """
         baseline = self.baseline
         assert baseline is not None
-        assert baseline.log is not None
         items_left = log.size - np.arange(len(log))
         baseline_scores = baseline.scores[log.items]
         scores = (1.0 + log.scores - baseline_scores) / 2.0
@@ -136,21 +146,21 @@ class PairedClaim(Claim):
         rate = (earlier_flips + GUESS_WORTH * FLIPS) / (np.arange(len(log)) + GUESS_WORTH)
         even = np.broadcast_to(0.5, scores.shape)
         unscored = np.isnan(baseline_scores)  # the baseline drew the item, but its answer has no score
-        reach = np.broadcast_to((baseline.log.down + baseline.log.up)[: len(log)] / 2.0, scores.shape)
+        half = np.broadcast_to(reach / 2.0, scores.shape)
         return replace(
             log,
             scores=scores,
             predictions=even,
             rest=np.broadcast_to(items_left / 2.0, scores.shape),
             variance=np.clip(rate, RAREST, MOST) / 4.0 * items_left**2,
-            down=reach,
-            up=reach,
+            down=half,
+            up=half,
             noise=log.noise / 4.0,
             low=np.where(unscored, 0.0, (1.0 - baseline_scores) / 2.0),
             high=np.where(unscored, 1.0, 1.0 - baseline_scores / 2.0),
         )
 
 
-def _unit(margin: float) -> float:
+def stake_unit(margin: float) -> float:
     """Return the unit of the stakes: the margin, which is the distance of an equal candidate from the threshold."""
     return max(margin, 1e-3)

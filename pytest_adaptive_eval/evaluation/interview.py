@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
-from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
@@ -43,6 +44,7 @@ from pytest_adaptive_eval.items.presentation import (
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
 from pytest_adaptive_eval.records.earlier import EarlierRun
 from pytest_adaptive_eval.registry import Service
@@ -271,9 +273,9 @@ class Interview(Evaluation):
 
     def for_gates(self, gates: GatePlan) -> Interview:
         """Return the interview with the uniform draws and the budget that its gates need, where neither is written."""
-        interview = self
+        interview = self._drawn_evenly(gates)
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
-        if by_draws and self._for_gates != self.policy:
+        if by_draws and interview._for_gates != interview.policy:
             note = (
                 f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
                 "draws; floor sets this share"
@@ -304,6 +306,18 @@ class Interview(Evaluation):
         if not self.bank.calibrated and policy.stop == "decision" and "selector" not in self.written:
             policy = policy.by_predictions
         return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy)
+
+    def _drawn_evenly(self, gates: GatePlan) -> Interview:
+        """Return the interview with uniform draws, where no gate is on scores that the bank predicts."""
+        if not gates.conditions or gates.undeclared or self.policy.levelled or isinstance(self.policy.selector, Random):
+            return self
+        if self.written & {"policy", "selector", "floor"}:
+            return self
+        if any(condition.measure.by_scores for condition in gates.conditions):
+            return self
+        policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
+        note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
+        return replace(self, policy=policy, notes=(*self.notes, note))
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:
         """Return the interview with the budget that its gates need, where none is written and they need more."""
@@ -336,6 +350,7 @@ class Interview(Evaluation):
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
         condition.check(self.bank, climbed=self.policy.stop == "level")
+        condition.measure.check_samples(condition, self.samples)
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
             levels = len(self.bank) // ladder.queries
@@ -400,7 +415,7 @@ class Interview(Evaluation):
         bank = self.bank
         thresholds = []
         for c in gates.conditions:
-            if c.metric == "accuracy" and c.kind != "not_worse_than":
+            if c.metric == "accuracy" and c.kind not in ("not_worse_than", "at_most"):
                 thresholds.append(c)
         claims = []
         for c in thresholds:
@@ -692,7 +707,8 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
     must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
     samples, repeat = assembly.decodings(bank, policy)
-    if bank.report.get("textless") and not _answers_ids(spec, settings):
+    kind, named = _named_kind(spec, settings)
+    if bank.report.get("textless") and not kind.answers_ids:
         ready = ready_name(path or "")
         if ready:
             texts = f"import FILE --ready {ready}"
@@ -702,6 +718,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
             f"the bank {path} has items without texts, so there is nothing to ask: add texts ({texts}), write prompts, "
             "or name a model that knows ids, harness:NAME or replay:FILE"
         )
+    kind.check_items(named, bank.items)
     notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
     if table.policy == FIXED_FORM:
         seed = table.seed
@@ -754,16 +771,13 @@ _SECTION = Service("interview", "pytest_adaptive_eval.reports.interview:SECTION"
 INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: The kinds ``bank`` and ``ladder``.
 
 
-def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
-    """Return whether the model that a setting or the file names answers items by their id alone."""
+def _named_kind(spec: EvalSpec, settings: Settings) -> tuple[ModelKind, str]:
+    """Return the kind of the model that a setting or the file names, and how `resolve` writes the model."""
     named = settings.models.get(spec.name) or settings.model or spec.table.model
-    if named is None:
-        return False
-    try:
-        kind, _ = resolve(named, [spec.base, settings.root])
-    except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
-        return False
-    return kind.answers_ids
+    if named is not None:
+        with contextlib.suppress(ConfigError):  # a model that only a hook knows, or a mistake that loading reports
+            return resolve(named, [spec.base, settings.root])
+    return ModelKind(), ""
 
 
 def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:

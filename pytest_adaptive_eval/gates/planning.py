@@ -82,6 +82,39 @@ def threshold_outlooks(
     return [Outlook(len(bank), gap, variance, condition.confidence) for variance in variances]
 
 
+def mean_outlooks(
+    condition: Condition,
+    bank: ItemBank,
+    policy: Policy,
+    share: float,
+    margin: float | None = None,
+    weights: Array | None = None,
+) -> list[Outlook]:
+    """Return the outlooks of a mean of scores of 0 and 1 that the bank does not predict.
+
+    Args:
+        share: Target or margin, as a share of the largest mean.
+        weights: Shape (n,). Weights of the items' scores, in (0, 1]; 1 each when omitted.
+    """
+    n = len(bank)
+    q = np.full((1, n), 1.0 / n)
+    if bank.calibrated:
+        q = first_chances(bank, policy, bank.probability(np.zeros((1, bank.dimensions))))
+    if weights is None:
+        weights = np.ones(n)
+    spread = float((weights**2 / q).sum()) / n**2
+    if condition.kind == "not_worse_than":  # of differences, which are halved to lie in [0, 1]
+        assumed = tuple(distance * share / 2.0 for distance in MARGINS)
+        return [Outlook(n, (margin or share) / 2.0, spread * FLIPS / 4.0, condition.confidence, assumed=assumed)]
+    gap = PLANNING_MARGIN if margin is None else margin
+    scale = float(weights.mean())
+    sides = []
+    for mean in (share + gap, share - gap):
+        if 0 < mean < 1:
+            sides.append(mean)
+    return [Outlook(n, gap * scale, spread * mean * (1.0 - mean), condition.confidence) for mean in sides]
+
+
 def paired_outlooks(
     condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
 ) -> list[Outlook]:
@@ -219,7 +252,7 @@ def outlook_sentence(
     if condition.kind == "not_worse_than":
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:
-        case = f"if the truth is {100 * PLANNING_MARGIN:g} points away"
+        case = f"if the truth is {condition.measure.distance(PLANNING_MARGIN)} away"
         if earlier is not None:
             case += f" and {FLIPS:.0%} of the answers differ from the earlier run's"
     text = (

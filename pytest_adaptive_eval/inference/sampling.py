@@ -129,6 +129,22 @@ def standard_error(log: DesignLog) -> float:
     return math.hypot(spread, log.decoding_sd) / log.size
 
 
+def sampling_error(scores: Array) -> float:
+    """Return the standard error of a mean score over new samples of items and answers: its spread over their root.
+
+    A score of 0 and one of 1, of half a weight each, are added, since equal scores do not make the mean certain.
+
+    Args:
+        scores: Shape (t,). At least one is not missing.
+    """
+    scored = np.append(scores[~np.isnan(scores)], [0.0, 1.0])
+    weights = np.ones(len(scored))
+    weights[-2:] = 0.5
+    mean = np.average(scored, weights=weights)
+    variance = np.average((scored - mean) ** 2, weights=weights)
+    return math.sqrt(variance / (len(scored) - 2))
+
+
 def mean_of_draws(log: DesignLog) -> float:
     """Return the accuracy by the weighted mean of the one-draw estimates, within the limits that the scores set.
 

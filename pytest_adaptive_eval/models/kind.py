@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.models.base import Model
 
 
@@ -95,6 +96,13 @@ class ModelKind:
     ) -> Model | None:
         """Check a model before the first question like `load`; return None if loading it everywhere takes too much."""
         return self.load(spec, options, cache, chats=chats)
+
+    def check_items(self, spec: str, items: Sequence[Item]) -> None:
+        """Raise ConfigError for an item that the model cannot be asked, before the run."""
+
+    def command(self, spec: str, options: Mapping[str, Any], item: str) -> str:  # noqa: ARG002 -- of those that run one
+        """Return the command that asking an item by its id runs; empty for models that run none."""
+        return ""
 
     def check_names(self, spec: str, options: Iterable[str]) -> None:
         """Raise ConfigError if an option is unknown."""

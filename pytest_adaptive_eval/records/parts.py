@@ -245,6 +245,9 @@ class LevelsRecord(Part):
         return len({accuracy > 0.5 for accuracy in self.accuracy if accuracy is not None}) == 2
 
 
+LOGGED_CURRENCY = "USD"  #: Currency of the costs that logs of harnesses state.
+
+
 class Price(Part):
     """Money that calls cost, in a currency such as ``$``.
 
@@ -448,11 +451,44 @@ class RankRecord(Part):
     worst: int
 
 
+#: States of a watched evaluation, the one that matters most first.
+DRIFT_STATES = ALARM, UNKNOWN, NO_ALARM = "alarm", "unknown", "none"
+
+
+class DriftRecord(Part):
+    """What earlier runs say of an evaluation.
+
+    Args:
+        change: How its leading quantity changed since the last run of the series; empty without one.
+        action: What the run does on an alarm, of `inputs.DRIFT_ACTIONS`; empty where it is not watched.
+        state: Whether an alarm lasts; unknown without an earlier run of a series, and empty where it is not watched.
+        alarms: A sentence for each series whose alarm lasts.
+    """
+
+    change: str = ""
+    action: str = ""
+    state: str = ""
+    alarms: list[str] = []
+
+    @property
+    def fails(self) -> bool:
+        """Whether its alarm fails the run."""
+        return self.state == ALARM and self.action == "fail"
+
+    @property
+    def news(self) -> str:
+        """The change since the last run, or that a watched evaluation has none; else empty."""
+        if self.state == UNKNOWN:
+            return "unknown whether a level fell: there is no earlier run to compare with"
+        return self.change
+
+
 class QuantityRecord(Part):
     """One quantity of one subject, or of a part of the candidate's result such as a node.
 
     Args:
         error: Standard error.
+        sampling_error: Standard error over new samples of items and answers; None where `error` is that.
         guess: Value that guessing alone has.
     """
 
@@ -463,6 +499,7 @@ class QuantityRecord(Part):
     confidence: float | None = None
     method: str = ""
     error: float | None = None
+    sampling_error: float | None = None
     rank: RankRecord | None = None
     guess: float | None = None
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PANELS = 24  #: Most panels of a history; more would be unreadable.
 FEWEST = 2  #: Fewest runs of a panel.
+_LINES = 12  #: Most subjects of a figure.
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
 
@@ -74,6 +75,29 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
         legend = [(_sample("point"), "share right"), (_sample("forecast"), "predicted")]
         picture = plots.bins_plot(bins, edges, f"{key}c")
         figures.append(Figure("Do the bank's predictions hold?", caption, picture, tuple(legend)))
+    return figures
+
+
+def level_figures(evaluations: Sequence[EvaluationRecord]) -> list[Figure]:
+    """Return a figure of the accuracy by level for each evaluation that several subjects have, as in a sweep."""
+    by_name: dict[str, list[tuple[str, list[plots.Share]]]] = {}
+    for interview in evaluations:
+        levels = interview.levels
+        if levels is None:
+            continue
+        shares = plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))
+        if shares:
+            by_name.setdefault(interview.evaluation_name, []).append((interview.subject.name, shares))
+    figures: list[Figure] = []
+    for name, subjects in by_name.items():
+        drawn = subjects[:_LINES]
+        if len(drawn) < 2:
+            continue
+        numbers = ", ".join(f"{n} is {subject or 'unnamed'}" for n, (subject, _) in enumerate(drawn, 1))
+        more = f"; {len(subjects) - _LINES} more are not drawn" if len(subjects) > _LINES else ""
+        caption = clean_html(f"Accuracy at each level asked: {numbers}{more}.", 1200)
+        picture = plots.levels_of_subjects([shares for _, shares in drawn], f"s{len(figures)}l")
+        figures.append(Figure(clean_html(f"{name}: at which level does accuracy fall?", 120), caption, picture))
     return figures
 
 

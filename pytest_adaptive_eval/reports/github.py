@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.parts import DRIFT_STATES, UNKNOWN
 from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
@@ -57,6 +58,10 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
     for text in record.warnings:
         lines.append(_command("warning", clean_terminal(text, _MESSAGE), title="promotion"))
+    for evaluation in record.evaluations:
+        if evaluation.drift.state == UNKNOWN:
+            text = f"{evaluation.name}: {evaluation.drift.news}"
+            lines.append(_command("notice", clean_terminal(text, _MESSAGE), title="drift"))
     return lines
 
 
@@ -99,7 +104,9 @@ def outputs(record: RunRecord) -> dict[str, str]:
     Returns:
         ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a gate, ``ERROR`` where an interview gave
         no result, ``NONE`` without a gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
-        count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
+        count gates; ``drift`` is ``alarm``, ``unknown``, ``none``, or ``off`` where no evaluation is watched, the first
+        of these that holds of an evaluation; ``exit-status`` is the run's, empty if it did not come to its end;
+        ``asked`` counts questions.
     """
     outcomes = [gate.outcome for gate in record.gates]
     found = set(outcomes)
@@ -111,6 +118,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
         exit_status = str(record.exit_status)
     notices = sum(gate.verdict.notice for gate in record.gates)
     asked = sum(interview.asked for interview in record.interviews)
+    states = {evaluation.drift.state for evaluation in record.evaluations}
     return {
         "promote": "true" if words.promoted(record) else "false",
         "verdict": worst,
@@ -119,6 +127,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
         "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
         "errors": str(outcomes.count(Outcome.ERROR)),
         "notices": str(notices),
+        "drift": next((state for state in DRIFT_STATES if state in states), "off"),
         "exit-status": exit_status,
         "asked": str(asked),
     }
@@ -155,7 +164,7 @@ def write_failure(environ: Mapping[str, str], write: Tell) -> None:
         UsageError: A file that the environment names cannot be written.
     """
     write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
-    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))
+    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value, "drift": UNKNOWN}))
     _append(environ, "GITHUB_STEP_SUMMARY", f"## 🛑 Not to be promoted\n\n{_NO_RECORD}\n")
 
 

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.reports.plots import minus
 from pytest_adaptive_eval.reports.sections import Section, Table, interval_of
 from pytest_adaptive_eval.reports.view import ReportView
 from pytest_adaptive_eval.reports.words import plottable
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 
 class InterviewSection(Section):
@@ -30,7 +30,7 @@ class InterviewSection(Section):
             "notes": view.notes(),
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
-            "tables": [*_categories(interview), *_costs(interview)],
+            "tables": [*_categories(interview), *_samples(interview), *_costs(interview)],
         }
 
 
@@ -110,10 +110,36 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
     return [Table("Accuracy by category", heads, rows, note)]
 
 
+def _samples(interview: EvaluationRecord) -> list[Table]:
+    """Return the table of items with flaky answers, and of all others where a gate is on samples."""
+    estimates = interview.item_estimates
+    scores: dict[str, list[float]] = {}
+    for answer in interview.administrations:
+        if answer.score is not None:
+            scores.setdefault(answer.item, []).append(answer.score)
+    flaky = set(interview.flaky)
+    shown = [item for item in scores if item in flaky]
+    if estimates:
+        shown += [item for item in scores if item not in flaky]
+    rows: list[tuple[str | Markup, ...]] = []
+    for item in shown:
+        right = f"{scores[item].count(1.0)} of {len(scores[item])}"
+        values = []
+        for by_item in estimates.values():
+            values.append(number(by_item[item]) if item in by_item else "-")
+        rows.append((clean_html(item, 100), right, *values))
+    if not rows:
+        return []
+    heads = ("item", "right", *(clean_html(metric, 40) for metric in estimates))
+    note = "Items with a right answer and one that is not come first."
+    return [Table("Answers by item", heads, rows, note)]
+
+
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
     if rows:
-        return [Table("Cost", words.COST_HEADS, rows, "Of this run.")]
+        note = ", ".join(filter(None, ["Of this run", words.per_item(interview)]))
+        return [Table("Cost", words.COST_HEADS, rows, f"{note}.")]
     return []
 
 

@@ -85,6 +85,7 @@ def summary_markdown(
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
+        ("changes", _listed("Since the last run", words.changes(record))),
         ("interviews", _interviews(interviews)),
         ("other evaluations", "\n".join(map(_rows, others[:_ROWS]))),
         ("side by side", "\n".join(map(_side_by_side, side_by_side(record)))),

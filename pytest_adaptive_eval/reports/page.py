@@ -31,6 +31,7 @@ from pytest_adaptive_eval.reports.figures import (
     PANELS,
     history_legend,
     history_panels,
+    level_figures,
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, span_of
@@ -113,6 +114,8 @@ def html_page(
         policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record, entries),
+        changes=words.changes(record),
+        level_figures=level_figures(record.evaluations),
         gates=gates,
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
@@ -276,16 +279,12 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
 def _gate_bar(verdict: Verdict) -> Markup | None:
     interval = interval_of(verdict.interval)
     condition = verdict.condition
-    kind = condition.get("kind")
-    if interval is None or kind not in ("at_least", "not_worse_than"):
+    threshold = words.threshold_of(verdict)
+    if interval is None or threshold is None:
         return None
-    threshold = plottable(condition.get("value", 0.0))
     metric = registered_metric(condition.get("metric"))
-    if threshold is None:
-        return None
-    if kind == "not_worse_than":
-        threshold = -threshold
-    elif metric is not None and metric.is_share:
+    is_share = bool(condition.get("within")) or (metric is not None and metric.is_share)
+    if is_share and condition.get("kind") != "not_worse_than":
         return plots.interval_bar(*interval, target=threshold)
     shown = [*interval, threshold]
     if threshold < 0:

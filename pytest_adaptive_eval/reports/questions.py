@@ -20,7 +20,7 @@ from pytest_adaptive_eval.items.presentation import Presentation
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
-from pytest_adaptive_eval.reports.words import asked_item, plottable
+from pytest_adaptive_eval.reports.words import asked_item, measured, plottable
 from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
@@ -522,7 +522,7 @@ def _facts(asked: Administration, *, calibrated: bool) -> str:
         facts["sample"] = asked.sample + 1
     if asked.format != "text":
         facts["format"] = asked.format
-    parts = []
+    parts = measured(asked.measures)
     for name, value in facts.items():
         if value is not None:
             parts.append(f"{name} {value}")

@@ -71,6 +71,9 @@ def summary_lines(
     reused = words.reused(record.interviews)
     if reused:
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
+    flaky = words.flaky(record.interviews)
+    if flaky:
+        ends += wrap(clean_terminal(flaky, _SENTENCE), width, "  ", "flaky: ")
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
@@ -114,6 +117,7 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
         _styled(side_by_side_lines(record)),
         _lines_of_others(record, width),
         verdict_lines(record, width),
+        change_lines(record, width),
         warning_lines(record, width),
         _wrong(record.interviews, width, banks),
         _styled(notes),
@@ -130,6 +134,7 @@ def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) 
         unjudged.append(((line, markup),))
     return [
         [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        change_lines(record, width),
         _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
@@ -218,6 +223,12 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
         lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]
     return lines
+
+
+def change_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return how evaluations changed since the last run, a line for each."""
+    wrapped = [wrap(clean_terminal(text, _SENTENCE), width, "  ", "") for text in words.changes(record)]
+    return [line for lines in wrapped for line in _styled(lines)]
 
 
 def warning_lines(record: RunRecord, width: int) -> list[Line]:

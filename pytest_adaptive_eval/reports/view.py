@@ -102,6 +102,7 @@ class InterviewView(ReportView):
             f"asked {self.asked}, {words.stop(record)}",
             f"ability {self.ability}, accuracy {self.result}",
             words.statuses(record),
+            self.cost and f"cost: {self.cost}",
         ]
         if interviewer:
             facts += interviewer.faults
@@ -123,6 +124,7 @@ class InterviewView(ReportView):
             "standard_error": interview.standard_error,
             "samples": interview.samples,
             "decoding_noise": noise.error if noise else None,
+            "flaky": ", ".join(interview.flaky) or None,
             "asked": interview.asked,
             "scored": interview.scored,
             "bank_size": interview.size,
@@ -132,6 +134,9 @@ class InterviewView(ReportView):
         if interview.interviewer:
             choices, categories = interview.interviewer.fallback_counts
             facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
+        price = interview.costs.prices.get("subject")
+        if price is not None:
+            facts |= {"cost": price.money, "cost_of_whole_bank": price.whole, "currency": price.currency}
         for prefix, interval in (
             ("accuracy", interview.accuracy),
             ("conformal_accuracy", interview.accuracy_conformal),
@@ -162,7 +167,7 @@ def _of_interview(interview: EvaluationRecord, gates: list[GateRecord]) -> Repor
         result=words.accuracy(interview),
         asked=words.share(interview),
         end=words.end(interview),
-        cost=words.usage(interview.costs),
+        cost=words.spent(interview),
     )
 
 

@@ -71,7 +71,9 @@ def paris(**arguments: Any) -> dict[str, Any]:
         (PARIS, marked(PARIS, PARIS), 0),
         (PARIS, marked({"name": "Weather", "arguments": PARIS["arguments"]}), 0),
         (PARIS, marked(PARIS)[:-20], 0),  # cut
-        (PARIS, 'weather("Paris", 2)', 0),
+        (PARIS, 'weather("Paris", 2)', 1),
+        (PARIS, 'weather(2, "Paris")', 0),
+        (PARIS, 'weather("Paris", 2, "C", 1)', 0),
         (PARIS, "The weather is fine.", 0),
         (paris(city="Paris"), marked(paris(city="Paris", days=1)), 1),  # the default
         (paris(city="Paris", days=1), marked(paris(city="Paris")), 1),

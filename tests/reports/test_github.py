@@ -170,6 +170,7 @@ def test_outputs(make: SimpleNamespace) -> None:
         "inconclusive": "1",
         "errors": "0",
         "notices": "1",
+        "drift": "off",
         "exit-status": "0",
         "asked": "96",
     }
@@ -199,7 +200,7 @@ def test_outputs_are_words_and_numbers(make: SimpleNamespace, text: str) -> None
     for outcome in ("PASS", "ERROR"):
         for name, value in outputs(hostile(make, text, outcome)).items():
             assert name.replace("-", "").isalpha()
-            assert value in {"", "true", "false", "PASS", "ERROR", "NONE"} or value.isdecimal()
+            assert value in {"", "true", "false", "PASS", "ERROR", "NONE", "off"} or value.isdecimal()
 
 
 def keys(path: Path) -> dict[str, str]:
@@ -259,7 +260,7 @@ def test_no_record_is_no_promotion(tmp_path: Path) -> None:
     write_failure(environ, told.append)
     (found,) = commands("".join(told))
     assert (found.name, found.properties) == ("error", {"title": "adaptive evaluation"})
-    assert keys(tmp_path / "output") == {"promote": "false", "verdict": "ERROR"}
+    assert keys(tmp_path / "output") == {"promote": "false", "verdict": "ERROR", "drift": "unknown"}
     assert "Not to be promoted" in (tmp_path / "summary").read_text()
 
 

@@ -131,7 +131,7 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
         policy = decide if bank.calibrated else uniform.by_predictions
         forecasts = predicted_outlooks(threshold, bank, policy, earlier.on(bank), margin)
         rows.append((f"{label}, {earlier.source.sentence}, {FLIPS:.0%} of answers differ", forecasts))
-    if "not_worse_than" not in measure.kinds:
+    if "not_worse_than" not in measure.kinds or not measure.is_share:  # margins here are of an accuracy
         return rows
     paired = Condition(options.metric, "not_worse_than", margin, "baseline", confidence=confidence)
     policy = decide if bank.calibrated else uniform

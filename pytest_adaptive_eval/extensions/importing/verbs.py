@@ -123,7 +123,10 @@ def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
     mapping = imported.parts[0][1]
     items = imported.items
     if not (mapping.question or mapping.messages):
-        yield "no field has the name of a question: give --set question=FIELD"
+        yield (
+            "no field has the name of a question: give --set question=FIELD; of a tool's log, adaptive-eval calibrate "
+            "LOG --uncalibrated -o NAME.bank writes the items"
+        )
     for field in imported.unused:
         if field.needed:
             if field.name.isidentifier():

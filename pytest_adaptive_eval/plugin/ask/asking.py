@@ -37,7 +37,7 @@ from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.parts import PolicyRecord, PredictionRecord, plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN
+from pytest_adaptive_eval.records.run_record import UNKNOWN, answer_values
 from pytest_adaptive_eval.text import counted
 
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
@@ -195,9 +195,11 @@ class AskingLoop:
                 break  # no question has a score
             if self.predictions.unused:
                 self.session.forget_earlier()
-            answers.tell(self.item_scores([response.score for response in responses]))
+            answered = answers.administrations[asked_before:]
+            values = answer_values(answered, self.evaluation.samples)
+            answers.tell(self.item_scores([response.score for response in responses]), values)
             ability = answers.ability
-            for administration in answers.administrations[asked_before:]:
+            for administration in answered:
                 administration.theta_after = ability
             self._live.estimate(self.session)
 

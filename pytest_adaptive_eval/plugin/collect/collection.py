@@ -217,6 +217,7 @@ class Collection:
             return []
         notes = (*evaluation.notes, *self._model_notes(test, spec))
         test.plan(evaluation.changed(notes=notes), self.state)
+        test.drift = spec.table.drift or ""
         return self._named(test, bank)
 
     def _model_notes(self, interview: EvaluationTest, spec: EvalSpec) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.measured import PassOf
 from pytest_adaptive_eval.gates.misfit import misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -22,7 +24,9 @@ from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
+    LOGGED_CURRENCY,
     BankRecord,
+    DriftRecord,
     InterviewerRecord,
     Price,
 )
@@ -30,6 +34,7 @@ from pytest_adaptive_eval.records.run_record import (
     Administration,
     EvaluationRecord,
     by_item,
+    flaky_items,
     must_pass_answers,
     noise_of,
 )
@@ -109,6 +114,11 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     if isinstance(loop.respondent.subject, ReplayModel):
         yield from loop.respondent.subject.notes
     yield from filter(None, [loop.answers.unkept])
+    if loop.answers.unrecorded:
+        yield (
+            f"stored answers lack {', '.join(sorted(loop.answers.unrecorded))}, which the test records now, so it is "
+            "missing: ask again with --adaptive-eval-fresh"
+        )
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
@@ -206,11 +216,14 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
             calibration_subject=identity.name in bank.subjects,
         ),
         policy=loop.policy_record(),
+        drift=DriftRecord(action=loop.node.drift),
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
         samples=evaluation.samples,
         decoding_noise=noise,
         administrations=answers,
+        item_estimates=_item_estimates(loop, result),
+        flaky=flaky_items(answers),
         interviewer=InterviewerRecord.of(loop.session.account),
         call_sizes={str(size): count for size, count in sorted(loop.answers.call_sizes.items())},
         judge=judge.name if judge is not None else "",
@@ -237,8 +250,31 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         of_judge = Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
     if spent.money:  # as a harness states it
-        record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
+        record.costs.prices["subject"] = Price(spent.money, LOGGED_CURRENCY, _cost_of_bank(record))
     return record
+
+
+def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[str, float]]:
+    """Return the estimates by item of each metric of samples that a gate requires."""
+    estimates: dict[str, dict[str, float]] = {}
+    ids = [str(result.bank.ids[place]) for place in result.log.items]
+    for condition in loop.gate_plan.conditions:
+        measure = condition.measure
+        if isinstance(measure, PassOf) and measure.scores is not None:
+            by_item = zip(ids, measure.scores.of(result.log).tolist(), strict=True)
+            estimates[condition.metric] = {item: value for item, value in by_item if not math.isnan(value)}
+    return estimates
+
+
+def _cost_of_bank(record: EvaluationRecord) -> float | None:
+    """Return about what asking each item of the bank would cost, from the items whose cost is known."""
+    costs = []
+    for asked in record.administrations:
+        if "cost" in asked.measures:
+            costs.append(asked.measures["cost"])
+    if not costs:
+        return None
+    return sum(costs) / len(costs) * record.size * record.samples
 
 
 def _continued(budgets: Sequence[int]) -> str:
