@@ -56,7 +56,7 @@ def faults(bank: ItemBank) -> Iterator[str]:
 
 def warnings(bank: ItemBank) -> Iterator[str]:
     """Yield warnings about a bank."""
-    if bank.report.get("ready"):
+    if bank.report.get("textless") and bank.report.get("ready"):
         yield f"it has ids alone, which a harness asks; {bank.report['ready']}"
     elif bank.report.get("textless"):
         yield "it has ids alone, which a harness asks: calibrate it with --items for other models"

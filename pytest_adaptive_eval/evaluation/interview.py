@@ -286,6 +286,18 @@ class Interview(Evaluation):
             interview = replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
         return interview._with_needed_budget(gates)
 
+    def _drawn_evenly(self, gates: GatePlan) -> Interview:
+        """Return the interview with uniform draws, where no gate is on scores that the bank predicts."""
+        if not gates.conditions or gates.undeclared or self.policy.levelled or isinstance(self.policy.selector, Random):
+            return self
+        if self.written & {"policy", "selector", "floor"}:
+            return self
+        if any(condition.measure.by_scores for condition in gates.conditions):
+            return self
+        policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
+        note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
+        return replace(self, policy=policy, notes=(*self.notes, note))
+
     def predictable(self, gates: GatePlan) -> bool:
         """Whether answers of an earlier run may predict those of this one.
 
@@ -306,18 +318,6 @@ class Interview(Evaluation):
         if not self.bank.calibrated and policy.stop == "decision" and "selector" not in self.written:
             policy = policy.by_predictions
         return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy)
-
-    def _drawn_evenly(self, gates: GatePlan) -> Interview:
-        """Return the interview with uniform draws, where no gate is on scores that the bank predicts."""
-        if not gates.conditions or gates.undeclared or self.policy.levelled or isinstance(self.policy.selector, Random):
-            return self
-        if self.written & {"policy", "selector", "floor"}:
-            return self
-        if any(condition.measure.by_scores for condition in gates.conditions):
-            return self
-        policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
-        note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
-        return replace(self, policy=policy, notes=(*self.notes, note))
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:
         """Return the interview with the budget that its gates need, where none is written and they need more."""

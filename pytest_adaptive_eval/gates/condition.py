@@ -61,6 +61,7 @@ class Metric(Generic[Result_contra]):
     Attributes:
         name: Name in TOML files, results and records; the name of the metric's file, unless it holds a number.
         description: One line for help, the table in the docs and exports.
+        plain: What a value is in a sentence for anybody, such as ``right`` after ``75 %``; by default the name says it.
         minimum, maximum: Range of the values; None without a limit.
         kinds: Condition kinds that the metric has.
         margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
@@ -77,6 +78,7 @@ class Metric(Generic[Result_contra]):
     name: str
     description: str
     unit: str = ""
+    plain: str = ""
     minimum: float | None = None
     maximum: float | None = None
     kinds: ClassVar[tuple[str, ...]] = ("at_least",)
@@ -224,6 +226,13 @@ def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
         if metric.name in metric_names():
             raise ConfigError(f"plugins provide the metric {metric.name!r} more than once: rename one of them")
         REGISTERED[metric.name] = metric
+
+
+def as_share(value: float) -> str:
+    """Return the end of an error on a share above 1, which may be in percent; empty for other values."""
+    if 1 < value <= 100:
+        return f'; for {value:g} % write {value / 100:g} or "{value:g}%"'
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

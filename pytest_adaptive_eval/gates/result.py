@@ -107,8 +107,8 @@ class BoundMetric(NoVerdict):
         Args:
             baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
                 file of ``--adaptive-eval-baseline``.
-            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of ability in logits, of auc in
-                levels, of score in points; of a mean of values cut at `cap` in their unit.
+            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of ability in logits, of auc
+                in levels, of score in points; of a mean of values cut at `cap` in their unit.
             within, cap: See `at_least`.
         """
         settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "within": within, "cap": cap}

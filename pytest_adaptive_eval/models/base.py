@@ -18,6 +18,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, canonical_json, cut_text
+from pytest_adaptive_eval.items.responses import AgentStep
 from pytest_adaptive_eval.models.caps import Cap
 
 
@@ -78,6 +79,7 @@ class Completion:
         request: What was sent, see `sent_request`; empty if unknown, as for texts that are rated.
         measures: What is known of the answer beside its score: ``seconds`` of its own call, ``cost`` in the currency of
             a harness's log, ``input_tokens``, ``output_tokens``, ``steps``.
+        steps: Messages of an agent, as its log has them.
         own_score: Whether the score belongs to the answer, such as a harness's, and no later run grades otherwise.
     """
 
@@ -92,6 +94,7 @@ class Completion:
     request: str = field(default="", compare=False, repr=False)
     measures: Mapping[str, float] = field(default_factory=dict, compare=False)
     own_score: bool = field(default=False, compare=False)
+    steps: tuple[AgentStep, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.status is Status.OK and self.unread:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,9 @@ from pytest_adaptive_eval.errors import ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.models.base import Model
+
+#: Likeness of a beginning of a text to that of a kind, from which it may be a slip.
+_SIMILAR = 0.7
 
 
 class ModelKind:
@@ -50,6 +54,12 @@ class ModelKind:
         if spec.startswith(self.prefixes):
             return spec
         return None
+
+    def suggestion(self, spec: str) -> str:
+        """Return the begin of a sentence on how a text of no kind may be meant, up to a semicolon; empty if unknown."""
+        name, colon, rest = spec.partition(":")
+        close = difflib.get_close_matches(name + colon, self.prefixes, 1, _SIMILAR) if rest else []
+        return f"did you mean {close[0] + rest!r}? Or " if close else ""
 
     def arguments(self, spec: str) -> tuple[Any, ...]:
         """Return the positional arguments of ``load``."""

@@ -202,8 +202,8 @@ class History:
             return
         if not source.is_dir() and not (source.exists() and source.suffix == ".json"):
             raise JournalError(
-                f"no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
-                "downloaded records, or one record (.json)"
+                f"no history at {source}: run pytest --adaptive-eval first, or give a folder that --adaptive-eval-dir "
+                "named, a folder or zip of downloaded records, or one record (.json)"
             )
         yield from self._files_at(source)
 

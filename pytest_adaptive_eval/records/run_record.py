@@ -356,6 +356,11 @@ class EvaluationRecord(Record, kw_only=True):
         """Return the identity of a subject; its name alone if there is none."""
         return next((member for member in (self.subject, *self.members) if member.name == name), SubjectIdentity(name))
 
+    def exchange_key(self, asked: Administration) -> str:
+        """Return the key of what went between model and run for one answer, see `models.exchange`."""
+        data = json.dumps([self.whose, *asked.place, asked.said])
+        return f"exchange {hashlib.sha256(data.encode()).hexdigest()[:32]}"
+
     @property
     def answers_hash(self) -> str:
         """Hash of the answers, by which a later run knows that a baseline is the same."""
@@ -491,13 +496,21 @@ class RunRecord(Record):
 
     @property
     def sent_keys(self) -> list[str]:
-        """Keys of requests as they were sent."""
-        return [entry.sent for interview in self.interviews for entry in interview.administrations if entry.sent]
+        """Keys of requests as they were sent, and of what else went between model and run."""
+        keys: list[str] = []
+        for interview in self.interviews:
+            for entry in interview.administrations:
+                keys += filter(None, [entry.sent, interview.exchange_key(entry)])
+        return keys
 
     @property
     def others(self) -> list[EvaluationRecord]:
         """Evaluations of other kinds, which call their models themselves."""
         return [evaluation for evaluation in self.evaluations if evaluation.kind not in INTERVIEWS]
+
+    def evaluation_named(self, name: str) -> EvaluationRecord | None:
+        """Return the first evaluation of a name or node id, by which gates find it."""
+        return next((entry for entry in self.evaluations if name in (entry.name, entry.nodeid)), None)
 
     def judged(self) -> tuple[list[tuple[EvaluationRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""

@@ -12,7 +12,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.parts import DRIFT_STATES, UNKNOWN
 from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, sentence_and_formula
 from pytest_adaptive_eval.text import Tell, clean_terminal, counted
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
             listed = gates
         else:
             listed = gates[: _MOST - 1]
-        lines += [_annotation(kind, gate, folder, workspace) for gate in listed]
+        lines += [_annotation(kind, record, gate, folder, workspace) for gate in listed]
         more = len(gates) - len(listed)
         if more:
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
@@ -65,8 +66,10 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
     return lines
 
 
-def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> str:
-    message = clean_terminal(gate.verdict.sentence, _MESSAGE)
+def _annotation(kind: str, record: RunRecord, gate: GateRecord, folder: Path, workspace: Path) -> str:
+    text, formula = sentence_and_formula(record, gate, ())
+    sentences = "; ".join(filter(None, [text.sentence, formula]))
+    message = clean_terminal(f"{gate.outcome.value} {sentences}", _MESSAGE)
     title = clean_terminal(f"{gate.outcome.value} {gate.name}", _TITLE, keep_end=True)
     file = _within(gate.file, folder, workspace)
     line = ""

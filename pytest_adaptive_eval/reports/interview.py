@@ -27,7 +27,7 @@ class InterviewSection(Section):
         interview = view.record
         return {
             "facts": _facts(view, interview),
-            "notes": view.notes(),
+            "notes": [note for _, note in view.notes()],
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
             "tables": [*_categories(interview), *_samples(interview), *_costs(interview)],
@@ -105,7 +105,7 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
             text = accuracy.in_words()
             bar = plots.interval_bar(*interval)
             note = "Each interval holds by itself, not all at once."
-        rows.append((clean_html(row.category or "none", 100), f"{row.asked}/{row.size}", text, bar))
+        rows.append((clean_html(row.category or "none", 100), words.count(row.asked, row.size), text, bar))
     heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
     return [Table("Accuracy by category", heads, rows, note)]
 

@@ -338,6 +338,20 @@ def interval_bar(
     return tag("svg", *parts, class_="bar", viewBox=f"0 0 {_BAR:g} {height:g}", aria_hidden="true")
 
 
+def difference_bar(low: float, estimate: float, high: float, span: Span) -> Markup:
+    """Draw a difference beside 0; in a column of one span, bars are a forest plot."""
+
+    def x(value: float) -> float:
+        return _BAR_MARGIN + (_BAR - 2 * _BAR_MARGIN) * position_in(value, span)
+
+    parts = [
+        tag("line", class_="target", x1=x(0.0), x2=x(0.0), y1=0, y2=18),
+        tag("line", class_="whisker", x1=x(low), x2=x(high), y1=9, y2=9),
+        tag("circle", class_="point", cx=x(estimate), cy=9, r=4),
+    ]
+    return tag("svg", *parts, class_="bar", viewBox=f"0 0 {_BAR:g} 18", aria_hidden="true")
+
+
 def _end_label(value: float) -> str:
     digits = 1 if abs(value) < 10 else 0
     return signed_label(round(value, digits))

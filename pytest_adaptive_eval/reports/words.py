@@ -192,11 +192,27 @@ def _setting(value: Any) -> str:
     return str(value)
 
 
+def count(asked: int, size: int, unit: str = "items") -> str:
+    """Return ``28 of 140``, the form of every count; units other than items follow."""
+    text = f"{asked} of {size}"
+    if unit == "items":
+        return text
+    return f"{text} {unit}"
+
+
+def calls(evaluation: EvaluationRecord | None) -> str:
+    """Return ``, 44 calls`` where the model was called more often than questions counted; empty otherwise.
+
+    Questions that were asked ahead and not needed are the usual reason.
+    """
+    if evaluation is None or evaluation.costs.subject is None or evaluation.costs.subject.calls <= evaluation.asked:
+        return ""
+    return f", {counted(evaluation.costs.subject.calls, 'call')}"
+
+
 def share(interview: EvaluationRecord) -> str:
-    """Return ``96/640 15%``: items asked, items in the bank."""
-    percentage = 100 * interview.asked / max(interview.size, 1)
-    digits = int(0 < percentage < 1)  # a few questions of a large bank would be shown as 0 %
-    return f"{interview.asked}/{interview.size} {percentage:.{digits}f}%"
+    """Return ``28 of 140, 44 calls``: items asked, items in the bank, and calls where they are more."""
+    return f"{count(interview.asked, interview.size)}{calls(interview)}"
 
 
 def statuses(interview: EvaluationRecord) -> str:
@@ -520,6 +536,7 @@ _MEASURES = {
     "steps": "{:,.3g} steps",
     "input_tokens": "{:,.0f} tokens read",
     "output_tokens": "{:,.0f} tokens written",
+    "reasoning_tokens": "{:,.0f} of thought",
 }
 
 

@@ -24,6 +24,7 @@ from pytest_adaptive_eval.text import clean_terminal
 from tests.reports.runner import Command, commands
 
 ROOT = Path("/srv/checkout")
+SENTENCE = "61 % right, between 55.1 % and 67 %; at least 55 % required"
 HOSTILE = [
     "::set-output name=promote::true",
     "x\n::set-output name=promote::true",
@@ -78,10 +79,11 @@ def test_each_gate_is_told_where_it_stands(make: SimpleNamespace) -> None:
         "line": "12",
         "title": "FAIL test_fail_0",
     }
-    assert found[1].data == "FAIL accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based"
+    formula = "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based"
+    assert found[1].data == f"FAIL {SENTENCE}; {formula}"
+    escaped = f"{SENTENCE}; {formula}".replace("%", "%25")
     assert annotation_lines(make.record(gates=at(make, "FAIL")), folder=ROOT, workspace=ROOT) == [
-        "::error file=tests/test_eval.py,line=12,title=FAIL test_fail_0::FAIL accuracy .612 [.551, .671] < .55 "
-        "required, 95 %25, 96 of 640 items, design-based"
+        f"::error file=tests/test_eval.py,line=12,title=FAIL test_fail_0::FAIL {escaped}"
     ]
 
 

@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
         findings.append(_model(options.model, evaluations))
     findings.append(collection)
     for spec in evaluations:
-        findings += _first_item(spec, options.model, one_item=options.one_item)
+        findings += _asked(spec, options.model, one_item=options.one_item)
     for finding in findings:
         text = clean_terminal(f"{finding.topic}: {finding.text}")
         say(wrap(text, width(), " " * 8, first=f"{finding.state:<8}"))
@@ -123,8 +123,8 @@ def _evaluations(files: Iterable[Path]) -> list[EvalSpec]:
     return found
 
 
-def _first_item(spec: EvalSpec, model: str | None, *, one_item: bool) -> Iterator[Finding]:
-    """Yield what asking the first item of an evaluation would run, or what asking it gave."""
+def _asked(spec: EvalSpec, model: str | None, *, one_item: bool) -> Iterator[Finding]:
+    """Yield what asking an item of an evaluation would run, or what asking its first one gave."""
     from pytest_adaptive_eval.evaluation import Settings
     from pytest_adaptive_eval.models import resolve
 
@@ -136,19 +136,22 @@ def _first_item(spec: EvalSpec, model: str | None, *, one_item: bool) -> Iterato
         return
     try:
         kind, located = resolve(named, [here, spec.base])
-        settings = Settings(here, Path(".adaptive-eval"), model)
-        item = spec.build(settings).bank.items[0]
+    except AdaptiveEvalError:  # a model that only a hook knows, or a mistake that the collection reports
+        return
+    topic = f"evaluation {spec.name}"
+    try:
         if one_item:
-            subject = kind.load(located, options, settings.folder / "cache")
-            with contextlib.closing(subject):
-                yield _tried(spec, subject, item)
-        elif command := kind.command(located, options, item.id):
-            yield Finding("ok", f"evaluation {spec.name}", f"asking {item.id} would run {command}")
+            settings = Settings(here, Path(".adaptive-eval"), model)
+            item = spec.build(settings).bank.items[0]
+            with contextlib.closing(kind.load(located, options, settings.folder / "cache")) as subject:
+                yield _tried(topic, subject, item)
+        elif command := kind.command(located, options, "ID"):
+            yield Finding("ok", topic, f"the item ID would be run by {command}")
     except AdaptiveEvalError as error:
-        yield Finding("fault", f"evaluation {spec.name}", str(error))
+        yield Finding("fault", topic, str(error))
 
 
-def _tried(spec: EvalSpec, subject: Model, item: Item) -> Finding:
+def _tried(topic: str, subject: Model, item: Item) -> Finding:
     """Return what asking an item gave."""
     from pytest_adaptive_eval.reports.words import measured
 
@@ -156,9 +159,9 @@ def _tried(spec: EvalSpec, subject: Model, item: Item) -> Finding:
     (completion,) = subject.answer([item])
     response = completion.response(item)
     if response.score is None:
-        return Finding("fault", f"evaluation {spec.name}", f"{item.id} has no score: {response.detail}")
+        return Finding("fault", topic, f"{item.id} has no score: {response.detail}")
     facts = ", ".join([f"score {response.score:.4g}", *measured(completion.measures)])
-    return Finding("ok", f"evaluation {spec.name}", f"{item.id}: {facts}")
+    return Finding("ok", topic, f"{item.id}: {facts}")
 
 
 def _collection(model: str | None) -> tuple[Finding, list[Path]]:

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.gates.condition import (
     RANKS,
     Condition,
     Metric,
+    as_share,
     decide_by_bounds,
     with_note,
 )
@@ -36,6 +37,7 @@ class Accuracy(Metric[SessionResult]):
     name = "accuracy"
     description = "mean score over the whole bank"
     unit = "proportion"
+    plain = "right"
     minimum, maximum = 0.0, 1.0
     kinds = ("at_least", "at_most", "not_worse_than", "rank_within", "above")
     margin = (1.0, "a share of the bank in (0, 1) such as 0.02")
@@ -51,7 +53,7 @@ class Accuracy(Metric[SessionResult]):
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
         super().check_value(condition)
         if condition.kind in LIMITS and not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]{as_share(condition.value)}")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a threshold that no model can miss, or a bank without the recorded subject that gives it."""

@@ -9,7 +9,7 @@ from pytest_adaptive_eval.claims.categories import macro_claim, macro_weights
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim
-from pytest_adaptive_eval.gates.condition import Condition, Metric
+from pytest_adaptive_eval.gates.condition import Condition, Metric, as_share
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import mean_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -33,7 +33,7 @@ class MacroAccuracy(Metric[SessionResult]):
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1]."""
         if not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]{as_share(condition.value)}")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank with fewer than two categories."""

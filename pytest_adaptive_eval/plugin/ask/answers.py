@@ -32,6 +32,7 @@ from pytest_adaptive_eval.models.base import (
     drawn,
     summed_measures,
 )
+from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.request_keys import completion_key, identity_key, may_share, request_key
 from pytest_adaptive_eval.models.store import CompletionStore, scored
@@ -44,7 +45,7 @@ from pytest_adaptive_eval.plugin.ask.open_questions import (
     known_scores,
 )
 from pytest_adaptive_eval.records.parts import ReuseRecord, plain
-from pytest_adaptive_eval.records.run_record import Administration, answer_values
+from pytest_adaptive_eval.records.run_record import Administration, Place, answer_values
 from pytest_adaptive_eval.text import counted, relative
 from pytest_adaptive_eval.types import Array
 
@@ -83,6 +84,7 @@ class Answers:
         unkept: Sentence on a model whose answers cannot be kept; empty for others.
         unrecorded: Names of fields that were not recorded when stored answers came.
         sent: Requests as they were sent, by their keys in the administrations.
+        exchanges: What else went between model and run.
         spent: Cost of answers that came before the first test of the interview.
         usage_before: Usage of the subject that is not of this interview.
         call_sizes: Numbers of calls by the number of questions that they answer together.
@@ -104,6 +106,7 @@ class Answers:
         self.unkept = ""
         self.unrecorded: set[str] = set()
         self.sent: dict[str, str] = {}
+        self.exchanges: dict[Place, Exchange] = {}
         self.spent = self.usage_before = Usage()
         self.call_sizes: Counter[int] = Counter()
         self._prospect = Prospect()
@@ -389,6 +392,7 @@ class Answers:
             completion = self._ask(subject, item, question)
         if is_own:
             question.administration.reused |= completion.reused
+            self.exchanges[question.administration.place] = Exchange.of(completion)
             question.administration.said = said(completion.text)
             if completion.request:
                 question.administration.sent = request_key(completion.request)[:SENT_KEY]

@@ -193,10 +193,10 @@ class AskingLoop:
             responses = self._run_batch(list(map(self._test, answers.proposed(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            if self.predictions.unused:
-                self.session.forget_earlier()
             answered = answers.administrations[asked_before:]
             values = answer_values(answered, self.evaluation.samples)
+            if self.predictions.unused:
+                self.session.forget_earlier()
             answers.tell(self.item_scores([response.score for response in responses]), values)
             ability = answers.ability
             for administration in answered:

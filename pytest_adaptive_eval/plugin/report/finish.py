@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
@@ -16,8 +18,10 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, items_naming
-from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage, sent_request
 from pytest_adaptive_eval.models.calling import CallableModel
+from pytest_adaptive_eval.models.exchange import Exchange
+from pytest_adaptive_eval.models.judging import BEGINNING
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
@@ -88,6 +92,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         **arguments,
     )
     record = _record(loop, result, noise, seconds)
+    _keep_exchanges(loop, record)
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.caveat()])]
     record.notes += [*_notes_of_marked(evaluation.bank, record), *_notes_of_uniform_draws(loop)]
     if result.misfit:
@@ -99,6 +104,21 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
             "came are kept, and their cost counts"
         )
     return result, record
+
+
+def _keep_exchanges(loop: AskingLoop, record: EvaluationRecord) -> None:
+    """Keep what went between model and run in the store that runs share, if there is one."""
+    if loop.state.answers is None:
+        return
+    kept = {}
+    for asked in record.administrations:
+        exchange = loop.answers.exchanges.get(asked.place, Exchange())
+        if loop.evaluation.judge is not None:
+            judged = loop.evaluation.judge.replies.get((asked.item, asked.text[:BEGINNING]), [])
+            exchange = msgspec.structs.replace(exchange, judged=[sent_request(text) for text in judged])
+        if exchange != Exchange():
+            kept[record.exchange_key(asked)] = exchange.to_text()
+    loop.state.answers.keep_requests(kept)
 
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:

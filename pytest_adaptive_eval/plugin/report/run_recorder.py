@@ -23,7 +23,7 @@ from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.pairs import all_pairs
 from pytest_adaptive_eval.records.run_record import REQUIRED, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.registry import service
-from pytest_adaptive_eval.text import clean_xml, relative
+from pytest_adaptive_eval.text import clean_xml, guard, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Selection
@@ -479,8 +479,16 @@ class RunRecorder:
         self._files.rewrite()
 
     def pytest_unconfigure(self) -> None:
-        """Make the record agree with the exit status once more: other plugins may change it at the very end."""
+        """Make the record agree with the exit status once more, and say why a run failed whose tests all passed.
+
+        Other plugins may change the status at the very end. The reasons follow pytest's last line, which counts tests
+        alone and may read ``2 passed``.
+        """
         self._agree_on_exit()
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            for complaint in self._complaints:
+                reporter.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
 
     def _remember_failures(self) -> None:
         """Add the interviews of failed questions to the cache of ``--lf``, since questions are not collected."""
@@ -498,15 +506,15 @@ class RunRecorder:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table of interviews and verdicts."""
         run = self.run
-        if not (run.evaluations or run.gates or self._complaints or self._has_answers):
+        if not (run.evaluations or run.gates or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
-        from pytest_adaptive_eval.text import guard, wrap
+        from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, warning_lines, write_lines
+        from pytest_adaptive_eval.text import wrap
 
         writer = terminalreporter
         width = self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
-            write_lines([*brief_verdict_lines(run, width), *warning_lines(run, width)], writer.write)
+            write_lines([*verdict_lines(run, width), *warning_lines(run, width)], writer.write)
         else:
             writer.write_sep("=", "adaptive evaluation")
             base = self.config.invocation_params.dir
@@ -525,8 +533,6 @@ class RunRecorder:
             write_lines(lines, writer.write)
             if getattr(self.config.option, "xmlpath", None) and self.state.settings.junit is None:
                 write_lines([((line, {}),) for line in wrap(_JUNIT_NOTE, max(width, 40), "  ")], writer.write)
-        for complaint in self._complaints:
-            writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._has_answers:
             writer.write_line(
                 "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks again)"
