@@ -60,8 +60,9 @@ def series(values: Array, errors: Array) -> list[Series]:
 
 
 def watched(values: Array, errors: Array) -> list[Alarm]:
-    """Alarms of one history."""
-    return monitor(series(values, errors), average_run_length=STATED)
+    """Alarms of one history after the runs that set the level; `early_alarms` has the earlier ones."""
+    found = monitor(series(values, errors), average_run_length=STATED)
+    return [alarm for alarm in found if alarm.at >= BASELINE]
 
 
 def rate(label: str, alarms: int, runs: int) -> None:

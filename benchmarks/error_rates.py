@@ -17,13 +17,14 @@ import argparse
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -67,6 +68,9 @@ CATEGORY_SIZES, CATEGORY_RIGHT = (60, 25, 15), (42, 15, 6)
 CHECKED = 100
 #: Distance of a threshold from the truth that makes a PASS wrong, in accuracy; above the rounding of thresholds.
 HAIR = 1e-6
+#: Bounds of seconds, and their keywords.
+WITHIN, CAP = 2.0, 10.0
+BOUNDS: Mapping[str, Any] = {"within": {"within": WITHIN}, "cap": {"cap": CAP}}
 BANKS = ("good", "perturbed", "shuffled")
 SIDES = (Outcome.PASS, Outcome.FAIL)
 #: Accuracies by level of subjects that climb; at no level a climb ends by bad luck.
@@ -152,9 +156,19 @@ def chances(accuracy: float) -> Array:
 
 
 def interview(
-    bank: ItemBank, policy: Policy, scores: Array, rng: np.random.Generator, condition: Condition, **more: object
+    bank: ItemBank,
+    policy: Policy,
+    scores: Array,
+    rng: np.random.Generator,
+    condition: Condition,
+    values: Mapping[str, Array] = MappingProxyType({}),
+    **more: object,
 ) -> Session:
-    """Interview the subjects whose answers are `scores`, shape (S, n), until all have ended."""
+    """Interview the subjects whose answers are `scores`, shape (S, n), until all have ended.
+
+    Args:
+        values: Further values of the answers by name, shape (S, n, samples).
+    """
     baselines = {b.name: b for b in (more.get("baseline"),) if isinstance(b, Baseline)}
     session = Session(
         bank,
@@ -166,7 +180,8 @@ def interview(
         **more,  # type: ignore[arg-type]
     )
     while (proposal := session.ask()) is not None:
-        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+        told = {name: np.take_along_axis(known, proposal.items[..., None], axis=1) for name, known in values.items()}
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1), told)
     return session
 
 
@@ -233,6 +248,86 @@ def accuracy_gate(
     return verdicts(interview(of, policy, sheets(chances(accuracy), right, seeds, rng), rng, condition), condition)
 
 
+def upper_gate(policy: Policy, right: int, side: Outcome, seeds: int, rng: np.random.Generator) -> list[Outcome]:
+    """``at_most`` on the accuracy: PASS is wrong a hair below it, FAIL is wrong at it."""
+    accuracy = right / SIZE
+    condition = Condition("accuracy", "at_most", accuracy - (HAIR if side is Outcome.PASS else 0.0))
+    scores = sheets(chances(accuracy), right, seeds, rng)
+    return verdicts(interview(banks()["good"], policy, scores, rng, condition), condition)
+
+
+def shuffled_rows(values: Array, count: int, rng: np.random.Generator) -> Array:
+    """Return values of items in another order in each row, shape (count, n)."""
+    return rng.permuted(np.tile(values, (count, 1)), axis=1)
+
+
+def seconds_gate(
+    bank: ItemBank, policy: Policy, kind: str, bound: str, side: Outcome, seeds: int, rng: np.random.Generator
+) -> list[Outcome]:
+    """``seconds`` within 2, or cut at 10; a tenth of the items has no answer in time."""
+    seconds = np.random.default_rng(11).lognormal(0.3, 0.9, SIZE)
+    seconds[: SIZE // 10] = np.inf
+    if bound == "within":
+        truth = float((seconds <= WITHIN).mean())
+    else:
+        truth = float(np.minimum(seconds, CAP).mean())
+    hair = HAIR if side is Outcome.PASS else 0.0
+    target = truth + (hair if kind == "at_least" else -hair)
+    condition = Condition("seconds", kind, target, **BOUNDS[bound])
+    scores = sheets(chances(0.6), 60, seeds, rng)
+    values = {"seconds": shuffled_rows(seconds, seeds, rng)[..., None]}
+    return verdicts(interview(bank, policy, scores, rng, condition, values), condition)
+
+
+def seconds_loss_gate(
+    policy: Policy, bound: str, complete: bool, side: Outcome, seeds: int, rng: np.random.Generator
+) -> list[Outcome]:
+    """``seconds`` not worse than those of a baseline, for candidates that are slower by exactly the margin."""
+    bank = banks()["good"]
+    base = sheets(chances(0.6), 60, 1, rng)[0]
+    seconds = np.random.default_rng(11).lognormal(0.3, 0.9, SIZE)
+    slower = np.where(np.arange(SIZE) % 10 == 0, 9.0, seconds * np.random.default_rng(12).uniform(0.9, 1.0, SIZE))
+    if bound == "within":
+        loss = float((seconds <= WITHIN).mean() - (slower <= WITHIN).mean())
+    else:
+        loss = float(np.minimum(slower, CAP).mean() - np.minimum(seconds, CAP).mean())
+    margin = loss - (HAIR if side is Outcome.PASS else 0.0)
+    condition = Condition("seconds", "not_worse_than", margin, "old", **BOUNDS[bound])
+    known = Condition("accuracy", "at_least", 0.5)
+    earlier = replace(STOPS["budget"], budget=SIZE if complete else SIZE // 2)
+    count = 1 if complete else seeds
+    baselines = interview(bank, earlier, np.tile(base, (count, 1)), rng, known, repeated("seconds", seconds, count))
+    found: list[Outcome] = []
+    for n in range(count):  # each candidate has the draws of a partial baseline of its own to follow
+        log = baselines.log(n)
+        scores = np.full(SIZE, np.nan)
+        scores[log.items] = log.scores
+        old = Baseline("old", scores, log)
+        rows = seeds // count
+        values = repeated("seconds", slower, rows)
+        session = interview(bank, policy, np.tile(base, (rows, 1)), rng, condition, values, baseline=old)
+        found += verdicts(session, condition, [old])
+    return found
+
+
+def repeated(name: str, values: Array, count: int) -> dict[str, Array]:
+    """Return the same values of the answers of so many subjects by name, shape (count, n, 1)."""
+    return {name: np.tile(values, (count, 1))[..., None]}
+
+
+def samples_gate(
+    bank: ItemBank, policy: Policy, metric: str, samples: int, side: Outcome, seeds: int, rng: np.random.Generator
+) -> list[Outcome]:
+    """``pass^k`` or ``pass@k`` over new samples of items whose chances of a right one differ."""
+    chance = np.random.default_rng(13).beta(0.8, 0.6, SIZE)
+    k = int(metric[-1])
+    truth = float((chance**k).mean() if "^" in metric else (1.0 - (1.0 - chance) ** k).mean())
+    condition = Condition(metric, "at_least", truth + (HAIR if side is Outcome.PASS else -HAIR))
+    answers = rng.random((seeds, SIZE, samples)) < shuffled_rows(chance, seeds, rng)[..., None]
+    scores, values = answers.mean(axis=-1), {"score": answers.astype(float)}
+    return verdicts(interview(bank, policy, scores, rng, condition, values, decodings=samples), condition)
+
+
 def silent_gate(
     bank: str, policy: Policy, right: int, side: Outcome, seeds: int, rng: np.random.Generator
 ) -> list[Outcome]:
@@ -282,6 +377,24 @@ def at_the_margin(seeds: int, rng: np.random.Generator) -> tuple[Array, Array]:
         flips = sheets(np.clip(likely, 0.01, 0.99), count, seeds, rng)
         candidates[:, places] = np.where(flips == 1.0, 1.0 - value, value)
     return base, candidates
+
+
+def ability_loss(bank: ItemBank, base: Array, loss: float, side: Outcome) -> Condition:
+    """Condition that the ability is not worse than a baseline's by what a loss of accuracy is, up to a hair."""
+    accuracy = float(base.mean())
+    hair = 4e-6 if side is Outcome.PASS else -4e-6  # abilities are found within 1e-6 logits
+    margin = ability_at(bank, accuracy) - ability_at(bank, accuracy - loss)
+    return Condition("ability", "not_worse_than", margin - hair, "old")
+
+
+def ability_paired_gate(
+    bank: str, policy: Policy, side: Outcome, seeds: int, rng: np.random.Generator
+) -> list[Outcome]:
+    """``ability.not_worse_than`` for candidates that lose exactly the margin."""
+    base, candidates = at_the_margin(seeds, rng)
+    condition = ability_loss(banks()[bank], base, (LOST - GAINED) / SIZE, side)
+    old = Baseline("old", base)
+    return verdicts(interview(banks()[bank], policy, candidates, rng, condition, baseline=old), condition, [old])
 
 
 def paired_gate(
@@ -401,6 +514,32 @@ def last_level_gate(way: Climb, side: Outcome, seeds: int, rng: np.random.Genera
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
+OneSide = Callable[[Outcome, int, np.random.Generator], list[Outcome]]
+
+
+def answer_gates() -> dict[str, OneSide]:
+    """Return upper limits, and gates on values of the answers."""
+    gates: dict[str, OneSide] = {}
+    plain = ItemBank.uncalibrated("plain", [Item(f"q{n}", "?", "yes") for n in range(SIZE)])
+    good = banks()["good"]
+    for stop, policy in STOPS.items():
+        gates[f"accuracy at_most 0.60, good, {stop}"] = partial(upper_gate, policy, 60)
+        evenly = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
+        for bound in ("within", "cap"):
+            gates[f"seconds {bound} at_least, good, {stop}"] = partial(seconds_gate, good, policy, "at_least", bound)
+            gates[f"seconds {bound} at_most, good, {stop}"] = partial(seconds_gate, good, policy, "at_most", bound)
+            uniform = partial(seconds_gate, plain, evenly, "at_most", bound)
+            gates[f"seconds {bound} at_most, uniform draws, {stop}"] = uniform
+            gates[f"seconds {bound}, whole baseline, {stop}"] = partial(seconds_loss_gate, policy, bound, True)
+        for metric, samples in (("pass^3", 3), ("pass^3", 5), ("pass@3", 3), ("pass@3", 5)):
+            name = f"{metric} of {samples} samples"
+            gates[f"{name}, good, {stop}"] = partial(samples_gate, good, policy, metric, samples)
+            gates[f"{name}, uniform draws, {stop}"] = partial(samples_gate, plain, evenly, metric, samples)
+    for bound in ("within", "cap"):
+        gates[f"seconds {bound}, partial baseline, decision"] = partial(seconds_loss_gate, DECIDE, bound, False)
+    return gates
+
+
 def cells() -> list[Cell]:
     """All kinds, in the order of the table."""
     kinds: dict[str, Callable[[int, np.random.Generator], dict[Outcome, Flags]]] = {}
@@ -420,7 +559,10 @@ def cells() -> list[Cell]:
     for stop, policy in STOPS.items():
         uniform = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
         add(f"accuracy at_least 0.60, uniform draws, {stop}", partial(accuracy_gate, "good", uniform, 60, "accuracy"))
+    for name, one_side in answer_gates().items():
+        add(name, one_side)
     add("ability at_least, good, decision", partial(accuracy_gate, "good", DECIDE, 60, "ability"))
+    add("ability not_worse_than, good, decision", partial(ability_paired_gate, "good", DECIDE))
     add("not_worse_than, whole baseline, good, budget", partial(paired_gate, "good", STOPS["budget"], True))
     add("not_worse_than, partial baseline, good, decision", partial(paired_gate, "good", DECIDE, False))
     for bank in ("good", "shuffled"):

@@ -7,7 +7,8 @@ Run one part, or all, as ``python benchmarks/large_inputs.py [PART ...]``:
 - ``bank``: `pytest --adaptive-eval` with 100 questions of banks of 10 000 to 1 000 000 items, asked of a function and
   of a server, and of the same items as plain JSONL files;
 - ``history``: the verbs `history` and `drift` over 100 to 10 000 runs;
-- ``record``: the report of a run with 1 000 to 100 000 answers.
+- ``record``: the report of a run with 1 000 to 100 000 answers;
+- ``import``: a published file of 200 000 records, proposed and written, with choices and with free answers.
 
 Responses are simulated from a 2PL model. Every command is a process of its own, whose CPU seconds and largest resident
 memory the system tells. With ``--before FOLDER``, a checkout of an earlier state, its ``calibrate`` and ``backtest``
@@ -221,10 +222,36 @@ def record(folder: Path) -> None:
         show(f"report of {answers} answers (record of {megabytes:.0f} MiB)", measure(command, folder))
 
 
+def import_files(folder: Path) -> None:
+    """Propose and write a bank of 200 000 records, of which a quarter each has one kind of answer or choices alone."""
+    rng = np.random.default_rng(0)
+    words = ("lamp", "river", "stone", "guard", "hall", "wind", "copper", "field", "bread", "storm", "candle")
+
+    def some(count: int) -> str:
+        return " ".join(words[k] for k in rng.integers(len(words), size=count))
+
+    def choices(n: int) -> dict[str, object]:
+        options = [f"{some(2)} {k}" for k in range(4)]
+        return {"id": n, "question": f"What fits {n}, {some(2)}?", "choices": options, "answer": int(rng.integers(4))}
+
+    def answers(n: int) -> dict[str, object]:
+        answer = (str(n * 7), f"the {some(2)}", f"$\\frac{{{n + 1}}}{{{n + 3}}}$", f"{some(2)} of {some(1)}")[n % 4]
+        return {"id": n, "passage": some(60), "question": f"Who carries the {some(1)} {n}?", "answer": answer}
+
+    for row in (choices, answers):
+        place = folder / row.__name__
+        place.mkdir()
+        with (place / "large.jsonl").open("w") as file:
+            for n in range(200_000):
+                file.write(json.dumps(row(n)) + "\n")
+        command = [sys.executable, "-c", COMMAND, "import", "large.jsonl", "-o", "large.bank", "--yes"]
+        show(f"import of 200 000 records with {row.__name__}", measure(command, place))
+
+
 def main() -> None:
     """Measure the parts that were named."""
     compared = {"calibrate": calibrate, "backtest": backtest}
-    alone = {"bank": bank, "history": history, "record": record}
+    alone = {"bank": bank, "history": history, "record": record, "import": import_files}
     parts = [*compared, *alone]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} (all)")

@@ -125,8 +125,12 @@ def zeroeval(folder: str, accepts: Callable[[str, str], float]) -> Results:
         for row in json.loads(shown.stdout):
             scores[f"{row['id']}"] = accepts(stated(row["output"][0]), str(row["answer"]).removeprefix("# "))
         by_model[Path(file).stem] = scores
-    items = sorted(max(by_model.values(), key=len), key=lambda name: int(re.sub(r"\D", "", name.rpartition("#")[2])))
-    whole = [model for model, scores in by_model.items() if len(scores) == len(items)]
+    longest: dict[str, float] = {}
+    for scores in by_model.values():
+        if len(scores) > len(longest):
+            longest = scores
+    items = sorted(longest, key=lambda name: int(re.sub(r"\D", "", name.rpartition("#")[2])))
+    whole = [model for model, scores in by_model.items() if scores.keys() == longest.keys()]
     return Results(whole, items, np.array([[by_model[model][item] for item in items] for model in whole]))
 
 
@@ -135,7 +139,7 @@ def stated(output: str) -> str:
     found = re.findall(r'"answer"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([^,}\n]+))', output)
     if not found:
         return output[-200:]
-    text = found[-1][0] or found[-1][1]
+    text: str = found[-1][0] or found[-1][1]
     return text.replace('\\"', '"').replace("\\\\", "\\").strip()
 
 

@@ -20,6 +20,7 @@ from typing import Any, TextIO
 #: A path as users give it.
 StrPath = str | os.PathLike[str]
 ANSWERS_FILE = "answers.sqlite"  #: File in the folder of a run for answers that runs share.
+DRIFT_ACTIONS = ("warn", "fail")  #: Actions of a run where a level fell below that of earlier runs.
 #: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
 _NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)

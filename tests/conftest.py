@@ -83,6 +83,7 @@ EXPECTED = {
     "plugins": ("tests/beside/", "could not import 'pytest_", "could not import 'flaky'", "could not import 'testmon'"),
     "ray": ("could not import 'ray'",),
     "tools": ("could not import 'lm_eval'", "could not import 'inspect_ai'"),
+    **{name: (f"the harness {name} is not installed",) for name in ("harbor", "inspect", "lm-eval", "promptfoo")},
     "extras": ("(extra ", "could not import"),
 }
 

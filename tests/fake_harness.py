@@ -18,7 +18,8 @@ import json, os, signal, sys, time
 from pathlib import Path
 
 ids, output = [Path(ids_file).read_text().split() for ids_file in sys.argv[1:2]], Path(sys.argv[2])
-here = Path({here!r})
+here = Path(__file__).parent
+assert not any(output.iterdir()), "each call has a folder of its own"
 
 def begin(item):
     with (here / "begun.txt").open("a") as file:
@@ -50,7 +51,7 @@ class Fake:
     def write(self, script: str = ALL, seconds: float = 0.0) -> str:
         """Write the harness, and return the command that runs it."""
         file = self.path / "harness.py"
-        file.write_text(HARNESS.format(here=str(self.path), seconds=seconds, script=script))
+        file.write_text(HARNESS.format(seconds=seconds, script=script))
         return f"{shlex.quote(sys.executable)} {shlex.quote(str(file))} {{ids_file}} {{output}}"
 
     def model(self, script: str = ALL, *, seconds: float = 0.0, name: str = "command", **options: Any) -> HarnessModel:

@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, stdtrit
 
+import pytest_adaptive_eval.extensions.exports.trackers
 import pytest_adaptive_eval.models.kinds.checkpoint
 import pytest_adaptive_eval.models.kinds.endpoint
 import pytest_adaptive_eval.plugin.activation
+import pytest_adaptive_eval.plugin.report.drift
 import pytest_adaptive_eval.records.history
+import pytest_adaptive_eval.records.trend
 import pytest_adaptive_eval.reports.junit
 import pytest_adaptive_eval.reports.terminal
 from pytest_adaptive_eval import CompletionStore, Item, write_bank
@@ -263,7 +266,7 @@ def project(lab: Lab) -> Lab:
 
 def stripped(record: dict[str, Any], *more: str) -> dict[str, Any]:
     """A record without what differs between two runs that found the same."""
-    drop = {"run", "started", "seconds", *more}
+    drop = {"run", "started", "seconds", "measures", *more}
     return {
         key: [stripped(v, *more) if isinstance(v, dict) else v for v in value] if isinstance(value, list) else value
         for key, value in record.items()

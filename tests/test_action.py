@@ -213,6 +213,28 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"
 
 
+def test_a_drop_at_the_fifth_night_is_seen_wherever_people_look(runner: Runner) -> None:
+    (runner.workspace / "adaptive-eval.toml").write_text(
+        '[[eval]]\nbank = "toy.jsonl"\nbudget = 60\nstop = "budget"\n[[eval.gate]]\nat_least = 0.2\n'
+    )
+    nights = []
+    for model in ["good"] * 4 + ["regressed"] * 4:
+        nights.append(runner.action(model=f"replay:{model}.jsonl", folder="nightly", drift="fail"))
+    assert [night.outputs["drift"] for night in nights] == ["unknown", *["none"] * 3, *["alarm"] * 4]
+    assert [night.status for night in nights] == [0] * 4 + [1] * 4
+    assert ("notice", "drift") in told(nights[0])
+    fell = nights[4]
+    assert fell.outputs["promote"] == "false"
+    assert ("warning", "promotion") in told(fell)
+    assert "FAILED adaptive-eval.toml::toy-drift - accuracy of toy fell from" in fell.logs["Interview and judge"]
+    assert "1 level fell below that of earlier runs" in fell.summary
+    assert "### Since the last run\n\n- toy: accuracy " in fell.summary
+    junit = (Path(fell.outputs["record"]).parent / "gates.xml").read_text()
+    assert '<testcase name="drift"' in junit
+    assert 'failure type="drift" message="accuracy of toy fell from' in junit
+    assert len(list((runner.workspace / "nightly" / "runs").glob("*.json"))) == 8
+
+
 #: A service that keeps what it is sent, and has a comment of an earlier run once it was asked to write one.
 COMMENTS = """#!/usr/bin/env bash
 here=$(dirname "$0")
@@ -480,6 +502,21 @@ def test_no_snippet_of_the_documentation_shares_the_journal_with_pull_requests()
         assert not FOLDER.search(block), block
 
 
+def test_the_nightly_job_keeps_the_runs_alone_on_the_protected_branch() -> None:
+    (text,) = re.findall(r'^```yaml title="\.github/workflows/nightly\.yml"\n(.*?)^```', page("watch-for-drift"), BLOCK)
+    data = yaml.safe_load(text)
+    assert set(data[True]) == {"schedule", "workflow_dispatch"}
+    (job,) = data["jobs"].values()
+    assert job["if"] == "github.ref == 'refs/heads/main'"
+    assert "cache" not in text
+    fetch, upload = job["steps"][1]["run"], job["steps"][-1]
+    assert upload["with"] == {"name": "runs", "path": "nightly/runs"}
+    assert '.event == "schedule" or .event == "workflow_dispatch"' in fetch, "a branch of a fork can be called main"
+    (action,) = (step["with"] for step in job["steps"] if "pytest-adaptive-eval" in step.get("uses", ""))
+    assert action["drift"] == "fail"
+    assert set(action) <= set(load(ACTION)["inputs"])
+
+
 def test_promotion_waits_for_the_gate() -> None:
     jobs = load(PROMOTE)["jobs"]
     assert jobs["promote"]["needs"] == "gate"
@@ -496,7 +533,9 @@ def test_promotion_waits_for_the_gate() -> None:
 def samples() -> dict[str, str]:
     """All workflows that the project has, shows or writes, by a name of their own."""
     found = {path.name: path.read_text() for path in WORKFLOWS}
-    for path in (ROOT / "docs/tutorial.md", ROOT / "docs/how-to/gate-in-github-actions.md"):
+    pages = ("tutorial", "how-to/gate-in-github-actions", "how-to/gate-an-agent", "how-to/watch-for-drift")
+    for page_name in pages:
+        path = ROOT / f"docs/{page_name}.md"
         for name, text in re.findall(
             r'^```yaml title="\.github/workflows/([^"]*)"\n(.*?)^```', path.read_text(), BLOCK
         ):

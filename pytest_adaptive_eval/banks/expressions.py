@@ -300,6 +300,23 @@ def _instructions(names: Any, arguments: Any) -> list[dict[str, Any]]:
     return instructions
 
 
+#: The name of a value in a template.
+_SLOT = re.compile(r"\{\{\s*(\w+)\s*\}\}|\{(\w+)\}")
+
+
+def is_template(text: Any, values: Any) -> bool:
+    """Return whether a text has names in braces, each the key of a value."""
+    names = {first or second for first, second in _SLOT.findall(text)} if isinstance(text, str) else set()
+    return bool(names) and isinstance(values, Mapping) and values.keys() >= names
+
+
+def _fill(template: Any, values: Any) -> str | None:
+    """Return a template with values in place of the names in braces; None where one is missing."""
+    if not is_template(template, values):
+        return None
+    return _SLOT.sub(lambda match: as_text(values[match[1] or match[2]]), template)
+
+
 def hash_of(value: Any) -> str:
     """Return twelve hexadecimal digits of the SHA-256 of a value's text."""
     return hashlib.sha256(as_text(value).encode("utf-8", "replace")).hexdigest()[:12]
@@ -316,6 +333,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "letter": _letter,
         "split": _split,
         "join": _join,
+        "fill": _fill,
         "lower": lambda text: as_text(text).lower(),
         "hash": hash_of,
         "calls": _calls,

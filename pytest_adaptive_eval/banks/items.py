@@ -55,6 +55,7 @@ def _listed(answer: Any) -> list[Any]:
     return [answer]
 
 
+_TRUTH = 'expected a text or a number; write "yes" or "no", and "grader": "yesno"'
 GONE_EXPRESSION = "answer_expression"  #: Key of ``meta`` that marked values to redraw.
 #: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
@@ -97,7 +98,7 @@ def parse_item(
         grader = str(fields.grader)
     check_faults(_question_faults(fields, textless=textless), where, BankError)
     if grader in grader_kinds() and not (textless or "".join(fields.answers).strip()):
-        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
+        raise BankError(f'{where} has no answer, and the grader {grader!r} needs one: add "answer"')
     answer: Any = fields.answers if len(fields.answers) > 1 else fields.answers[0]
     if grader == "task":
         custom = tasks.get(fields.id.partition("-")[0])
@@ -140,12 +141,18 @@ def _has_id_alone(fields: _Fields) -> bool:
 def _fields(text: bytes | str, where: str) -> _Fields:
     """Return the fields of an item's JSON object."""
     try:
-        return msgspec.convert(json.loads(text, object_pairs_hook=unique_keys), _Fields)
+        data = json.loads(text, object_pairs_hook=unique_keys)
+        if isinstance(data, dict) and isinstance(data.get("answer"), bool):
+            raise BankError(f"{where}: the answer is {json.dumps(data['answer'])}, {_TRUTH}")
+        return msgspec.convert(data, _Fields)
     except UnicodeDecodeError:
         raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
     except msgspec.ValidationError as error:
         names = ", ".join(_Fields.__struct_fields__)
-        raise BankError(f"{where}: {error}; the fields of an item are {names}, and your own go under meta") from None
+        raise BankError(
+            f"{where}: {error}; the fields of an item are {names}, and your own go under meta. A file with other "
+            "fields becomes a bank by `adaptive-eval import`"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
 

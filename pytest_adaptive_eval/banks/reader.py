@@ -31,6 +31,7 @@ from pytest_adaptive_eval.banks.hashes import file_hash, hashes_of
 from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.banks.plain import PlainReader, PlainRow
 from pytest_adaptive_eval.banks.ready import read_ready, ready_name
+from pytest_adaptive_eval.banks.rows import suffix_of
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular, reading
@@ -51,6 +52,8 @@ def _edited(path: Path, mismatch: str) -> BankError:
 
 #: Names of the graders, and the tasks, that a bank may use.
 _Trusted = tuple[Sequence[str], Mapping[str, Grader]]
+#: Endings of files that hold no items in lines.
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".xlsx")
 #: Number of items of a file that are kept after they are parsed: interviews side by side read each more than once.
 KEPT_ITEMS = 256
 
@@ -164,6 +167,11 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
 def _read_jsonl(path: Path, trusted: _Trusted) -> ItemBank:
     """Check every row of a file, whose items are made on access from the text as it was."""
     text = read_regular(path)
+    if text.lstrip()[:1] == b"[" or suffix_of(path) in _TABLES:
+        raise BankError(
+            f"{path} is a table or a list; expected a bank folder, or an item in each line: make a bank of it by "
+            f"`adaptive-eval import {path} -o {path.stem}.bank`"
+        )
     plain = PlainReader()
     name = str(path)
     root = str(path.parent)

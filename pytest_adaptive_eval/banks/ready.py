@@ -8,11 +8,11 @@ questions, never correctness: the error rate of a verdict follows from the draws
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inputs import read_regular, reading
 from pytest_adaptive_eval.items.bank import Computed, ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.types import Array
 
 PREFIX = "ready:"  #: Begins the name of a ready bank where a bank's file is expected.
 GROUP = "adaptive_eval.banks"  #: Entry points of packages with further banks: their objects are paths of JSON files.
@@ -93,6 +94,44 @@ class ReadyBank(msgspec.Struct, frozen=True):
             accuracies=tuple(subject.accuracy for subject in self.subjects),
             report=MappingProxyType(report),
         )
+
+
+class Joined(NamedTuple):
+    """Parameters of the items of a file, by their ids.
+
+    Args:
+        discrimination, intercept: Shape (n,). Items that the ready bank lacks have its medians.
+        known: Number of items that it has.
+        settings: Keyword arguments of `banks.writer.write_bank`.
+    """
+
+    discrimination: Array
+    intercept: Array
+    known: int
+    settings: Mapping[str, Any]
+
+
+def join_ready(ready: ReadyBank, ids: Sequence[str]) -> Joined:
+    """Return the parameters of items with these ids.
+
+    Accuracies of the public subjects hold for the whole benchmark alone, so a part of it has none.
+
+    Raises:
+        BankError: The ready bank has none of the ids.
+    """
+    known = [ready.items[name] for name in ids if name in ready.items]
+    if not known:
+        raise BankError(
+            f"none of the items, such as {ids[0]!r}, is in the ready bank {ready.name!r}, whose ids, such as "
+            f"{next(iter(ready.items))!r}, are of the form {ready.ids}: give --set id=FIELD"
+        )
+    medians = np.median(np.array(list(ready.items.values())), axis=0)
+    parameters = np.array([ready.items.get(name, medians) for name in ids])
+    settings: dict[str, Any] = {"model": ready.model}
+    if len(known) == len(ids) == len(ready.items):
+        settings["subjects"] = [subject.name for subject in ready.subjects]
+        settings["accuracies"] = [subject.accuracy for subject in ready.subjects]
+    return Joined(parameters[:, 0], parameters[:, 1], len(known), settings)
 
 
 def ready_name(path: str | Path) -> str:

@@ -30,6 +30,25 @@ WHOLE_LIMIT, _ENTRY_LIMIT, _ROW_LIMIT, _CHUNK_LIMIT = 96 << 20, 2_000_000, 50_00
 _BATCH_LIMIT, _COLUMN_LIMIT, _LINE_LIMIT = 32 << 20, 10_000, 48 << 20
 #: Upper limit of rows unpacked together; a text that repeats is stored once and unpacked often.
 _BATCH = 64
+#: Files that are not read, with the way to a form that is.
+_OTHER_FORMS = {
+    (
+        ".tar",
+        ".tgz",
+        ".zip",
+        ".7z",
+        ".rar",
+        ".bz2",
+        ".xz",
+    ): "is an archive; unpack it, and give the file or folder in it",
+    (".yaml", ".yml"): "is YAML; write its records as JSON, as `yq -o=json` does",
+    (".xml", ".html"): "is a text with marks; write its records as JSON lines",
+}
+#: Lists of plain values, within a list or one in a line.
+_ARRAYS = re.compile(r'\s*\[\s*\[\s*(?:"|[-\d])|\s*\[\s*(?:"(?:\\.|[^"\\])*"|[-\d.]+)\s*,[^\n]*\]\s*\n\s*\[')
+#: Where an archive of tar has its mark, and a cell that is not the name of a column.
+_TAR = slice(250, 270)
+NO_NAME = re.compile(r"\A\s*-?[\d.,]+\s*\Z|[?？.]\s*\Z|.{60}|(?:\S+\s+){6}")
 _NEVER_OPENED = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".bin")
 #: Sizes of compressed buffers in arrow data, each before a frame of zstandard or LZ4, or a frame to skip.
 _COMPRESSED = re.compile(rb"\0\0\0(?:\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|[\x50-\x5f]\x2a\x4d\x18)", re.DOTALL)
@@ -51,6 +70,19 @@ class TableRecord(NamedTuple):
     names: Mapping[str, Any]
 
 
+class SeveralRows(ResponsesError):
+    """Records in several places, of which one is wanted.
+
+    Args:
+        places: Values of the setting ``rows``, the usual one first.
+    """
+
+    def __init__(self, path: Path, places: Sequence[str]) -> None:
+        self.problem = f"{path}: it has the splits {', '.join(places)}"
+        self.places = places
+        super().__init__(f"{self.problem}; give --set rows={places[0]}, or another one")
+
+
 def stem_of(path: Path) -> str:
     """Return a data file's name without its endings."""
     name = re.sub(r"(?i)\.gz\Z", "", path.name)
@@ -70,6 +102,7 @@ def suffix_of(path: Path) -> str:
 
 
 SPLITS = "test|testmini|validation|valid|val|dev|train|eval|all"
+_SPLIT_NAMES = SPLITS.split("|")
 _GENERAL_NAME = re.compile(
     rf"(?i)({SPLITS}|data|task|samples?|questions?|items?|examples?|dataset|hf|arrow|tests|default|main|none|part|first|input_data|"
     r"jsonl?|csv|problems?|benchmark|\d+|of)"
@@ -129,6 +162,10 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
             "the data as JSON lines"
         )
     start = head(path, 1 << 20)
+    refuse_other_form(path, start)
+    if _are_arrays(start):
+        yield from _array_records(path, header)
+        return
     is_table = suffix in (".csv", ".tsv", ".xlsx")
     is_lines = _are_json_lines(start, suffix)
     if not is_lines and (suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))):
@@ -144,6 +181,54 @@ def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) 
         records = _text_lines(path)
     for record in records:
         yield from within(record, rows) if rows else (record,)
+
+
+def refuse_other_form(path: Path, start: str) -> None:
+    """Raise a ResponsesError for an archive, YAML or XML, by its name or its first characters."""
+    name = path.name.lower().removesuffix(".gz")
+    forms = [how for endings, how in _OTHER_FORMS.items() if name.endswith(endings)]
+    if "ustar" in start[_TAR]:
+        forms += _OTHER_FORMS.values()
+    if forms:
+        raise ResponsesError(f"{path} {forms[0]}")
+
+
+def _are_arrays(start: str) -> bool:
+    """Return whether JSON begins with a list of plain values, in a list or in a line of its own."""
+    return (
+        re.match(r'\s*\[\s*\[\s*(?:"|[-\d])|\s*\[\s*(?:"(?:\\.|[^"\\])*"|[-\d.]+)\s*,[^\n]*\]\s*\n\s*\[', start)
+        is not None
+    )
+
+
+def arrays_of(path: Path) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the number and the values of each record that is a list of values."""
+    text = read_bounded(path).decode("utf-8-sig")
+    _check_entries(text, str(path))
+    if re.match(r"\s*\[\s*\[", text):
+        lists = load_json(text, str(path))
+    else:
+        lists = [load_json(line, f"{path}, line {n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    for number, values in enumerate(lists, 1):
+        if not isinstance(values, list):
+            raise ResponsesError(f"{path}, record {number}: found {type(values).__name__}, expected a list as before")
+        yield number, values
+
+
+def _array_records(path: Path, header: Sequence[str]) -> Iterator[TableRecord]:
+    """Yield records that are lists of values, under the names of a header or of the first list."""
+    names = list(header)
+    for number, values in arrays_of(path):
+        where = f"{path}, record {number}"
+        if not names:
+            names = list(map(str, values))
+            if any(map(NO_NAME.search, names)):
+                raise ResponsesError(f"{where}: its values have no names; give --set header=NAME,NAME, one for each")
+            continue
+        if len(values) != len(names):
+            raise ResponsesError(f"{where}: {len(values)} values, expected {len(names)} as in the header")
+        data = dict(zip(names, values, strict=True))
+        yield TableRecord(where, data, {"line": number, "key": "", "value": data})
 
 
 def _first_bytes(path: Path, count: int) -> bytes:
@@ -258,10 +343,9 @@ def _found_rows(parsed: Any, path: Path) -> str:
     for key, value in parsed.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             lists[key] = value
-    splits = [name for name in lists if name in SPLITS.split("|")]
+    splits = [name for name in lists if name in _SPLIT_NAMES]
     if len(splits) > 1:
-        there = ", ".join(splits)
-        raise ResponsesError(f"{path}: it has the splits {there}; give --set rows={splits[0]}, or another one")
+        raise SeveralRows(path, sorted(splits, key=_SPLIT_NAMES.index))
     if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
         return "*.[*]"
     if lists:
@@ -362,7 +446,8 @@ def _part(record: TableRecord, value: Any, step: str) -> tuple[TableRecord, Any]
     if isinstance(inner, list | Mapping) and inner:
         outer_fields = {}
         for key, entry in fields.items():
-            if key != name and not _is_long(entry):
+            is_split = isinstance(entry, list) and key in _SPLIT_NAMES
+            if key != name and not (is_split or _is_long(entry)):
                 outer_fields[key] = entry
         return record._replace(data={**record.data, **outer_fields}), inner
     if record.data or inner == []:

@@ -10,7 +10,10 @@ from typing import Any
 from pytest_adaptive_eval.errors import BankError
 
 #: Types of the leaderboard's schemas that have another name in a JSON Schema; any type has none.
-_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": ""}
+_TYPES = {
+    "dict": "object", "float": "number", "tuple": "array", "any": "", "str": "string", "int": "integer",
+    "bool": "boolean", "list": "array",
+}  # fmt: skip
 _KNOWN = {"object", "number", "integer", "string", "boolean", "array", "null", ""}
 
 
@@ -33,13 +36,20 @@ def offered_tools(functions: Any) -> list[dict[str, Any]]:
             raise BankError(f"a tool is {entry!r:.80}, expected an object with a name")
         described = {**function, "name": _tool_name(function["name"])}
         if isinstance(function.get("parameters"), Mapping):
-            described["parameters"] = _schema(function["parameters"])
+            described["parameters"] = _schema(_whole(function["parameters"]))
         tools.append({"type": "function", "function": described})
     return tools
 
 
 def _tool_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+def _whole(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of parameters, of which some sets write the properties alone."""
+    if "type" in parameters or "properties" in parameters:
+        return parameters
+    return {"type": "object", "properties": parameters}
 
 
 def _schema(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Tell) -> R
     if items is None:
         columns = answered
     else:
-        columns = answered & _with_texts(responses, answered, items, note)
+        columns = answered & _withitems_in_order(responses, answered, items, note)
     rows = np.asarray(~np.isnan(responses.scores[:, columns]).all(axis=1))
     if not rows.all():
         note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
@@ -128,7 +128,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Tell) -> R
     return Responses(selected.subjects, ids, scores, selected.families, responses.source)
 
 
-def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], note: Tell) -> Bools:
+def _withitems_in_order(responses: Responses, answered: Bools, items: Sequence[Item], note: Tell) -> Bools:
     """Return whether each item of the responses has a text, shape (n,)."""
     ids = {item.id for item in items}
     with_text = np.array([name in ids for name in responses.items])
@@ -216,7 +216,7 @@ def calibrate(
         answered = _answered(formats[0], grouped_responses)
     quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
     quality = _with_choice(quality, choice)
-    texts = _texts(grouped_responses, items)
+    texts = items_in_order(grouped_responses, items)
     scale = None
     if formats is not None and not fit.interrupted:
         scale = _scale_of_formats(formats, grouped_responses, texts, recipe, seed, progress)
@@ -319,8 +319,8 @@ def _choose_designs(
     return choose_designs(responses, fits_of_parts, counts, seed=seed, progress=progress)
 
 
-def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
-    """Return the items in the order of the responses; items without a text if there are none."""
+def items_in_order(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
+    """Return the items in the order of the responses; items that are ids alone if there are none."""
     if items is None:
         textless = MappingProxyType({"textless": True})
         return [Item(id=name, meta=textless) for name in responses.items]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.selection import LevelSelector, Selector, StatefulSelector
-from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random, Spread
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, StandardError, StoppingRule, resolve_budget
 from pytest_adaptive_eval.checks import check_count, check_faults
 from pytest_adaptive_eval.inference.betting import Claim
@@ -16,6 +16,7 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator, PseudoItems
 from pytest_adaptive_eval.items.bank import ItemBank
 
+STOPS = ("budget", "decision", "level")  #: Values of `Policy.stop`.
 MIXED = 0.5  #: Share of uniform draws in interviews that choose their items, where a gate is decided by the draws.
 
 
@@ -91,6 +92,11 @@ class Policy:
             return self
         return replace(self, selector=SELECTORS["random"], floor=0.0)
 
+    @property
+    def by_predictions(self) -> Policy:
+        """Policy whose draws lean to items with an unsure prediction, on a bank without parameters."""
+        return replace(self, selector=Spread(needs_calibration=False), floor=MIXED)
+
     def feeding_gates(self) -> Policy:
         """Return the policy with uniform draws mixed in, if its selector gives items no certain chance.
 
@@ -116,7 +122,7 @@ class Policy:
 
     def _faults(self) -> Iterator[str]:
         """Yield settings that are out of range, or exclude each other."""
-        if self.stop not in ("budget", "decision", "level"):
+        if self.stop not in STOPS:
             yield f"stop is {self.stop!r}, expected 'decision', 'budget' or a standard error"
         if self.stop == "level" and self.levelled is None:
             yield f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"

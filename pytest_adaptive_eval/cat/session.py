@@ -7,10 +7,11 @@ backtest costs one vectorised pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from itertools import islice, pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, SessionProgress, StopReason
+from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
@@ -37,6 +39,7 @@ CELLS = 1 << 15  #: Subjects x items per pass: arrays of 256 KiB, several of whi
 AHEAD, FIRST_AHEAD, SCORED_AHEAD = 512, 16, 128
 CORRECTS = "to correct the bank's predictions"  #: Reason for these draws.
 UNIFORM = Random()  #: Selector of the draws that correct a predictor.
+NO_VALUES: Mapping[str, Array] = MappingProxyType({})  #: Answers of which nothing but their scores is known.
 
 
 class Session:
@@ -50,6 +53,8 @@ class Session:
         family: Number of claims for which denials are corrected, see `betting.decide`.
         baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
             its draws are repeated while they last.
+        earlier: Answers of an earlier subject, which predict those of this one. The seed must be one of its own for
+            them, see `claims.earlier`. A baseline takes their place.
         decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
             not. With one answer per item they allow for the largest possible noise, see `noise.variance_bound`.
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
@@ -77,6 +82,7 @@ class Session:
         claims: Sequence[Claim] = (),
         family: int = 0,
         baseline: Baseline | None = None,
+        earlier: EarlierAnswers | None = None,
         decodings: int = 0,
         designed: bool = True,
         take_all: Sequence[int] = (),
@@ -91,11 +97,14 @@ class Session:
         #: How the bank's predictor assists, or None.
         self.assistance = policy.assistance(bank) if baseline is None else None
         if baseline is not None and baseline.complete:
-            self._paired, self._flips = baseline, baseline.shapes(bank)
+            self._paired, earlier = baseline, baseline
         elif baseline is not None:
             self._repeated = baseline
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
+        self._earlier = earlier
+        if earlier is not None:
+            self._flips = earlier.shapes(bank)
         #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
         self.horizon = self.budget
         self.earlier: tuple[int, ...] = ()  #: Horizons of earlier runs, ascending.
@@ -126,6 +135,7 @@ class Session:
         self.stopped_at = np.zeros(subjects, dtype=np.int64)
         shape = (subjects, self.budget)
         self._items, self._scores = np.empty(shape, dtype=np.int64), np.empty(shape)
+        self._answers: dict[str, Array] = {}  #: Further values of the answers, shape (S, budget, n); see `DesignLog`.
         self._design = np.empty((len(DESIGN), *shape))
         self._A = np.empty((*shape, bank.dimensions))
         self._d = np.empty(shape)
@@ -173,7 +183,7 @@ class Session:
         """
         short = copy(self)
         short.policy, short.budget, short.horizon = replace(self.policy, budget=budget), budget, budget
-        short._paths = {}
+        short._paths, short._answers = {}, {}
         short.rule = short.policy.rule(budget)
         short.stop, short.stopped_at = list(self.stop), self.stopped_at.copy()
         for name in ("_items", "_scores", "_A", "_d", "trace"):
@@ -202,7 +212,10 @@ class Session:
         if not self.asked + len(ahead):
             return min(most, math.ceil(expected))
         log = self._looked_ahead(ahead)
-        log = replace(log, scores=np.where(np.isnan(log.scores), log.predictions, log.scores), noise=0.0)
+        # values of further answers are taken to be those so far, again and again
+        answers = {name: np.resize(values[: self.asked], values.shape) for name, values in log.answers.items()}
+        scores = np.where(np.isnan(log.scores), log.predictions, log.scores)
+        log = replace(log, scores=scores, noise=0.0, answers=answers)
         return min(most, len(ahead) + decision.remaining(log, expected))
 
     def settled(self, ahead: Sequence[float]) -> bool:
@@ -243,17 +256,22 @@ class Session:
             design[:, self._designed :] = self._uniform_design(slice(self._designed, stop))[:, 0]
         scores = np.concatenate([self._scores[0, : self.asked], np.asarray(ahead, dtype=np.float64)])
         noise = float(self._noise(scores[None])[0])
-        return self._log(self._items[0, :stop], scores, dict(zip(DESIGN, design, strict=True)), noise)
+        answers = {name: values[0, :stop] for name, values in self._answers.items()}
+        return self._log(self._items[0, :stop], scores, dict(zip(DESIGN, design, strict=True)), noise, answers)
 
     @property
     def sequential(self) -> bool:
         """Whether only anytime-valid tests are valid: for decisions, and after draws of unplanned number."""
-        return self.policy.stop == "decision" or self._repeated is not None
+        return self.policy.stop != "budget" or self._repeated is not None
 
     @property
     def adapts_length(self) -> bool:
         """Whether the number of items depends on the answers."""
         return not isinstance(self.rule, Budget) or self._repeated is not None
+
+    def forget_earlier(self) -> None:
+        """Predict by the bank from here on: the earlier answers are not of another subject in the same form."""
+        self._earlier = None
 
     @property
     def finished(self) -> bool:
@@ -398,7 +416,7 @@ class Session:
         if self._repeated is not None:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         # the view computes the bank's predictions on access
-        lazy = self.bank.calibrated and self._paired is None and not self._is_refitted
+        lazy = self.bank.calibrated and self._earlier is None and not self._is_refitted
         if lazy:
             predictions = None
         else:
@@ -478,14 +496,21 @@ class Session:
         model = None
         if self.bank.calibrated:
             model = self._by_bank(subjects)
-        if self._paired is not None:
-            return self._paired.predicted(self._flips, items, scores, model)
-        if model is not None and self._is_refitted:
-            return refitted(model, items, scores)
-        if model is None:  # all items alike: the mean score, with one right and one wrong answer added
+        if self._paired is None:
+            model = self._refitted(model, items, scores)
+        if self._earlier is not None:
+            return self._earlier.predicted(self._flips, items, scores, model)
+        assert model is not None
+        return model
+
+    def _refitted(self, model: Array | None, items: Ints, scores: Array) -> Array:
+        """Return the bank's predictions after the answers so far; without a bank's, all items alike."""
+        if model is None:  # the mean score, with one right and one wrong answer added
             right = np.nansum(scores, axis=1)
             scored = (~np.isnan(scores)).sum(axis=1)
-            model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
+            return np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
+        if self._is_refitted:
+            return refitted(model, items, scores)
         return model
 
     @property
@@ -496,26 +521,32 @@ class Session:
     def _by_bank(self, subjects: slice) -> Array:
         return self.bank.probability(self.estimate.theta[subjects])
 
-    def tell(self, scores: ArrayLike) -> None:
+    def tell(self, scores: ArrayLike, values: Mapping[str, Array] = NO_VALUES) -> None:
         """Record the scores (S, k) of the first k open items, in [0, 1], NaN where missing.
+
+        Args:
+            values: Further values of their answers by name, shape (S, k, n), see `DesignLog.answers`.
 
         Raises:
             ValueError: No item is open, or the shape or a value is wrong.
         """
         if self.drawn == self.asked:
             raise ValueError("tell() without ask(): no item is open")
-        values = self._checked(scores)
-        k = values.shape[1]
+        checked = self._checked(scores)
+        k = checked.shape[1]
         if self._designed < self.asked + k:
             raise ValueError(f"{k} scores for {self._designed - self.asked} items: ask() returns the next ones")
         new = slice(self.asked, self.asked + k)
-        items, self._scores[:, new] = self._items[:, new], values
+        items, self._scores[:, new] = self._items[:, new], checked
+        for name, known in values.items():
+            missing = np.full((*self._scores.shape, known.shape[-1]), np.nan)
+            self._answers.setdefault(name, missing)[:, new] = known
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
             self._c[:, new] = self.bank.guess.take(items)
         if self._selector_session is not None:
-            self._selector_session.record_scores(items, values)
+            self._selector_session.record_scores(items, checked)
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()
@@ -591,19 +622,28 @@ class Session:
         scores = self._scores[subject, :t].copy()
         design = dict(zip(DESIGN, self._design[:, subject, :t].copy(), strict=True))
         noise = float(self._noise(scores[None])[0])
-        return self._log(items, scores, design, noise)
+        answers = {name: values[subject, :t].copy() for name, values in self._answers.items()}
+        return self._log(items, scores, design, noise, answers)
 
     def logs(self) -> DesignLog:
         """Return all administrations of all subjects, arrays of shape (S, asked), not copied."""
         items, scores = self.answers
         design = dict(zip(DESIGN, self._design[:, :, : self.asked], strict=True))
-        return self._log(items, scores, design, self._noise(scores))
+        answers = {name: values[:, : self.asked] for name, values in self._answers.items()}
+        return self._log(items, scores, design, self._noise(scores), answers)
 
-    def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
+    def _log(
+        self,
+        items: Ints,
+        scores: Array,
+        design: dict[str, Array],
+        noise: float | Array,
+        answers: dict[str, Array],
+    ) -> DesignLog:
         first = min(len(self.take_all), items.shape[-1])
         columns: dict[str, Any] = {"items": items, "scores": scores, **design, "noise": noise}
         plan: dict[str, Any] = {"horizon": self.horizon, "earlier": self.earlier, "fixed": self.fixed}
-        plan |= {"awaited": self.awaited, "take_all": first, "paths": self._paths}
+        plan |= {"awaited": self.awaited, "take_all": first, "paths": self._paths, "answers": answers}
         return DesignLog(**columns, size=len(self.bank), **plan)
 
     def _noise(self, scores: Array) -> Array:

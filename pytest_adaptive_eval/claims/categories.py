@@ -21,7 +21,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import UNIT, Claim, interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import approximate_interval, standard_error
+from pytest_adaptive_eval.inference.sampling import approximate_interval, sampling_error, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Bools
 
@@ -38,6 +38,8 @@ class CategoryResult:
         size, asked, scored: Items in the bank, administered, and with a score.
         accuracy: Mean score over all the category's items. None if none of them was administered, or if the items were
             not drawn at random. The confidence holds for each interval alone, not for all at once.
+        standard_error: Of the accuracy, by the draws.
+        sampling_error: Of the mean score over new samples of items and answers, see `sampling.sampling_error`.
     """
 
     category: str
@@ -46,6 +48,7 @@ class CategoryResult:
     scored: int
     accuracy: Interval | None = None
     standard_error: float | None = None
+    sampling_error: float | None = None
 
 
 def by_category(
@@ -107,6 +110,8 @@ def by_category(
             result = _with_interval(result, category_log, confidence)
         elif inside.any() and expected is not None:
             result = _with_interval(result, expected.log(c, inside), confidence)
+        if result.scored:
+            result = replace(result, sampling_error=sampling_error(log.scores[inside]))
         results.append(result)
     return results
 

@@ -9,35 +9,27 @@ sum of the differences is tested.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from pytest_adaptive_eval.claims.earlier import GUESS_WORTH, MOST, RAREST, EarlierAnswers
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DesignLog, Proposal
-from pytest_adaptive_eval.irt import model as irt
-from pytest_adaptive_eval.irt.estimation import MAP
-from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.types import Array, Ints
+from pytest_adaptive_eval.types import Array
 
-#: Prior share of items on which a candidate differs (flips), and the number of items with the same weight.
-FLIPS, GUESS_WORTH = 0.05, 10.0
-#: Models of flips: share of flips in proportion to p(1-p), the rest being even.  The answers weight the models.
-SHARES = (0.0, 0.5, 1.0)
-#: Models of agreement: logits by which a candidate agrees with its baseline beyond its predicted score.
-AGREEMENT = (0.0, 1.0, 2.0, 3.0, 4.0)
+FLIPS = 0.05  #: Prior share of items on which a candidate differs from its baseline.
 #: Assumed distances of a candidate from the threshold, in margins.  An equal candidate lies one margin away; in most
 #: trials, stakes for a slightly greater distance decided it soonest, as they do better candidates.
 MARGINS = (1.5, 3.0)
-RAREST, MOST = 1e-3, 0.5  #: Limits of the expected flip rate.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Baseline:
-    """Scores of another subject on the items of a bank.
+class Baseline(EarlierAnswers):
+    """Scores of another subject on the items of a bank, with which a candidate is compared.
 
     Args:
-        scores: Shape (n,). In [0, 1], in the bank's order; NaN where missing.
         log: Draws of the scored items; required if some scores are missing.
         climbed: The scored items come from a ladder, which is compared level by level and does not represent the
             other items.
@@ -46,8 +38,8 @@ class Baseline:
         BaselineError: Scores are missing, and the draws of the others are unknown.
     """
 
-    name: str
-    scores: Array
+    flip_prior: ClassVar[float] = FLIPS
+    bank_odds: ClassVar[float] = 0.0
     log: DesignLog | None = None
     climbed: bool = False
 
@@ -84,69 +76,6 @@ class Baseline:
             f"the baseline {self.name} holds answers to only {self.draws} of {len(self.scores)} items, and no others "
             'can be compared: record it over more of the bank (a larger budget, stop = "budget")'
         )
-
-    def shapes(self, bank: ItemBank) -> Array:
-        """Return the relative flip rate of each item under K models, shape (K, n), with mean 1.
-
-        The models go from equal rates to rates in proportion to p(1-p) at the baseline's ability, since uncertain
-        answers flip most.
-        """
-        even = np.ones(len(bank))
-        if not bank.calibrated:
-            return even[None]
-        A = bank.discrimination[None]
-        d = bank.intercept[None]
-        c = bank.asymptote
-        estimator = MAP()
-        ability = estimator.estimate(
-            self.scores[None], A, d, None if c is None else c[None], estimator.prior(1, bank.dimensions)
-        )
-        w = irt.weight(bank.probability(ability.theta))[0]
-        w /= max(float(w.mean()), RAREST)
-        return np.stack([(1.0 - share) * even + share * w for share in SHARES])
-
-    def predicted(self, shapes: Array, items: Ints, scores: Array, model: Array | None = None) -> Array:
-        """Return the predicted scores of candidates, from the answers so far.
-
-        Several models are mixed, weighted by likelihood. Some predict flips by `shapes`, with separate rates for right
-        and wrong answers of the baseline. Others take the bank's prediction at the candidate's ability and move its
-        logit by `AGREEMENT` towards the baseline's answer.
-
-        Args:
-            shapes: See `shapes`.
-            items, scores: Shape (S, t). Administered items and scores of the candidates; NaN marks a missing score.
-            model: Shape (S, n). Predicted scores by the bank.
-
-        Returns:
-            Shape (S, n).
-        """
-        scored = ~np.isnan(scores)
-        right = self.scores >= 0.5
-        was_right = right[items]
-        flipped = np.where(scored, np.abs(scores - self.scores[items]), 0.0)
-        flip_sums = [np.where(was_right == side, flipped, 0.0).sum(axis=1) for side in (False, True)]
-        predictions = []
-        for shape in shapes:
-            rates = []
-            for side in (False, True):
-                expected = np.where(scored & (was_right == side), shape[items], 0.0).sum(axis=1)
-                rates.append(((flip_sums[side] + GUESS_WORTH * FLIPS) / (expected + GUESS_WORTH))[:, None])
-            flips = np.clip(shape * np.where(right, rates[1], rates[0]), RAREST, MOST)
-            predictions.append(self.scores * (1.0 - flips) + (1.0 - self.scores) * flips)
-        if model is not None:
-            p = np.clip(model, RAREST, 1.0 - RAREST)
-            odds = p / (1.0 - p)
-            for agreement in AGREEMENT:
-                moved = odds * np.exp(agreement * (2.0 * self.scores - 1.0))
-                predictions.append(np.clip(moved / (1.0 + moved), RAREST, 1.0 - RAREST))
-        log_likelihoods = []
-        for prediction in predictions:
-            p = np.take_along_axis(prediction, items, axis=1)
-            terms = scores * np.log(p) + (1.0 - scores) * np.log1p(-p)
-            log_likelihoods.append(np.where(scored, terms, 0.0).sum(axis=1))
-        weights = np.exp(np.array(log_likelihoods) - np.max(log_likelihoods, axis=0))
-        weights /= weights.sum(axis=0)
-        return np.asarray(sum(weight[:, None] * p for weight, p in zip(weights, predictions, strict=True)))
 
     def follow(self, start: int, predicted: Array, k: int) -> Proposal:
         """Return the baseline's next `k` draws, for S candidates with predicted scores (S, n).
@@ -185,9 +114,9 @@ class PairedClaim(Claim):
         size = len(baseline.scores)
         if baseline.complete:
             total = float(baseline.scores.sum()) - margin * size
-            return Claim(total, confidence, _unit(margin), MARGINS, rare=True)
+            return Claim(total, confidence, stake_unit(margin), MARGINS, rare=True)
         total = (1.0 - margin) * size / 2.0
-        return cls(total, confidence, _unit(margin) / 2.0, MARGINS, rare=True, baseline=baseline)
+        return cls(total, confidence, stake_unit(margin) / 2.0, MARGINS, rare=True, baseline=baseline)
 
     @property
     def sought(self) -> float | None:
@@ -196,9 +125,19 @@ class PairedClaim(Claim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the differences, with the bounds of the baseline's log, since the draws are the same."""
+        assert self.baseline is not None
+        own = self.baseline.log
+        assert own is not None
+        return self.differences(log, (own.down + own.up)[: len(log)])
+
+    def differences(self, log: DesignLog, reach: Array) -> DesignLog:
+        """Return the draws of the differences.
+
+        Args:
+            reach: Shape (..., t). Upper bound of 1 / propensity over the items left.
+        """
         baseline = self.baseline
         assert baseline is not None
-        assert baseline.log is not None
         items_left = log.size - np.arange(len(log))
         baseline_scores = baseline.scores[log.items]
         scores = (1.0 + log.scores - baseline_scores) / 2.0
@@ -207,21 +146,21 @@ class PairedClaim(Claim):
         rate = (earlier_flips + GUESS_WORTH * FLIPS) / (np.arange(len(log)) + GUESS_WORTH)
         even = np.broadcast_to(0.5, scores.shape)
         unscored = np.isnan(baseline_scores)  # the baseline drew the item, but its answer has no score
-        reach = np.broadcast_to((baseline.log.down + baseline.log.up)[: len(log)] / 2.0, scores.shape)
+        half = np.broadcast_to(reach / 2.0, scores.shape)
         return replace(
             log,
             scores=scores,
             predictions=even,
             rest=np.broadcast_to(items_left / 2.0, scores.shape),
             variance=np.clip(rate, RAREST, MOST) / 4.0 * items_left**2,
-            down=reach,
-            up=reach,
+            down=half,
+            up=half,
             noise=log.noise / 4.0,
             low=np.where(unscored, 0.0, (1.0 - baseline_scores) / 2.0),
             high=np.where(unscored, 1.0, 1.0 - baseline_scores / 2.0),
         )
 
 
-def _unit(margin: float) -> float:
+def stake_unit(margin: float) -> float:
     """Return the unit of the stakes: the margin, which is the distance of an equal candidate from the threshold."""
     return max(margin, 1e-3)

@@ -52,18 +52,19 @@ def faults(bank: ItemBank) -> Iterator[str]:
         yield f"{counted(len(missing), 'missing image')}, such as {missing[0][1]} of item {missing[0][0]!r}"
     elif images and bank.content_hash and (digest := content_hash(bank.items)) != bank.content_hash:
         yield f"the content is {digest}, and {bank.content_hash} when the bank was written: an image was changed"
-    if bank.report.get("textless") and not bank.report.get("ready"):
-        yield "it has no texts and cannot be asked: calibrate it with --items"
 
 
 def warnings(bank: ItemBank) -> Iterator[str]:
     """Yield warnings about a bank."""
-    if bank.report.get("ready"):
+    if bank.report.get("textless") and bank.report.get("ready"):
         yield f"it has ids alone, which a harness asks; {bank.report['ready']}"
-        return
+    elif bank.report.get("textless"):
+        yield "it has ids alone, which a harness asks: calibrate it with --items for other models"
     found: dict[str, list[str]] = {}
     first: dict[int, str] = {}
     for item in bank.items:
+        if item.meta.get("textless"):
+            continue
         for kind in _kinds_of_doubt(item):
             found.setdefault(kind, []).append(repr(item.id))
         asked = hash((item.prompt, str(item.messages), item.images, item.choices))

@@ -30,9 +30,14 @@ def correlate_past(options: argparse.Namespace) -> int:
         measured += _read_scores(reference)
     pairs = []
     for first, second in combinations(measured, 2):
-        pairs.append((first, second, correlate(first.values, second.values)))
+        correlation = correlate(first.values, second.values)
+        if correlation.subjects:
+            pairs.append((first, second, correlation))
     if not pairs:
-        raise ConfigError(f"{options.source} has too little to correlate: give --correlate FILE.csv with scores")
+        raise ConfigError(
+            f"{options.source} has too little to correlate, expected two quantities of the same subjects: give "
+            "--correlate FILE.csv with scores of the subjects' names"
+        )
     if options.json:
         save(options.json, [{"first": a._asdict(), "second": b._asdict(), **c._asdict()} for a, b, c in pairs])
     say(correlation_lines(pairs))

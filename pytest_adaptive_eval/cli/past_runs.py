@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import RunRecord
+    from pytest_adaptive_eval.reports.verdict_text import Step
 
 #: Help of an argument that names a run.
 RUN = "a record's path, an id or its beginning, or latest, the newest that asked something"
@@ -102,8 +103,10 @@ def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path
     return paths
 
 
-def show(record: RunRecord, banks: Mapping[str, ItemBank] = MappingProxyType({})) -> None:
-    """Write the summary of a run to standard output; available banks add questions and expected answers."""
+def show(
+    record: RunRecord, banks: Mapping[str, ItemBank] = MappingProxyType({}), steps: Sequence[Step] | None = None
+) -> None:
+    """Write the summary of a run to standard output; see `summary_lines`."""
     from pytest_adaptive_eval.reports.terminal import summary_lines, write_lines
 
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -120,7 +123,7 @@ def show(record: RunRecord, banks: Mapping[str, ItemBank] = MappingProxyType({})
             codes = []
         parts.append(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
 
-    write_lines(summary_lines(record, width(), banks=banks), write)
+    write_lines(summary_lines(record, width(), banks=banks, steps=steps), write)
     put("".join(parts))
 
 

@@ -118,10 +118,15 @@ def _formats() -> tuple[str, Iterator[tuple[str, str]]]:
     return "formats of responses", iter(rows)
 
 
-def given_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of the file and of ``--set``, which comes first; values of ``--set`` are texts."""
+def given_settings(options: argparse.Namespace, *, files: bool = True) -> dict[str, Any]:
+    """Return the settings of the file and of ``--set``, which comes first; values of ``--set`` are texts.
+
+    Args:
+        files: Whether those of the file count.
+    """
     data = {}
-    if (path := getattr(options, "config", None)) is not None:
+    path = getattr(options, "config", None)
+    if files and path is not None:
         try:
             data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:

@@ -41,6 +41,7 @@ class GatePlan:
         followed: Functions that return the results of other evaluations of the run, which are baselines by these names.
         missing: Sentences on baselines that do not exist yet, by name.
         loaded: All baselines by name, once `baselines` has read them.
+        remarks: Sentences on the predictions of an earlier run, for before the first question.
     """
 
     conditions: list[Condition] = field(default_factory=list)
@@ -49,6 +50,7 @@ class GatePlan:
     followed: dict[str, Callable[[], Result]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     loaded: dict[str, BaselineFile[Any]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def judged(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +15,15 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.ready import ready_name
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
-from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import repeats
+from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BankError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import Evaluation, GatePlan, Runner
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
-from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
+from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, BANK, GENERATE, WAYS_TO_ASK, EvalTable, InterviewTable
 from pytest_adaptive_eval.gates.bets import above_guessing
 from pytest_adaptive_eval.gates.planning import default_budget, outlook_sentence
 from pytest_adaptive_eval.gates.result import Result, SessionResult
@@ -42,7 +44,9 @@ from pytest_adaptive_eval.items.presentation import (
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
+from pytest_adaptive_eval.records.earlier import EarlierRun
 from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
@@ -111,6 +115,8 @@ def make_policy(
 def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
     """Refuse settings that the named policy of a bank, or its selector, does not have."""
     refuse_keys(data, ("stop_at",), "goes with the policy 'ladder'")
+    if name in (FIXED_FORM, FORM):
+        refuse_keys(data, ("predict_from",), "does not go with a form, which asks all checkpoints the same: remove it")
     if name == FIXED_FORM:
         keys = ("selector", "floor", "stop")
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
@@ -133,7 +139,7 @@ def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy
     if not table.task:
         raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
     refuse_keys(data, ("formats",), 'does not go with a ladder: write policy = "decide"')
-    keys = ("selector", "floor", "batch", "budget")
+    keys = ("selector", "floor", "batch", "budget", "predict_from")
     refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
     reason = (
         "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
@@ -231,6 +237,8 @@ class Interview(Evaluation):
         must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
         open_budget: Whether the settings lack a budget, which the gates then set, see `gates.planning.default_budget`.
         wrong_answer: Answer that the test has to fail; None where any made-up one serves.
+        predict_from: What predicts, see `EvalTable`; the bank for a form, whose draws all checkpoints share.
+        predictions: Earlier run whose answers do, see `predicted_by`.
     """
 
     metrics = None
@@ -256,6 +264,8 @@ class Interview(Evaluation):
     group: str = ""
     variant: str = ""
     series: str = ""
+    predict_from: str = BANK
+    predictions: EarlierRun | None = None
 
     def administer(self, runner: Runner) -> None:
         """Ask the questions, each in a test of its own."""
@@ -263,9 +273,9 @@ class Interview(Evaluation):
 
     def for_gates(self, gates: GatePlan) -> Interview:
         """Return the interview with the uniform draws and the budget that its gates need, where neither is written."""
-        interview = self
+        interview = self._drawn_evenly(gates)
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
-        if by_draws and self._for_gates != self.policy:
+        if by_draws and interview._for_gates != interview.policy:
             note = (
                 f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
                 "draws; floor sets this share"
@@ -275,6 +285,39 @@ class Interview(Evaluation):
                 repeat = self.repeat
             interview = replace(self, policy=self._for_gates, notes=(*self.notes, note), repeat=repeat)
         return interview._with_needed_budget(gates)
+
+    def _drawn_evenly(self, gates: GatePlan) -> Interview:
+        """Return the interview with uniform draws, where no gate is on scores that the bank predicts."""
+        if not gates.conditions or gates.undeclared or self.policy.levelled or isinstance(self.policy.selector, Random):
+            return self
+        if self.written & {"policy", "selector", "floor"}:
+            return self
+        if any(condition.measure.by_scores for condition in gates.conditions):
+            return self
+        policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
+        note = "questions are drawn uniformly, since no gate is on their scores, which alone the bank predicts"
+        return replace(self, policy=policy, notes=(*self.notes, note))
+
+    def predictable(self, gates: GatePlan) -> bool:
+        """Whether answers of an earlier run may predict those of this one.
+
+        They do for a gate on the bank's sum of scores, unless another compares with a baseline, whose answers or draws
+        the interview then follows.
+        """
+        if self.policy.levelled is not None or any(c.kind == "not_worse_than" for c in gates.conditions):
+            return False
+        claims = [claim for c in gates.conditions if c.by_draws for claim in c.claims(self.bank, {})]
+        return any(claim.sought is not None for claim in claims)
+
+    def predicted_by(self, earlier: EarlierRun) -> Interview:
+        """Return the interview with predictions of an earlier run, and with draws of its own for them.
+
+        Draws of an uncalibrated bank lean to items whose prediction is unsure, if no selector is written.
+        """
+        policy = self.policy
+        if not self.bank.calibrated and policy.stop == "decision" and "selector" not in self.written:
+            policy = policy.by_predictions
+        return replace(self, predictions=earlier, stream=earlier.stream(self.stream), policy=policy)
 
     def _with_needed_budget(self, gates: GatePlan) -> Interview:
         """Return the interview with the budget that its gates need, where none is written and they need more."""
@@ -307,6 +350,7 @@ class Interview(Evaluation):
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
         condition.check(self.bank, climbed=self.policy.stop == "level")
+        condition.measure.check_samples(condition, self.samples)
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
             levels = len(self.bank) // ladder.queries
@@ -350,19 +394,28 @@ class Interview(Evaluation):
                     claims.append(claim)
         claims += self._above_guessing(gates, baselines)
         may_stop = gates.may_stop and not gates.undeclared
+        earlier = self._earlier
         return {
+            "earlier": earlier,
             "claims": claims if may_stop else (),
             "family": family,
             "baseline": self._followed_baseline(list(baselines.values())),
             "take_all": self.must_pass,
         }
 
+    @property
+    def _earlier(self) -> EarlierAnswers | None:
+        """Scores that predict those of this interview."""
+        if self.predictions is None:
+            return None
+        return self.predictions.on(self.bank)
+
     def _above_guessing(self, gates: GatePlan, baselines: Mapping[str, Baseline]) -> list[Claim]:
         """Return the claim of an accuracy above guessing for each threshold below it, whose PASS needs both."""
         bank = self.bank
         thresholds = []
         for c in gates.conditions:
-            if c.metric == "accuracy" and c.kind != "not_worse_than":
+            if c.metric == "accuracy" and c.kind not in ("not_worse_than", "at_most"):
                 thresholds.append(c)
         claims = []
         for c in thresholds:
@@ -407,6 +460,8 @@ class Interview(Evaluation):
         cost = self.spending.outlook(self.bank, self.most_questions, self.max_tokens)
         if cost:
             yield f"{self.name}: {cost}"
+        if self.predictions is not None:
+            yield f"{self.name}: {self.predictions.source.sentence}"
         if self.policy.stop == "decision":
             yield from self._outlooks_of_gates(gates)
 
@@ -414,13 +469,21 @@ class Interview(Evaluation):
         """Yield the expected result of each gate with the budget; the first sentence mentions a default budget."""
         by_default = self.open_budget and self.policy.budget == self.budget
         remark = ". No budget is written: this one follows from the gates" if by_default else ""
+        earlier = self._earlier
         for condition in gates.conditions:
             if condition.by_draws:
                 recorded = gates.recorded.get(condition.name)
                 baseline = recorded.baseline if recorded else None
                 must_pass = len(self.must_pass)
                 sentence = outlook_sentence(
-                    condition, self.bank, self.policy, self.budget, self.name, baseline, must_pass=must_pass
+                    condition,
+                    self.bank,
+                    self.policy,
+                    self.budget,
+                    self.name,
+                    baseline,
+                    must_pass=must_pass,
+                    earlier=earlier,
                 )
                 yield f"{sentence}{remark}"
                 remark = ""
@@ -644,7 +707,8 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
     open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
     must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
     samples, repeat = assembly.decodings(bank, policy)
-    if bank.report.get("textless") and not _answers_ids(spec, settings):
+    kind, named = _named_kind(spec, settings)
+    if bank.report.get("textless") and not kind.answers_ids:
         ready = ready_name(path or "")
         if ready:
             texts = f"import FILE --ready {ready}"
@@ -654,6 +718,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
             f"the bank {path} has items without texts, so there is nothing to ask: add texts ({texts}), write prompts, "
             "or name a model that knows ids, harness:NAME or replay:FILE"
         )
+    kind.check_items(named, bank.items)
     notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
     if table.policy == FIXED_FORM:
         seed = table.seed
@@ -682,6 +747,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Interview:
         spec.group,
         spec.variant,
         spec.series,
+        BANK if table.policy in (FIXED_FORM, FORM) else table.predict_from,
     )
 
 
@@ -705,16 +771,13 @@ _SECTION = Service("interview", "pytest_adaptive_eval.reports.interview:SECTION"
 INTERVIEW = EvaluationKind(EvalTable, None, _build, _check, _SECTION.load)  #: The kinds ``bank`` and ``ladder``.
 
 
-def _answers_ids(spec: EvalSpec, settings: Settings) -> bool:
-    """Return whether the model that a setting or the file names answers items by their id alone."""
+def _named_kind(spec: EvalSpec, settings: Settings) -> tuple[ModelKind, str]:
+    """Return the kind of the model that a setting or the file names, and how `resolve` writes the model."""
     named = settings.models.get(spec.name) or settings.model or spec.table.model
-    if named is None:
-        return False
-    try:
-        kind, _ = resolve(named, [spec.base, settings.root])
-    except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
-        return False
-    return kind.answers_ids
+    if named is not None:
+        with contextlib.suppress(ConfigError):  # a model that only a hook knows, or a mistake that loading reports
+            return resolve(named, [spec.base, settings.root])
+    return ModelKind(), ""
 
 
 def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.items.presentation import is_template
 
 #: Suffixes of files of recorded answers and of prompts.
 _SUFFIXES = (".csv", ".jsonl", ".md", ".txt")
+_WORDS = 4  #: Words of a template that name its interview.
 
 
 def variants(evaluation: TomlEval, models: Sequence[str]) -> Iterator[TomlEval]:
@@ -65,11 +66,16 @@ def _labelled(texts: Sequence[str] | Mapping[str, str]) -> list[tuple[str | None
     labels: list[str] = []
     for number, text in enumerate(texts, 1):
         if is_template(text):
-            label = str(number)
+            label = _first_words(text) or str(number)
         else:
             label = _short(text)
         labels.append(label if label not in labels else f"{label}-{number}")
     return list(zip(texts, labels, strict=True))
+
+
+def _first_words(template: str) -> str:
+    """Return the first words of a template that are not the question's own, joined; empty if it has none."""
+    return "_".join(re.findall(r"[^\W_]+", re.sub(r"\{[^}]*\}", " ", template))[:_WORDS])
 
 
 def _short(text: str) -> str:

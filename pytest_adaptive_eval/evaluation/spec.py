@@ -17,6 +17,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.lines import Lines, at_key
+from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.registry import INTERVIEW, evaluation_services
 from pytest_adaptive_eval.typed_tables import located, read_table
 
@@ -44,6 +45,7 @@ class Settings:
         reuse: Store of answers that runs share; None where every answer is asked for.
         names_reuse: Whether a flag names that store, or it is that of one's own machine.
         side_by_side: Models that evaluations of TOML files ask side by side.
+        drift: What the run does where the level of an evaluation fell below that of earlier runs.
     """
 
     root: Path
@@ -65,6 +67,7 @@ class Settings:
     models: Mapping[str, str] = field(default_factory=dict)
     names_reuse: bool = False
     side_by_side: tuple[str, ...] = ()
+    drift: str | None = None
 
 
 def _families() -> Mapping[str, TaskFamily]:
@@ -162,6 +165,28 @@ class EvalSpec:
         """Return the seed of the run, else of the file."""
         seed: int = self.table.seed if settings.seed is None else settings.seed
         return seed
+
+    def model_options(self, model: str, here: Path, root: Path) -> Mapping[str, Any]:
+        """Return the options that a model of the command line takes: the ones of a model of the same kind.
+
+        A revision names the weights of one model, so no other one takes it.
+
+        Args:
+            here: Folder in which the run was started.
+        """
+        written = self.table.model
+        options = self.table.model_options
+        if written is None or not options:
+            return {}
+        kinds = []
+        for text, folder in ((written, self.base), (model, root)):
+            try:
+                kinds.append(resolve(text, [here, folder])[0])
+            except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
+                return {}
+        if kinds[0] is not kinds[1]:
+            return {}
+        return {name: value for name, value in options.items() if name != "revision"}
 
     def build(self, settings: Settings, context: Context = Context()) -> Any:
         """Return the `Evaluation` of the kind, after a check of every setting.

@@ -44,6 +44,13 @@ class Spending:
             return None
         return price_of(self.price, usage).money
 
+    def cost_of(self, measures: Mapping[str, float]) -> float | None:
+        """Return the money that one answer cost by its tokens; None without a price, or with one per hour."""
+        if self.price is None or self.price.hour or "output_tokens" not in measures:
+            return None
+        prompt = int(measures.get("input_tokens", 0.0))
+        return self.cost(Usage(prompt_tokens=prompt, completion_tokens=int(measures["output_tokens"])))
+
     def allows(self, spent: Usage, asked: int, following: int) -> bool:
         """Return whether `following` more questions fit into the budgets, if they cost what the `asked` ones did."""
         if not self.limited or not asked:

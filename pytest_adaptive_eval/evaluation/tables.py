@@ -12,7 +12,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
-from pytest_adaptive_eval.inputs import read_regular, reading
+from pytest_adaptive_eval.inputs import DRIFT_ACTIONS, read_regular, reading
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
 from pytest_adaptive_eval.items.presentation import is_template
 from pytest_adaptive_eval.ladder.policy import LADDER
@@ -24,6 +24,8 @@ WAYS_TO_ASK: Mapping[str, str | None] = {
     GENERATE: None,
     **{LIKELIHOOD if name == "raw" else f"{LIKELIHOOD}-{name}": name for name in NORMALIZATIONS},
 }
+#: Values of ``predict_from`` beside a file: the named baseline, the newest run of the run folder, the bank alone.
+AUTO, HISTORY, BANK = "auto", "history", "bank"
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 _SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 
@@ -133,12 +135,16 @@ class GateTable(Table, frozen=True, kw_only=True):
     """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition.
 
     Args:
-        metric: Quantity that is judged, or ability.PART; accuracy by default, or a kind's first.
+        metric: Quantity that is judged, ability.PART, pass^K, pass@K, or with within or cap a field that tests record;
+            accuracy by default, or a kind's first.
         at_least: Condition: the metric reaches this threshold, such as 0.6 or "60%".
+        at_most: Condition: the metric stays at or below this threshold.
         not_worse_than: Condition: no loss beyond the margin against a baseline.
-        margin: Allowed loss against the baseline, such as 0.02 or "2%".
+        margin: Allowed loss against the baseline, in the metric's unit, such as 0.02 or "2%".
         rank_within: Condition: a rank among the first so many subjects, on a bank by their accuracies.
         above: Condition: above this subject, on a bank at least as accurate as this recorded one.
+        within: Bound of a measured value; the metric is the share of answers up to it.
+        cap: Value at which measured values are cut; the metric is their mean.
         confidence: Confidence of each one-sided bound, .95 by default.
         probability: Probability of a rank in a panel or network, .95 by default.
         on_inconclusive: End of an undecided gate, fail by default.
@@ -148,10 +154,13 @@ class GateTable(Table, frozen=True, kw_only=True):
 
     metric: Annotated[str | None, named(metric_names(), closed=False)] = None
     at_least: Number | str | None = None
+    at_most: Number | str | None = None
     not_worse_than: str | None = None
     margin: Number | str | None = None
     rank_within: int | None = None
     above: str | None = None
+    within: Number | None = None
+    cap: Number | None = None
     confidence: Number | None = None
     probability: Number | None = None
     on_inconclusive: Annotated[str | None, named(ON_INCONCLUSIVE)] = None
@@ -172,6 +181,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         model_options: Options for loading or reaching the model.
         budget: Items at most: a count, or a share such as "15%".
         gate: Conditions that the run is judged by.
+        drift: 'warn' or 'fail' where a level fell below that of earlier runs.
         max_tokens: Longest answer, in tokens; the model's own cap by default.
         system: Text of a system message before each item, for chat models, or { file = PATH }.
         examples: JSONL file of items that are shown with their answers.
@@ -198,6 +208,9 @@ class EvalTable(Table, frozen=True, kw_only=True):
         interview: Settings of the selector autojudger.
         batch: Items drawn and answered together.
         seed: Seed of every draw.
+        predict_from: Earlier run whose answers predict those of this one, for gates on accuracy: auto, the baseline
+            that the options name; history, the newest run of another subject in the run folder; a file as of a
+            baseline; or bank, for none.
         price: Prices of the subject's tokens, and what may be spent.
     """
 
@@ -220,6 +233,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     model_options: dict[str, Any] = {}
     budget: Annotated[int | str | None, hinted(' (a share is written in quotes: "15%")')] = None
     gate: list[GateTable] = []
+    drift: Annotated[str | None, named(DRIFT_ACTIONS)] = None
 
     max_tokens: Count | None = None
     system: str | TextFileTable = ""
@@ -247,6 +261,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     interview: InterviewTable | None = None
     batch: int | None = None
     seed: Index = 0
+    predict_from: str = AUTO
 
     price: SpendingTable | None = None
 

@@ -110,7 +110,7 @@ def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
 def _options(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the written options; others use the condition's defaults."""
     numbers = {}
-    for name in ("confidence", "probability"):
+    for name in ("confidence", "probability", "within", "cap"):
         if name in data:
             numbers[name] = float(data[name])
     return numbers | {name: data[name] for name in ("on_inconclusive", "method", "subject") if name in data}

@@ -31,14 +31,22 @@ def judge_claim(
     *,
     guessing: float | None = None,
     notes: Sequence[str] = (),
+    missing: str | None = None,
 ) -> Verdict:
     """Return the verdict of a condition with one claim.
 
     Args:
-        to_unit: Increasing function from the mean of the claim's view to the metric's unit.
+        to_unit: Monotone function from the mean of the claim's scores to the metric's unit.
         guessing: Mean of the claim's view by guessing alone, from which a PASS must be distinguishable.
         notes: Further notes, shown last.
+        missing: Note on answers without a value, in place of that on answers without a score.
     """
+    if condition.kind == "at_most":  # the claim is on distances from 1, and guessing helps nobody to low scores
+        shown, guessing = to_unit, None
+
+        def to_unit(score: float) -> float:
+            return shown(1.0 - score)
+
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
     (outcome,), (at,) = decide_claims(result, condition, [claim])
@@ -51,7 +59,7 @@ def judge_claim(
     interval = cut_to_outcome(interval_at(condition.confidence), outcome, required, (0.0, 1.0))
     if outcome is Outcome.INCONCLUSIVE:
         interval = undecided_interval(interval, family, interval_at, claim.required(-1) / log.size)
-    all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
+    all_notes = [*verdict.notes, *missing_score_notes(result, missing), *notes]
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
         (outcome,), (at,) = decide_claims(result, condition, [above_guessing(claim, guessing * log.size)])
         if outcome is Outcome.PASS:
@@ -118,18 +126,19 @@ def cut_to_outcome(interval: Interval, outcome: Outcome, required: float, limits
 
 
 def map_interval(interval: Interval, to_unit: Callable[[float], float]) -> Interval:
-    """Return the interval in another unit, by an increasing function."""
-    return replace(
-        interval, estimate=to_unit(interval.estimate), low=to_unit(interval.low), high=to_unit(interval.high)
-    )
+    """Return the interval in another unit, by a monotone function."""
+    low, high = sorted((to_unit(interval.low), to_unit(interval.high)))
+    return replace(interval, estimate=to_unit(interval.estimate), low=low, high=high)
 
 
-def missing_score_notes(result: SessionResult) -> list[str]:
-    """Return a note on answers without a score, if there are any."""
+def missing_score_notes(result: SessionResult, missing_values: str | None = None) -> list[str]:
+    """Return a note on answers without a score, if there are any, or another one on missing values."""
     unawaited = result.statuses.get(Status.NOT_AWAITED, 0)
     missing = result.asked - result.scored
     have = "answer has no score and is" if missing == 1 else "answers have no score and are"
-    if missing:
+    if missing_values is not None:
+        notes = [*filter(None, [missing_values])]
+    elif missing:
         notes = [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"]
     else:
         notes = []

@@ -11,9 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from pytest_adaptive_eval.checks import check_faults
+from pytest_adaptive_eval.claims.answer_scores import MirroredClaim
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
-from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
+from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names, recorded_metric
+from pytest_adaptive_eval.gates.verdict import AT_MOST, CORRECTED, Outcome, Verdict
 from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
@@ -36,7 +37,14 @@ class _Judged(Protocol):
 Result_contra = TypeVar("Result_contra", bound=_Judged, contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
-KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
+KINDS: Mapping[str, str] = {
+    "at_least": "target",
+    "at_most": "target",
+    "not_worse_than": "margin",
+    "rank_within": "k",
+    "above": "name",
+}
+LIMITS = ("at_least", "at_most")  #: Kinds with a limit that is written.
 RANKS = ("rank_within", "above")  #: Kinds that compare with other subjects.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
@@ -51,12 +59,14 @@ class Metric(Generic[Result_contra]):
     an interview that is decided by `judge` alone, without bets, forecast or figure.
 
     Attributes:
-        name: Name in TOML files, results and records; the name of the metric's file.
+        name: Name in TOML files, results and records; the name of the metric's file, unless it holds a number.
         description: One line for help, the table in the docs and exports.
+        plain: What a value is in a sentence for anybody, such as ``right`` after ``75 %``; by default the name says it.
         minimum, maximum: Range of the values; None without a limit.
         kinds: Condition kinds that the metric has.
         margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
         on_banks: True if interviews of a bank measure it; a metric of other kinds alone sets False.
+        by_scores: True if the answers' scores decide it, and not other values that the run measured.
         by_bets: True if bets on the draws decide ``at_least`` and ``not_worse_than``.
         by_levels: True if a ladder decides it level by level, from items that need not be drawn at random.
         whole_budget: True if the interview must use its whole budget, since no stopping rule serves the metric.
@@ -65,13 +75,15 @@ class Metric(Generic[Result_contra]):
         least_height: Least height of a panel of the history figure, in the metric's unit.
     """
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    unit: ClassVar[str] = ""
-    minimum: ClassVar[float | None] = None
-    maximum: ClassVar[float | None] = None
+    name: str
+    description: str
+    unit: str = ""
+    plain: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
     kinds: ClassVar[tuple[str, ...]] = ("at_least",)
-    margin: ClassVar[tuple[float, str] | None] = None
+    margin: tuple[float, str] | None = None
+    by_scores: ClassVar[bool] = True
     on_banks: ClassVar[bool] = True
     by_bets: ClassVar[bool] = False
     by_levels: ClassVar[bool] = False
@@ -88,6 +100,14 @@ class Metric(Generic[Result_contra]):
     def component(self, name: str) -> Metric[Result_contra]:
         """Return the metric of one component, such as ``cross`` of ``ability.cross``, or raise a ConfigError."""
         raise ConfigError(f"{self.name} has no part {name!r}: only abilities have parts; use {self.name}")
+
+    def bounded(self, within: float | None, cap: float | None) -> Metric[Result_contra]:
+        """Return the metric with the bounds of a condition, or raise a ConfigError where it takes none."""
+        if within is None and cap is None:
+            return self
+        raise ConfigError(
+            f"{self.name}: within and cap are for values that the run measures, such as seconds: remove them"
+        )
 
     def quantity(self, condition: Condition) -> str:
         """Return the name of the measured quantity, as shown in verdicts."""
@@ -124,6 +144,17 @@ class Metric(Generic[Result_contra]):
                 f"{self.name} is of a task that is climbed: write task= and no policy, or gate on accuracy"
             )
 
+    def distance(self, share: float) -> str:
+        """Return a distance from a threshold in words, as a share of the range."""
+        return f"{100 * share:g} points"
+
+    def is_upper(self, condition: Condition) -> bool:
+        """Return whether a condition is an upper limit."""
+        return condition.kind == "at_most"
+
+    def check_samples(self, condition: Condition, samples: int) -> None:
+        """Refuse a number of samples of each item that cannot measure the metric, by a ConfigError."""
+
     def check_ladder(self, ladder: LadderPolicy) -> None:
         """Refuse a ladder whose answers do not measure the metric; the ConfigError names the setting to remove."""
 
@@ -149,8 +180,11 @@ class Metric(Generic[Result_contra]):
         return []
 
 
-def find_metric(name: str) -> Metric[Any]:
-    """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
+def find_metric(name: str, *, recorded: bool = False) -> Metric[Any]:
+    """Return the metric of a name such as ``accuracy``, ``ability.cross`` or ``pass^3``.
+
+    Args:
+        recorded: Whether another name may be a field that tests record.
 
     Raises:
         ConfigError: The metric is unknown, or has no components.
@@ -159,7 +193,13 @@ def find_metric(name: str) -> Metric[Any]:
     try:
         metric: Metric[Any] = load_metric(stem)
     except KeyError:
-        raise ConfigError(f"metric {name!r} is not known; use {', '.join(metric_names())}") from None
+        if recorded and name.isidentifier():
+            of_field: Metric[Any] = recorded_metric(name)
+            return of_field
+        raise ConfigError(
+            f"metric {name!r} is not known; use {', '.join(metric_names())}, or a field that tests record, with within "
+            "or cap"
+        ) from None
     if dot:
         return metric.component(component)
     return metric
@@ -188,16 +228,26 @@ def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
         REGISTERED[metric.name] = metric
 
 
+def as_share(value: float) -> str:
+    """Return the end of an error on a share above 1, which may be in percent; empty for other values."""
+    if 1 < value <= 100:
+        return f'; for {value:g} % write {value / 100:g} or "{value:g}%"'
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One requirement on one metric.
 
     Args:
-        metric: Name of a metric, or ``ability.PART`` on a bank administered in formats.
+        metric: Name of a metric, ``ability.PART`` on a bank administered in formats, ``pass^K`` or ``pass@K`` of K
+            samples, or with `within` or `cap` a field that tests record.
         value: Target, margin or k; 0 for ``above``. A text such as ``"60%"`` is read as a share.
         name: The baseline or the subject to compare with.
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
+        within: Bound of a measured value, whose metric is then the share of answers up to it.
+        cap: Value at which measured values are cut, whose metric is then their mean.
         method: Bets on the draws; of an accuracy also ``like-questions``, which takes the bank for a sample.
 
     Raises:
@@ -213,21 +263,33 @@ class Condition:
     on_inconclusive: str = "fail"
     method: str = "draws"
     subject: str = ""
+    within: float | None = None
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
+        check_faults(self._faults_of_bounds())
         written: object = self.value
         if isinstance(written, str):
             object.__setattr__(self, "value", self._share(written))
         check_faults(chain(self._faults_of_value(), self._faults_of_decision()))
         self.measure.check_value(self)
-        least = self.measure.minimum
-        if self.kind == "at_least" and least is not None and self.value <= least:
+        ends = {"at_least": (1.0, self.measure.minimum, "lowest"), "at_most": (-1.0, self.measure.maximum, "highest")}
+        sign, end, furthest = ends.get(self.kind, (1.0, None, ""))
+        if end is not None and sign * self.value <= sign * end:
             raise ConfigError(
-                f"{self.measure.call(self)}: every {self.measure.name.replace('_', ' ')} is at least {least:g}, so the "
-                "gate cannot fail; write the lowest value that you would accept"
+                f"{self.measure.call(self)}: every {self.quantity} is {self.kind.replace('_', ' ')} {end:g}, so the "
+                f"gate cannot fail; write the {furthest} value that you would accept"
             )
+
+    def _faults_of_bounds(self) -> Iterator[str]:
+        """Yield what is wrong with `within` and `cap`."""
+        for name in ("within", "cap"):
+            bound: object = getattr(self, name)
+            number = isinstance(bound, int | float) and not isinstance(bound, bool)
+            if bound is not None and not (number and math.isfinite(bound) and bound > 0):  # type: ignore[arg-type, operator]
+                yield f"{name} is {bound!r}, expected a number above 0 in the unit of {self.metric}, such as 2.0"
 
     def _share(self, text: str) -> float:
         """Return the number of a text such as ``"60%"``."""
@@ -274,14 +336,21 @@ class Condition:
     @property
     def measure(self) -> Metric[Any]:
         """Metric of the condition."""
-        return find_metric(self.metric)
+        bounds = self.within, self.cap
+        return find_metric(self.metric, recorded=bounds != (None, None)).bounded(*bounds)
 
     @property
     def label(self) -> str:
         """Name of the gate's test, such as ``accuracy-at-least-0.6``."""
         value = () if self.kind == "above" else (f"{self.value:g}",)
         subject = ("of", self.subject) if self.subject else ()
-        label = "-".join((self.metric, self.kind.replace("_", "-"), *value, *filter(None, [self.name]), *subject))
+        bounds = []
+        for name in ("within", "cap"):
+            if (bound := getattr(self, name)) is not None:
+                bounds += [name, f"{bound:g}"]
+        label = "-".join(
+            (self.metric, *bounds, self.kind.replace("_", "-"), *value, *filter(None, [self.name]), *subject)
+        )
         if self.measure.on_banks and not self.subject:
             return label  # baselines are files and evaluations, whose names a node id can hold
         return re.sub(r"[^\w.+-]+|::", "_", label)
@@ -293,8 +362,9 @@ class Condition:
             return f"within the first {int(self.value)}"
         if self.kind == "above":
             return f"above {self.name}"
-        bound = -self.value if self.kind == "not_worse_than" else self.value
-        return f">= {number(bound, 2) if round(bound, 2) == bound else number(bound)}"
+        upper = self.measure.is_upper(self)
+        bound = -self.value if self.kind == "not_worse_than" and not upper else self.value
+        return f"{AT_MOST if upper else '>= '}{threshold_text(bound)}"
 
     @property
     def quantity(self) -> str:
@@ -322,7 +392,10 @@ class Condition:
 
     def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """Return the claims that must all hold for a PASS. Rank conditions have none."""
-        return self.measure.claims(self, bank, baselines)
+        claims = self.measure.claims(self, bank, baselines)
+        if self.kind == "at_most":
+            return tuple(MirroredClaim.of(claim, len(bank)) for claim in claims)
+        return claims
 
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
         """Refuse a bank that lacks the data of the condition.
@@ -361,6 +434,15 @@ class Condition:
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
 
 
+def threshold_text(value: float) -> str:
+    """Return a threshold with two digits if it has no more, else three, and two that count of one below .01."""
+    if round(value, 2) == value:
+        return number(value, 2)
+    if abs(value) < 0.01 and round(value, 3) != value:
+        return number(value, 1 - math.floor(math.log10(abs(value))))
+    return number(value)
+
+
 def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:
     """Return the verdict with a note before all others, and with another outcome if given."""
     return replace(verdict, notes=(note, *verdict.notes), outcome=verdict.outcome if outcome is None else outcome)
@@ -384,7 +466,20 @@ def undecided_interval(
 def decide_by_bounds(
     verdict: Verdict, condition: Condition, family: int, interval_at: Callable[[float], Interval], required: float
 ) -> Verdict:
-    """Return the verdict of bounds: PASS if the lower reaches `required`, FAIL if the corrected upper does not."""
+    """Return the verdict of bounds: PASS if the lower reaches `required`, FAIL if the corrected upper does not.
+
+    An upper limit is a lower one of the value with the other sign.
+    """
+    if not condition.measure.is_upper(condition):
+        return _decide_lower(verdict, condition, family, interval_at, required)
+    judged = _decide_lower(verdict, condition, family, lambda level: interval_at(level).negated, -required)
+    assert judged.interval is not None
+    return replace(judged, interval=judged.interval.negated)
+
+
+def _decide_lower(
+    verdict: Verdict, condition: Condition, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Verdict:
     interval = interval_at(condition.confidence)
     outcome = Outcome.INCONCLUSIVE
     if interval.low >= required:

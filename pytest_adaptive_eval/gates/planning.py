@@ -12,6 +12,7 @@ import numpy as np
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import View, chances
+from pytest_adaptive_eval.claims.earlier import EarlierAnswers
 from pytest_adaptive_eval.claims.paired import FLIPS, MARGINS, Baseline, PairedClaim
 from pytest_adaptive_eval.claims.projection import ability_at
 from pytest_adaptive_eval.errors import ConfigError
@@ -29,20 +30,24 @@ DEFAULT_CHANCE = 0.97  #: Probability of a verdict that the default budget gives
 MAX_CANDIDATES, MAX_ANSWERS = 400, 1_000_000
 
 
-def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Baseline | None = None) -> float:
+def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, earlier: EarlierAnswers | None = None) -> float:
     """Return the variance of a draw's estimate of the accuracy over the items not yet drawn, for a true accuracy.
 
     On an uncalibrated bank it is that of a uniform draw. On a calibrated bank it assumes that the bank is right and the
-    ability known, and with a complete baseline that `claims.paired.FLIPS` of the answers differ.
+    ability known, and with earlier answers, such as a complete baseline's, that `claims.paired.FLIPS` of them differ.
     """
     n = len(bank)
-    if baseline is not None:
-        no_answers = np.array([[]])
-        p = baseline.predicted(baseline.shapes(bank), no_answers.astype(np.int64), no_answers)
-    elif bank.calibrated:
+    p = np.full((1, n), accuracy)
+    if bank.calibrated:
         theta = np.zeros((1, bank.dimensions))
         theta[0, 0] = ability_at(bank, accuracy)
         p = bank.probability(theta)
+    if earlier is not None:
+        no_answers = np.array([[]])
+        alike = Baseline(earlier.name, np.nan_to_num(earlier.scores, nan=0.5))
+        predicted = alike.predicted(alike.shapes(bank), no_answers.astype(np.int64), no_answers)
+        p = np.where(np.isnan(earlier.scores), p, predicted)
+    elif bank.calibrated:
         policy = policy.drawing
     else:
         return max(accuracy * (1.0 - accuracy), 0.25 / n)
@@ -62,7 +67,7 @@ def threshold_outlooks(
     bank: ItemBank,
     policy: Policy,
     target: float,
-    baseline: Baseline | None = None,
+    earlier: EarlierAnswers | None = None,
     margin: float | None = None,
 ) -> list[Outlook]:
     """Return the outlooks of an accuracy threshold, for true accuracies on either side in (0, 1)."""
@@ -73,8 +78,41 @@ def threshold_outlooks(
             sides.append(accuracy)
     variances = []
     for accuracy in sides:
-        variances.append(draw_variance(bank, policy, accuracy, baseline))
+        variances.append(draw_variance(bank, policy, accuracy, earlier))
     return [Outlook(len(bank), gap, variance, condition.confidence) for variance in variances]
+
+
+def mean_outlooks(
+    condition: Condition,
+    bank: ItemBank,
+    policy: Policy,
+    share: float,
+    margin: float | None = None,
+    weights: Array | None = None,
+) -> list[Outlook]:
+    """Return the outlooks of a mean of scores of 0 and 1 that the bank does not predict.
+
+    Args:
+        share: Target or margin, as a share of the largest mean.
+        weights: Shape (n,). Weights of the items' scores, in (0, 1]; 1 each when omitted.
+    """
+    n = len(bank)
+    q = np.full((1, n), 1.0 / n)
+    if bank.calibrated:
+        q = first_chances(bank, policy, bank.probability(np.zeros((1, bank.dimensions))))
+    if weights is None:
+        weights = np.ones(n)
+    spread = float((weights**2 / q).sum()) / n**2
+    if condition.kind == "not_worse_than":  # of differences, which are halved to lie in [0, 1]
+        assumed = tuple(distance * share / 2.0 for distance in MARGINS)
+        return [Outlook(n, (margin or share) / 2.0, spread * FLIPS / 4.0, condition.confidence, assumed=assumed)]
+    gap = PLANNING_MARGIN if margin is None else margin
+    scale = float(weights.mean())
+    sides = []
+    for mean in (share + gap, share - gap):
+        if 0 < mean < 1:
+            sides.append(mean)
+    return [Outlook(n, gap * scale, spread * mean * (1.0 - mean), condition.confidence) for mean in sides]
 
 
 def paired_outlooks(
@@ -149,6 +187,21 @@ def outlooks(
     return forecast
 
 
+def predicted_outlooks(
+    condition: Condition,
+    bank: ItemBank,
+    policy: Policy,
+    earlier: EarlierAnswers | None,
+    margin: float | None = None,
+) -> list[Outlook]:
+    """Return the outlooks of a gate's claims about the bank's sum of scores, with the predictions of an earlier run."""
+    forecast = []
+    for claim in condition.claims(bank, {}):
+        if claim.sought is not None:
+            forecast += threshold_outlooks(condition, bank, policy, claim.sought / len(bank), earlier, margin)
+    return forecast
+
+
 def default_budget(
     conditions: Sequence[Condition],
     bank: ItemBank,
@@ -177,12 +230,17 @@ def outlook_sentence(
     baseline: Baseline | None = None,
     *,
     must_pass: int = 0,
+    earlier: EarlierAnswers | None = None,
 ) -> str:
     """Return a gate's probability of a verdict within its budget, with a warning if it is below one half.
 
-    The first `must_pass` items of the budget are not drawn, so they move no bet.
+    The first `must_pass` items of the budget are not drawn, so they move no bet. The answers of an `earlier` run
+    predict those of a threshold.
     """
-    forecast = outlooks(condition, bank, policy, baseline)
+    forecast = []
+    if earlier is not None:
+        forecast = predicted_outlooks(condition, bank, policy, earlier)
+    forecast = forecast or outlooks(condition, bank, policy, baseline)
     if baseline is None:
         comparable = len(bank)
     else:
@@ -194,7 +252,9 @@ def outlook_sentence(
     if condition.kind == "not_worse_than":
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:
-        case = f"if the truth is {100 * PLANNING_MARGIN:g} points away"
+        case = f"if the truth is {condition.measure.distance(PLANNING_MARGIN)} away"
+        if earlier is not None:
+            case += f" and {FLIPS:.0%} of the answers differ from the earlier run's"
     text = (
         f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within {budget} of "
         f"{len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"

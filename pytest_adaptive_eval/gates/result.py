@@ -35,6 +35,7 @@ from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale,
 from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import approximate_interval, is_exact
+from pytest_adaptive_eval.irt.estimation import sandwich_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
@@ -70,6 +71,8 @@ class BoundMetric(NoVerdict):
         confidence: float = 0.95,
         on_inconclusive: OnInconclusive = "fail",
         method: Literal["draws", "like-questions"] = "draws",
+        within: float | None = None,
+        cap: float | None = None,
     ) -> Verdict:
         """Judge whether the metric reaches `target`: PASS if it surely does, FAIL if it surely does not.
 
@@ -77,15 +80,16 @@ class BoundMetric(NoVerdict):
             target: In the metric's unit, such as an accuracy in [0, 1] or an ability in logits on the bank's scale. A
                 share may be a text such as ``"60%"``.
             method: The second takes the bank for a sample of questions like these, and is for accuracies alone.
+            within, cap: Of a value that the run measures: the metric is the share of answers up to `within`, or the
+                mean of values cut at `cap`.
         """
-        return self._verdict(
-            "at_least",
-            value=target,
-            subject=subject,
-            confidence=confidence,
-            on_inconclusive=on_inconclusive,
-            method=method,
-        )
+        settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "method": method}
+        settings |= {"within": within, "cap": cap}
+        return self._verdict("at_least", value=target, on_inconclusive=on_inconclusive, **settings)
+
+    def at_most(self, target: float | str, **settings: Any) -> Verdict:
+        """Judge whether the metric stays at or below `target`; takes the keywords of `at_least`."""
+        return self._verdict("at_most", value=target, **settings)
 
     def not_worse_than(
         self,
@@ -95,23 +99,21 @@ class BoundMetric(NoVerdict):
         subject: str = "",
         confidence: float = 0.95,
         on_inconclusive: OnInconclusive = "fail",
+        within: float | None = None,
+        cap: float | None = None,
     ) -> Verdict:
         """Judge the loss against a baseline: PASS if it is surely below `margin`, FAIL if it surely is not.
 
         Args:
             baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
                 file of ``--adaptive-eval-baseline``.
-            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of auc in levels, of score
-                in points.
+            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of ability in logits, of auc
+                in levels, of score in points; of a mean of values cut at `cap` in their unit.
+            within, cap: See `at_least`.
         """
-        return self._verdict(
-            "not_worse_than",
-            value=margin,
-            name=str(baseline),
-            subject=subject,
-            confidence=confidence,
-            on_inconclusive=on_inconclusive,
-        )
+        settings: dict[str, Any] = {"subject": subject, "confidence": confidence, "within": within, "cap": cap}
+        name = str(baseline)
+        return self._verdict("not_worse_than", value=margin, name=name, on_inconclusive=on_inconclusive, **settings)
 
     def rank_within(
         self,
@@ -229,6 +231,11 @@ class Result(NoVerdict):
         if not self._measures(name):
             measured = ", ".join(metric for metric in metric_names() if self._measures(metric))
             raise AttributeError(f"{self!r} has no {name!r}; use {measured}")
+        return BoundMetric(name, self)
+
+    def __getitem__(self, name: str) -> BoundMetric:
+        """Return a metric by its name, such as ``"pass^3"``."""
+        find_metric(name, recorded=True)
         return BoundMetric(name, self)
 
     def __repr__(self) -> str:
@@ -472,6 +479,8 @@ class SessionResult(Result):
         policy: `Policy.key` if the length did not depend on the answers, and the bank's table of replayed interviews
             applies; else empty.
         subject: ``name`` of the subject, and the hash ``decoding`` that a comparison must share; empty if unknown.
+        sampling_error: Standard error of the ability over new samples of items and answers, length D, in logits, see
+            `estimation.sandwich_error`; None on an uncalibrated bank.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
             on an accuracy that is not distinguishable from it.
         floor: Items, drawn uniformly, and the scores that the test gives answers to other questions there; empty where
@@ -490,6 +499,7 @@ class SessionResult(Result):
     misfit: str = ""
     policy: str = ""
     subject: Mapping[str, str] = field(default_factory=dict)
+    sampling_error: list[float] | None = None
     chance: float | None = None
     floor: tuple[tuple[int, float], ...] = ()
 
@@ -545,6 +555,12 @@ class SessionResult(Result):
         projected = None
         misfit = ""
         notes = more.pop("notes", ())
+        sampling_error = None
+        if calibrated:
+            bank, items = session.bank, log.items[None]
+            guessing = None if bank.asymptote is None else bank.asymptote[items]
+            answers = (log.scores[None], bank.discrimination[items], bank.intercept[items], guessing)
+            sampling_error = sandwich_error(estimate, *answers)[0].tolist()
         if calibrated and len(log):
             accuracy, error = session.projection()
             projected = (float(accuracy[0]), float(error[0]))
@@ -560,6 +576,7 @@ class SessionResult(Result):
             log=log,
             theta=theta.tolist() if calibrated else None,
             standard_error=standard_error.tolist() if calibrated else None,
+            sampling_error=sampling_error,
             stop=session.stop[0],
             statuses=dict(statuses),
             climb=ladder_policy if isinstance(ladder_policy, Climb | AdaptiveClimb) else None,
@@ -581,7 +598,7 @@ class SessionResult(Result):
         return {**facts, "must pass": must_pass_sentence(self.must_pass), "void": void}
 
     def _measures(self, metric: str) -> bool:
-        return metric in metric_names() and find_metric(metric).on_banks
+        return metric in self.log.answers or (metric in metric_names() and find_metric(metric).on_banks)
 
     @property
     def unanswered(self) -> str:
@@ -682,7 +699,8 @@ class SessionResult(Result):
         columns = (*DesignLog.columns(), "size", "noise", "take_all", "horizon", "earlier", "fixed", "awaited")
         return {
             **data,
-            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},
+            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns}
+            | {"answers": {name: values.tolist() for name, values in self.log.answers.items()}},
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
             "climb": [self.climb.name, dict(self.climb.to_json())] if self.climb else None,
@@ -696,6 +714,7 @@ class SessionResult(Result):
         for column in DesignLog.columns():
             log[column] = np.array(log[column], dtype=int if column == "items" else float)
         log["earlier"] = tuple(log["earlier"])
+        log["answers"] = {name: np.array(values, dtype=float) for name, values in log["answers"].items()}
         return cls.from_json(
             {
                 **data,
@@ -715,10 +734,15 @@ def above_floor(result: SessionResult, condition: Condition, undecided: Verdict,
         undecided: Verdict without outcome, interval and own notes, see `Metric.judge`.
         found: Verdict on the model's own answers.
     """
-    if found.outcome is not Outcome.PASS or not result.floor or condition.measure.by_levels:
+    measure = condition.measure
+    of_scores = measure.by_scores and not measure.by_levels and condition.kind != "at_most"
+    if found.outcome is not Outcome.PASS or not result.floor or not of_scores:
         return found
     places, scores = np.array(result.floor).T
-    draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64))
+    answers = {}
+    for name, values in result.log.answers.items():
+        answers[name] = np.repeat(scores[:, None], values.shape[-1], axis=1)
+    draws = replace(uniform_draws(scores, result.log.size), items=places.astype(np.int64), answers=answers)
     others = replace(result, log=draws, floor=(), chance=None, planned=(), family=0)
     judged = Result._by_metric(others, replace(condition, method="draws"), undecided)
     if judged.outcome is Outcome.FAIL or judged.interval is None:

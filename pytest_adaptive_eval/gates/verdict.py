@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
@@ -30,7 +31,9 @@ class Outcome(enum.StrEnum):
         raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
 
 
+AT_MOST = "<= "  #: Start of the requirement of an upper limit.
 _RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}
+_UPPER_RELATIONS = {Outcome.PASS: "<=", Outcome.FAIL: ">", Outcome.INCONCLUSIVE: "against"}
 
 
 def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequence[float | None], method: str) -> str:
@@ -42,7 +45,10 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
     Args:
         bounds: Estimate, lower and upper bound; None where a record lacks one.
     """
-    estimate, low, high = ("-" if value is None else number(value) for value in bounds)
+    digits = 3
+    if small := re.match(r"[<>]= -?\d*\.(\d{4,})", requirement):
+        digits = len(small[1]) + 1
+    estimate, low, high = ("-" if value is None else number(value, digits) for value in bounds)
     estimate_text = f"{estimate} [{low}, {high}]"
     if metric == "ability" and method != LIKELIHOOD_RATIO:
         metric = "ability by accuracy"
@@ -56,7 +62,9 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
                 estimate_text = f"at least {low},"
     if CORRECTED in method:
         estimate_text += f" corrected for {method.partition(CORRECTED)[2]}"
-    return f"{metric} {estimate_text} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"
+    relations = _UPPER_RELATIONS if requirement.startswith(AT_MOST) else _RELATIONS
+    bound = requirement.removeprefix(">= ").removeprefix(AT_MOST)
+    return f"{metric} {estimate_text} {relations.get(outcome, 'for')} {bound}"
 
 
 class NoVerdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ _SCALARS = (
     "earlier",
     "fixed",
     "awaited",
+    "answers",
     "paths",
 )  #: Fields of a `DesignLog` that are no columns.
 
@@ -41,7 +42,9 @@ class DesignLog:
     none. `earlier` has the smaller horizons, ascending, of earlier runs of the same interview: until each, the bets aim
     at it, as they did then. `fixed` says that the interview ends at its horizon whatever the answers, and is judged
     there alone. `awaited` is the number of draws before the first one whose answer was not awaited, None if all were:
-    estimates rest on these, since slow answers differ from quick ones. `paths` holds the wealth that
+    estimates rest on these, since slow answers differ from quick ones. `answers` has further values of the answers by
+    name, such as ``seconds``, in arrays of shape (..., t, n) for n answers per item, NaN where missing. `paths` holds
+    the wealth that
     `inference.betting` found on earlier draws of the interview, where it starts from; no result depends on it.
     """
 
@@ -62,6 +65,7 @@ class DesignLog:
     earlier: tuple[int, ...] = ()
     fixed: bool = False
     awaited: int | None = None
+    answers: Mapping[str, Array] = field(default_factory=dict)
     paths: dict[tuple[float, ...], Array] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -78,7 +82,8 @@ class DesignLog:
         for name in ("low", "high"):
             if isinstance(end := getattr(self, name), np.ndarray):
                 ends[name] = end[index]
-        part = replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
+        answers = {name: values[index] for name, values in self.answers.items()}
+        part = replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends, answers=answers)
         return replace(part, take_all=min(self.take_all, len(part)))
 
     @property
@@ -89,6 +94,7 @@ class DesignLog:
             return self
         arrays = [*self.columns(), *(name for name in ("low", "high") if isinstance(getattr(self, name), np.ndarray))]
         columns: dict[str, Any] = {name: getattr(self, name)[..., k:] for name in arrays}
+        columns["answers"] = {name: values[..., k:, :] for name, values in self.answers.items()}
         return replace(self, **columns, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0), earlier=())
 
     @property
@@ -141,25 +147,40 @@ def uniform_draws(scores: Array, size: int, chosen: int = 0) -> DesignLog:
         chosen: Number of first items that were not drawn, however they were chosen.
     """
     t = len(scores)
-    before = np.arange(t, dtype=np.float64)
-    filled = np.where(np.isnan(scores), 0.5, scores)
-    undrawn = np.maximum(size - before, 1.0)
-    mean = (filled.cumsum() - filled + 1.0) / (before + 2.0)
-    squares = ((filled**2).cumsum() - filled**2 + 1.0) / (before + 2.0)
+    undrawn = np.maximum(size - np.arange(t, dtype=np.float64), 1.0)
     return DesignLog(
         items=np.arange(t),
         scores=scores,
         propensities=1.0 / undrawn,
-        predictions=mean,
-        rest=mean * undrawn,
-        variance=(squares - mean**2) * undrawn**2,
-        down=mean * undrawn,
-        up=(1.0 - mean) * undrawn,
+        **predicted_by_mean(scores, undrawn, undrawn),
         size=size,
         take_all=chosen,
         horizon=t,
         fixed=True,
     )
+
+
+def predicted_by_mean(scores: Array, undrawn: Array, reach: Array) -> dict[str, Any]:
+    """Return the columns of a `DesignLog` by which the mean score so far predicts every item.
+
+    The mean and the variance have one right and one wrong answer added.
+
+    Args:
+        scores: Shape (..., t). In [0, 1]; NaN marks a missing score.
+        undrawn: Shape (t,). Items left at each draw, the drawn one included.
+        reach: Shape (..., t). Upper bound of 1 / propensity over these.
+    """
+    before = np.arange(scores.shape[-1], dtype=np.float64)
+    filled = np.where(np.isnan(scores), 0.5, scores)
+    mean = (filled.cumsum(axis=-1) - filled + 1.0) / (before + 2.0)
+    squares = ((filled**2).cumsum(axis=-1) - filled**2 + 1.0) / (before + 2.0)
+    return {
+        "predictions": mean,
+        "rest": mean * undrawn,
+        "variance": (squares - mean**2) * undrawn**2,
+        "down": mean * reach,
+        "up": (1.0 - mean) * reach,
+    }
 
 
 @dataclass(frozen=True, slots=True)

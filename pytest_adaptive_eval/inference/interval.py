@@ -35,6 +35,11 @@ class Interval:
         up = math.hypot(self.high - self.estimate, other.estimate - other.low)
         return Interval(change, change - down, change + up, self.confidence, f"{self.method}, independent")
 
+    @property
+    def negated(self) -> Interval:
+        """The interval of the value with the other sign."""
+        return Interval(-self.estimate, -self.high, -self.low, self.confidence, self.method)
+
     def in_words(self, digits: int = 3) -> str:
         """Return ``.612 [.551, .671]``."""
         return f"{number(self.estimate, digits)} {self.bounds_in_words(digits)}"

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.tuning import is_tunable, tuned
 from pytest_adaptive_eval.types import Array, Ints
 
+APPROXIMATE = "approximate"  #: Method of intervals that hold nearly, at one look.
 TINY = 1e-300  #: Least chance, whose logarithm is finite.
 SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remaining item.
 
@@ -128,6 +129,22 @@ def standard_error(log: DesignLog) -> float:
     return math.hypot(spread, log.decoding_sd) / log.size
 
 
+def sampling_error(scores: Array) -> float:
+    """Return the standard error of a mean score over new samples of items and answers: its spread over their root.
+
+    A score of 0 and one of 1, of half a weight each, are added, since equal scores do not make the mean certain.
+
+    Args:
+        scores: Shape (t,). At least one is not missing.
+    """
+    scored = np.append(scores[~np.isnan(scores)], [0.0, 1.0])
+    weights = np.ones(len(scored))
+    weights[-2:] = 0.5
+    mean = np.average(scored, weights=weights)
+    variance = np.average((scored - mean) ** 2, weights=weights)
+    return math.sqrt(variance / (len(scored) - 2))
+
+
 def mean_of_draws(log: DesignLog) -> float:
     """Return the accuracy by the weighted mean of the one-draw estimates, within the limits that the scores set.
 
@@ -164,7 +181,7 @@ def approximate_interval(log: DesignLog, confidence: float = 0.95) -> Interval:
     quantile += (quantile**3 + quantile) / (4.0 * max(len(log.estimated.draws) - 1, 1))
     half = quantile * standard_error(log)
     low, high = (mean_of_draws(log.with_missing_as(score)) for score in (0.0, 1.0))
-    return Interval(mean_of_draws(log), max(low - half, 0.0), min(high + half, 1.0), confidence, "approximate")
+    return Interval(mean_of_draws(log), max(low - half, 0.0), min(high + half, 1.0), confidence, APPROXIMATE)
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:

@@ -60,13 +60,35 @@ def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
     return np.where(missing, 0.0, scores), np.where(missing[..., None], 0.0, A)
 
 
+def _residuals(p: Array, scores: Array, c: Array | None) -> Array:
+    """Return the derivative of each answer's log-likelihood by its logit, shape (S, k)."""
+    if c is None:
+        return np.asarray(scores - p)
+    return np.asarray((scores - p) * (p - c) / (np.maximum(p, np.finfo(np.float64).tiny) * (1.0 - c)))
+
+
+def sandwich_error(estimate: Estimate, scores: Array, A: Array, d: Array, c: Array | None) -> Array:
+    """Return standard errors over new samples of items and answers, shape (S, D), without the model's variance.
+
+    It is the spread of the answers' gradients, through the inverse information (Huber 1967; White 1982). So it holds
+    where the bank's model does not describe the answers. With guessing, the information is that of the model, and the
+    error may be an eighth too small.
+
+    Args:
+        estimate: Of the answers.
+        scores, A, d, c: As in `Estimator.estimate`.
+    """
+    scores, A = _scored(scores, A)
+    residuals = _residuals(irt.probability(estimate.theta, A, d, c), scores, c)
+    moves = (A * residuals[..., None]) @ estimate.covariance
+    return np.asarray(np.sqrt((moves**2).sum(axis=1)))
+
+
 def _derivatives(theta: Array, scores: Array, A: Array, d: Array, c: Array | None) -> tuple[Array, Array]:
     """Return the gradient (S, D) of the log-likelihood and the Fisher information (S, D, D)."""
     p = irt.probability(theta, A, d, c)
     w = irt.weight(p, c)
-    residual = scores - p
-    if c is not None:  # d log L / dz = (r - p) (p - c) / (p (1 - c))
-        residual *= (p - c) / (np.maximum(p, np.finfo(np.float64).tiny) * (1.0 - c))
+    residual = _residuals(p, scores, c)
     if A.shape[-1] == 1:
         weighted = (w * A[..., 0])[:, None, :]
     else:

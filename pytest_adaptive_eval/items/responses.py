@@ -50,12 +50,25 @@ class LoggedQuestion:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
+class AgentStep(NamedTuple):
+    """One message of an agent's work on an item, by who wrote it: ``assistant``, ``tool`` and so on."""
+
+    role: str
+    text: str
+
+
 class Reply(NamedTuple):
-    """One answer of a subject to an item, with its logged score in [0, 1], NaN where missing."""
+    """One answer of a subject to an item, with its logged score in [0, 1], NaN where missing.
+
+    Args:
+        measures: See `models.base.Completion`.
+    """
 
     subject: str
     text: str
     score: float
+    steps: Sequence[AgentStep] = ()
+    measures: Mapping[str, float] = {}
 
 
 class Stated(NamedTuple):

@@ -70,8 +70,9 @@ def resolve(spec: str, folders: Sequence[Path] = (), *, chats: bool = False) -> 
         if (located := kind.locate(spec, folders)) is not None:
             return kind, located
     forms = ", ".join(kind.form for kind in kinds if kind.prefixes)
+    meant = next(filter(None, (kind.suggestion(spec) for kind in kinds)), "")
     raise ConfigError(
-        f"model {shown_address(spec)!r} is not known; expected an existing checkpoint folder "
+        f"model {shown_address(spec)!r} is not known; {meant}expected an existing checkpoint folder "
         f"(nothing is downloaded), {forms}{lacking()}"
     )
 

@@ -14,9 +14,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, canonical_json, cut_text
+from pytest_adaptive_eval.items.responses import AgentStep
 from pytest_adaptive_eval.models.caps import Cap
 
 
@@ -75,8 +77,9 @@ class Completion:
         reused: Whether an earlier run got the answer.
         reasoning: Reasoning before the answer, if the model shows it.
         request: What was sent, see `sent_request`; empty if unknown, as for texts that are rated.
-        measures: What a log states of the answer beside its score: ``seconds``, ``cost`` in the log's currency,
-            ``input_tokens``, ``output_tokens``, ``steps``.
+        measures: What is known of the answer beside its score: ``seconds`` of its own call, ``cost`` in the currency of
+            a harness's log, ``input_tokens``, ``output_tokens``, ``steps``.
+        steps: Messages of an agent, as its log has them.
         own_score: Whether the score belongs to the answer, such as a harness's, and no later run grades otherwise.
     """
 
@@ -91,6 +94,7 @@ class Completion:
     request: str = field(default="", compare=False, repr=False)
     measures: Mapping[str, float] = field(default_factory=dict, compare=False)
     own_score: bool = field(default=False, compare=False)
+    steps: tuple[AgentStep, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.status is Status.OK and self.unread:
@@ -115,6 +119,7 @@ class Completion:
         return Response.of(status, score, self.text, detail)
 
 
+TIMED_OUT = "timed out"  #: Measure of an answer that the model did not give in time, 1 where it is there.
 REQUEST_CHARACTERS = 20_000  #: Characters of a request that are kept.
 _EMBEDDED = re.compile(r"(;base64,)[A-Za-z0-9+/=]+")
 
@@ -514,15 +519,19 @@ class Model(abc.ABC):
             called for each of its questions without an answer.
         """
         items = [drawn(item, sample) for item, sample in draws]
+        begun = clock.elapsed()
         waiting_apart = list[int]()
         together = list[int]()
 
         def settle(index: int, completion: Completion) -> None:
-            arrived(index, _cut(completion))
+            arrived(index, _finished(completion))
+
+        def settle_together(index: int, completion: Completion) -> None:
+            arrived(together[index], self._timed(completion, begun))
 
         def keep_apart(index: int, completion: Completion) -> None:
             if keep is not None:
-                keep(waiting_apart[index], _cut(completion))
+                keep(waiting_apart[index], _finished(completion))
 
         for index, item in enumerate(items):
             if self.waits_apart and not item.turns and item.likelihood is None:
@@ -537,7 +546,7 @@ class Model(abc.ABC):
                 keep_apart,
             )
         if together:
-            self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
+            self._answer_turns([items[n] for n in together], settle_together)
         return cancel
 
     def _send(self, items: Sequence[Item], arrived: Arrived, keep: Arrived) -> Callable[[], object]:
@@ -625,7 +634,18 @@ class Model(abc.ABC):
 
     def complete_anew(self, item: Item) -> Completion:
         """Ask for the completion of an item."""
-        return _cut(self._answer_turns([item], lambda _index, _completion: None)[0])
+        begun = clock.elapsed()
+        return self._timed(self._answer_turns([item], lambda _index, _completion: None)[0], begun)
+
+    def _timed(self, completion: Completion, begun: float) -> Completion:
+        """Return the completion of a call that began at a time, with its seconds unless they are known.
+
+        A recorded answer has no call, and a call that failed is the fault of the run.
+        """
+        if not self.varies or completion.status.infrastructure:
+            return _finished(completion)
+        seconds = {"seconds": clock.elapsed() - begun}
+        return _finished(replace(completion, measures={**seconds, **completion.measures}))
 
 
 def _whole(item: Item, replies: Sequence[Completion]) -> Completion | None:
@@ -637,15 +657,27 @@ def _whole(item: Item, replies: Sequence[Completion]) -> Completion | None:
         return None
     cost = sum((completion.cost for completion in replies), Usage())
     first = next((completion for completion in replies if completion.status is not Status.OK), last)
-    return replace(first, text=item.transcript([completion.text for completion in replies]), cost=cost)
+    measures = summed_measures([completion.measures for completion in replies])
+    text = item.transcript([completion.text for completion in replies])
+    return replace(first, text=text, cost=cost, measures=measures)
 
 
-def _cut(completion: Completion) -> Completion:
-    """Return the completion with its text cut to the stored length."""
-    text = cut_text(completion.text)
-    if text is completion.text:
-        return completion
-    return replace(completion, text=text)
+def summed_measures(measures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the sums of what is known of several calls by name."""
+    sums: dict[str, float] = {}
+    for of_call in measures:
+        for name, value in of_call.items():
+            sums[name] = sums.get(name, 0.0) + value
+    return sums
+
+
+def _finished(completion: Completion) -> Completion:
+    """Return the completion with its text cut to the stored length, and its tokens among its measures."""
+    cost = completion.cost
+    tokens = {}
+    if cost.tokens:
+        tokens = {"input_tokens": float(cost.prompt_tokens), "output_tokens": float(cost.completion_tokens)}
+    return replace(completion, text=cut_text(completion.text), measures={**tokens, **completion.measures})
 
 
 def drawn(item: Item, sample: int) -> Item:

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
@@ -49,10 +50,10 @@ class CallableModel(Model):
         if not callable(function):
             raise ConfigError(f"subject {name!r}: {function!r:.80} is not callable; give a function of the prompt")
         super().__init__(SubjectIdentity(name, checkpoint, {"messages": messages}))
-        self._function = function
         self._messages = messages
         self._said = False
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        self._function = _timed_coroutine(function) if is_async else _timed(function)
         if concurrency is None:
             self._concurrency = ASYNC_CONCURRENCY if is_async else 1
         else:
@@ -191,11 +192,32 @@ class _EventLoop:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
 
+def _timed(function: _Function) -> _Function:
+    """Return a function that returns what another one does, and the seconds that it took."""
+
+    def call(argument: Any) -> tuple[Any, float]:
+        begun = clock.elapsed()
+        return function(argument), clock.elapsed() - begun
+
+    return call
+
+
+def _timed_coroutine(function: _Function) -> _Function:
+    """Return `_timed` for an ``async def``."""
+
+    async def call(argument: Any) -> tuple[Any, float]:
+        begun = clock.elapsed()
+        return await function(argument), clock.elapsed() - begun
+
+    return call
+
+
 def _completion(reply: Callable[[], Any], argument: Any) -> Completion:
     """Return the completion of a call with a text or a chat; its exception is a fault of the item."""
     request = sent_request(_written(argument))
     try:
-        return Completion(_text(reply()), request=request)
+        said, seconds = reply()
+        return Completion(_text(said), request=request, measures={"seconds": seconds})
     except Exception as error:  # of any library
         if isinstance(error, TimeoutError):
             status = Status.TIMEOUT

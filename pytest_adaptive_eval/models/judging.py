@@ -29,6 +29,8 @@ from pytest_adaptive_eval.text import number
 
 #: Number of last characters of a rating that are read.
 READ_CHARACTERS = 20_000
+#: Characters of an answer by which the judge's replies to it are found.
+BEGINNING = 2_000
 #: Valid ranks.
 RANKS = range(1, 6)
 #: Instruction before texts between marks.
@@ -211,6 +213,8 @@ class Judge:
     #: Whether the judge's decoding samples, known from `check` on.
     samples: bool = False
     _model: Model | None = None
+    #: Texts of its replies by the item's id and the beginning of the answer.
+    replies: dict[tuple[str, str], list[str]] = field(default_factory=dict, repr=False)
     #: Number of equal requests by their hash: a judge that samples draws each rank anew.
     _draws: Counter[str] = field(default_factory=Counter, repr=False)
     #: Replies to the next draws by request, asked for ahead; None for a second rank where there is no first one.
@@ -377,6 +381,7 @@ class Judge:
         if reply is None:
             reply = self.recorded.ask(messages, max_tokens=self.max_tokens, draw=draw)
         self._count(reply)
+        self.replies.setdefault((item.id, text[:BEGINNING]), []).append(reply.text)
         if reply.status is not Status.OK:
             self.counts.unread += 1
             raise Unscored(Status.ERROR.value, f"the judge {self.name}: {reply.detail or reply.status.value}", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.models.base import Model
+
+#: Likeness of a beginning of a text to that of a kind, from which it may be a slip.
+_SIMILAR = 0.7
 
 
 class ModelKind:
@@ -49,6 +54,12 @@ class ModelKind:
         if spec.startswith(self.prefixes):
             return spec
         return None
+
+    def suggestion(self, spec: str) -> str:
+        """Return the begin of a sentence on how a text of no kind may be meant, up to a semicolon; empty if unknown."""
+        name, colon, rest = spec.partition(":")
+        close = difflib.get_close_matches(name + colon, self.prefixes, 1, _SIMILAR) if rest else []
+        return f"did you mean {close[0] + rest!r}? Or " if close else ""
 
     def arguments(self, spec: str) -> tuple[Any, ...]:
         """Return the positional arguments of ``load``."""
@@ -95,6 +106,13 @@ class ModelKind:
     ) -> Model | None:
         """Check a model before the first question like `load`; return None if loading it everywhere takes too much."""
         return self.load(spec, options, cache, chats=chats)
+
+    def check_items(self, spec: str, items: Sequence[Item]) -> None:
+        """Raise ConfigError for an item that the model cannot be asked, before the run."""
+
+    def command(self, spec: str, options: Mapping[str, Any], item: str) -> str:  # noqa: ARG002 -- of those that run one
+        """Return the command that asking an item by its id runs; empty for models that run none."""
+        return ""
 
     def check_names(self, spec: str, options: Iterable[str]) -> None:
         """Raise ConfigError if an option is unknown."""

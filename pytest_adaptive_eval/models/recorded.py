@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,6 +32,20 @@ class RecordedModel(WrappedModel):
         else:
             self._store = store
         self._name = name
+
+    @functools.cached_property
+    def _of_this_run(self) -> CompletionStore:
+        return CompletionStore()
+
+    @property
+    def _kept(self) -> CompletionStore:
+        """Store of the completions.
+
+        Without a checkpoint, another model may have the same name in the run that resumes this one.
+        """
+        if self.identity.checkpoint:
+            return self._store
+        return self._of_this_run
 
     @property
     def identity(self) -> SubjectIdentity:  # type: ignore[override]
@@ -71,7 +86,7 @@ class RecordedModel(WrappedModel):
         else:
             asked = []
         for key, answer in zip(missing, asked, strict=True):
-            self._store.store(key, answer, requests[key].id, self._shared_key(key))
+            self._kept.store(key, answer, requests[key].id, self._shared_key(key))
             answers[key] = answer
         completions = []
         for key in keys:
@@ -91,11 +106,11 @@ class RecordedModel(WrappedModel):
         completion = self._lookup(key)
         if completion is None:
             completion = ask()
-            self._store.store(key, completion, shared_key=self._shared_key(key))
+            self._kept.store(key, completion, shared_key=self._shared_key(key))
         return completion
 
     def _lookup(self, key: str) -> Completion | None:
-        completion = self._store.lookup(key, self._shared_key(key))
+        completion = self._kept.lookup(key, self._shared_key(key))
         if completion is None:
             return None
         return replace(completion, reused=True)

@@ -169,17 +169,18 @@ class CompletionStore(contextlib.AbstractContextManager["CompletionStore"]):
         return key in self._earlier
 
     def fact(self, name: str) -> str:
-        """Return a fact of the run that began the file; empty where it kept none."""
+        """Return a fact that a run has kept; empty where none did."""
         with self._lock, self._reporting():
             row = self._execute("SELECT value FROM facts WHERE name = ?", name).fetchone()
         if row is None:
             return ""
         return str(row[0])
 
-    def keep_fact(self, name: str, value: str) -> None:
-        """Keep a fact of the run that begins the file; one that is there stays."""
+    def keep_fact(self, name: str, value: str, *, again: bool = False) -> None:
+        """Keep a fact; one that is there stays as the run that began the file kept it, unless it is kept `again`."""
+        action = "REPLACE" if again else "IGNORE"
         with self._lock, self._reporting():
-            self._execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", name, value)
+            self._execute(f"INSERT OR {action} INTO facts VALUES (?, ?)", name, value)
 
     def __len__(self) -> int:
         with self._lock, self._reporting():

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Settings
-from pytest_adaptive_eval.inputs import ANSWERS_FILE
+from pytest_adaptive_eval.inputs import ANSWERS_FILE, DRIFT_ACTIONS
 from pytest_adaptive_eval.plugin.ask.pipeline import PIPELINE, Pipeline
 from pytest_adaptive_eval.plugin.collect.collection import Collection
 from pytest_adaptive_eval.plugin.collect.failed import failed_arguments
@@ -37,6 +37,9 @@ def _settings_of(config: pytest.Config) -> Settings:
     missing = _text(config, "missing_baseline") or MISSING_BASELINE[0]
     if missing not in MISSING_BASELINE:
         raise ConfigError(f"adaptive_eval_missing_baseline is {missing!r}, expected {', '.join(MISSING_BASELINE)}")
+    drift = _text(config, "drift")
+    if drift is not None and drift not in DRIFT_ACTIONS:
+        raise ConfigError(f"adaptive_eval_drift is {drift!r}, expected {' or '.join(DRIFT_ACTIONS)}")
     if missing == "record" and not (baseline or "").endswith(".json"):
         raise ConfigError(
             "a missing baseline is to be recorded, and no file is named for it: give --adaptive-eval-baseline=FILE.json"
@@ -64,6 +67,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         junit=_path(config, "junit"),
         graders=tuple(config.getini("adaptive_eval_graders")),
         model_options=_options(config.getini("adaptive_eval_model_options")),
+        drift=drift,
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
         reuse=_reuse(config, folder),
         names_reuse=_flag(config, "reuse") is not None,

@@ -56,16 +56,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the rest of the plugin under ``--adaptive-eval``."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(bank, *, name, budget, max_tokens, system, examples, template, ask, judge, samples=1, repeat, "
-        "formats, must_pass, wrong_answer, policy='decide', stop='decision', selector, floor, interview, batch, seed, "
-        "price), or with task, levels, queries, stop_at, size in place of a bank: ask its items adaptively, one test a "
-        "question; needs --adaptive-eval",
+        f"{MARKER}(bank, *, name, budget, drift, max_tokens, system, examples, template, ask, judge, samples=1, "
+        "repeat, formats, must_pass, wrong_answer, policy='decide', stop='decision', selector, floor, interview, "
+        "batch, seed, predict_from='auto', price), or with task, levels, queries, stop_at, size in place of a bank: "
+        "ask its items adaptively, one test a question; needs --adaptive-eval",
     )
     config.addinivalue_line(
         "markers",
-        f"{GATE_MARKER}(name, *, at_least | not_worse_than, margin | rank_within | above, metric='accuracy', "
-        "confidence, probability, on_inconclusive, method, subject): a condition on the evaluation `name`, which ends "
-        "as soon as its conditions are decided; the test asserts adaptive_eval.verdicts",
+        f"{GATE_MARKER}(name, *, at_least | at_most | not_worse_than, margin | rank_within | above, metric='accuracy', "
+        "within | cap, confidence, probability, on_inconclusive, method, subject): a condition on the evaluation "
+        "`name`, which ends as soon as its conditions are decided; the test asserts adaptive_eval.verdicts",
     )
     config.addinivalue_line(
         "markers",

@@ -16,6 +16,7 @@ MOST_BYTES = 1_000_000_000  #: Size from which on that file of one's own machine
 ATTACHED = "adaptive_eval"  #: Attribute of a report that carries records to the controller.
 PARAMETER = "aeval:"  #: Start of the parameter id of placeholders; a bank's name follows.
 PROPERTY = "adaptive_eval"  #: Property with the score in reports of questions.
+CHANGE_PROPERTY = "since_last_run"  #: Property of an evaluation's report with the change of its level.
 DETAILS = ("position", "propensity", "predicted", "status")  #: Further properties of a question's report.
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_adaptive_eval.inputs import ANSWERS_FILE
+from pytest_adaptive_eval.inputs import ANSWERS_FILE, DRIFT_ACTIONS
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
 
 REPORTS = ("record", "html", "junit")  #: Reports whose path a flag sets.
@@ -86,9 +86,18 @@ RUN_SETTINGS: Mapping[str, RunSetting] = {
         {"metavar": "WHAT", "choices": MISSING_BASELINE},
         Ini(),
     ),
+    "drift": RunSetting(
+        "warn, or fail the run, where a level of an evaluation fell below that of earlier runs in DIR",
+        {"metavar": "WHAT", "choices": DRIFT_ACTIONS},
+        Ini(),
+    ),
     "record": RunSetting("write the run's JSON record to PATH as well", {"metavar": "PATH"}),
     "html": RunSetting("write the report for people to PATH", {"metavar": "PATH"}),
-    "junit": RunSetting("write a JUnit report of the gates to PATH", {"metavar": "PATH"}),
+    "junit": RunSetting(
+        "write a JUnit report of the gates to PATH, for Jenkins and GitLab; pytest's --junitxml has each question, and "
+        "properties that the schema of Jenkins' xUnit plugin refuses",
+        {"metavar": "PATH"},
+    ),
     "unsafe_code": RunSetting(
         "run code that a model wrote without a sandbox, where no sandbox works",
         {"metavar": "I-accept", "choices": ("I-accept",)},

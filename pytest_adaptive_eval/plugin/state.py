@@ -233,7 +233,9 @@ class EvaluationTest(UnrepeatableTest):
     shared_name = ""  #: Name before it was renamed, see `name_apart`.
     record: EvaluationRecord | None = None
     result: Result | None = None
+    drift = ""  #: Action of the run where a level fell below that of earlier runs.
     skipped = ""  #: Why the user's own marks or fixtures skip this interview.
+    predictions: str | None = None  #: File to keep the answers in that predict for an interview; None for no file.
     fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from pytest_adaptive_eval.records.run_record import (
     knows_weights,
 )
 from pytest_adaptive_eval.registry import service
+from pytest_adaptive_eval.types import Array
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
@@ -165,26 +166,50 @@ def read_baseline(
         BaselineMissing: It lacks an interview of the evaluation.
         BaselineError: The file is missing, unreadable, or belongs to another bank.
     """
+    with as_baseline_error():
+        found = find_recorded(spec, folders, bank, evaluation, run=run)
+        if found.record is None:
+            file = _from_answers(found, bank)
+        else:
+            file = _from_record(found, found.record, bank, evaluation)
+    return replace(file, source=BaselineSource(found.shown, found.subject, file.source.run, file.source.hash))
+
+
+class Recorded(NamedTuple):
+    """Where answers were found: a run's record, or without one a file of recorded answers.
+
+    Args:
+        source: The file, or the name of a tracker's run.
+        subject: Name in a file of answers; empty for the only one.
+        shown: The path as it was written, where it is relative to the first folder; else the whole path.
+    """
+
+    source: Path | str
+    subject: str
+    shown: str
+    record: RunRecord | None
+
+
+def find_recorded(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = "") -> Recorded:
+    """Return the record or the answers that a text names; parameters and errors as of `read_baseline`."""
     if is_tracked(spec):
-        return _tracked(spec, bank, evaluation)
+        return Recorded(spec, "", spec, service("fetch_run", "exports")(spec))
     path, subject = baseline_path(spec)
     source = locate_baseline(
         path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
     )
-    with _as_baseline_error():
-        if not spec.startswith(_ANSWERS) and (source.is_dir() or source.suffix in (".zip", ".json")):
-            file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
-        else:
-            file = _from_answers(source, subject or None, bank)
     if source == folders[0] / path:
-        recorded_path = path
+        shown = path
     else:
-        recorded_path = str(source)
-    return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
+        shown = str(source)
+    record = None
+    if not spec.startswith(_ANSWERS) and (source.is_dir() or source.suffix in (".zip", ".json")):
+        record = _record_in(source, evaluation, bank, run)
+    return Recorded(source, subject, shown, record)
 
 
 @contextmanager
-def _as_baseline_error() -> Iterator[None]:
+def as_baseline_error() -> Iterator[None]:
     """Raise errors of reading as a BaselineError."""
     try:
         yield
@@ -226,12 +251,6 @@ def baseline_path(spec: str) -> tuple[str, str]:
     return path, subject
 
 
-def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
-    with _as_baseline_error():
-        file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
-    return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
-
-
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
     """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own.
 
@@ -258,7 +277,20 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
     return history.whole(max(ranked)[-1])
 
 
-def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
+def _from_record(found: Recorded, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile[Baseline]:
+    interview = interview_in(found.source, record, bank, evaluation)
+    file = baseline_of(interview, bank, f"{found.source}: interview {interview.name!r}", record.started)
+    source = BaselineSource(run=record.run, hash=interview.answers_hash)
+    return replace(file, refusal=_refusal(record), source=source)
+
+
+def interview_in(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> EvaluationRecord:
+    """Return the interview of a record that asked a bank, preferably that of the evaluation's name.
+
+    Raises:
+        BaselineMissing: There is none.
+        BaselineError: There are several.
+    """
     candidates = []
     for i in record.interviews:
         if i.administrations and i.bank.name == bank.name:
@@ -272,10 +304,7 @@ def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation
             f"{path}: {len(candidates)} of its interviews ({names}) could be the baseline of {evaluation!r} on the "
             f"bank {bank.name!r}: expected one"
         )
-    interview = candidates[0]
-    file = baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
-    source = BaselineSource(run=record.run, hash=interview.answers_hash)
-    return replace(file, refusal=_refusal(record), source=source)
+    return candidates[0]
 
 
 def _refusal(record: RunRecord) -> str:
@@ -335,10 +364,24 @@ def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank) -> Baselin
     return Baseline(name, scores, log, climbed=interview.policy.stop == "level")
 
 
-def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile[Baseline]:
+def _from_answers(found: Recorded, bank: ItemBank) -> BaselineFile[Baseline]:
+    identity, scores = answers_in(found, bank)
+    source = BaselineSource(hash=identity.checkpoint[:16])
+    return BaselineFile(
+        Baseline(identity.name, scores), str(found.source), checkpoint=identity.checkpoint, source=source
+    )
+
+
+def answers_in(found: Recorded, bank: ItemBank) -> tuple[SubjectIdentity, Array]:
+    """Return the subject of a file of recorded answers, and its scores on a bank, NaN where missing, shape (n,).
+
+    Raises:
+        BaselineError: An answer cannot be graded, or there is none.
+    """
     from pytest_adaptive_eval.models.replay import ReplayModel
 
-    replay = ReplayModel.load(path, subject)
+    path = found.source
+    replay = ReplayModel.load(path, found.subject or None)
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
         response = completion.response(item)
@@ -348,9 +391,7 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFi
             scores[n] = response.score
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
-    source = BaselineSource(hash=replay.identity.checkpoint[:16])
-    baseline = Baseline(replay.identity.name, scores)
-    return BaselineFile(baseline, str(path), checkpoint=replay.identity.checkpoint, source=source)
+    return replay.identity, scores
 
 
 def read_recorded(spec: str, folders: Sequence[Path], evaluation: str, kind: str) -> EvaluationRecord:
@@ -366,7 +407,7 @@ def read_recorded(spec: str, folders: Sequence[Path], evaluation: str, kind: str
         BaselineError: The file is missing or unreadable, or the evaluation is void.
     """
     source = locate_baseline(spec, folders, "name another evaluation of the run, or a run's record")
-    with _as_baseline_error():
+    with as_baseline_error():
         record = _record_in(source, evaluation)
     recorded = next((entry for entry in record.evaluations if (entry.name, entry.kind) == (evaluation, kind)), None)
     if recorded is None:

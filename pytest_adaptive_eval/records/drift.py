@@ -35,10 +35,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pytest_adaptive_eval.gates.condition import find_metric
+from pytest_adaptive_eval.inference.falls import evidence_of_fall
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.types import Array
 
-BASELINE = 10  #: Runs of a series before it can raise an alarm.
+FEWEST = 2  #: Fewest runs of a series that can raise an alarm.
+BASELINE = 10  #: Runs of a series from which its level and their spread are learned.
+#: Probability that an evaluation, with all its series, alarms within its first `BASELINE` runs without a fall.
+EARLY_RATE = 0.01
 #: Half of the shift that is detected soonest, in standard errors.  Shifts below 1 are within the error of the mean
 #: of `BASELINE` runs; with 1, a shift of 3 is detected in 3 runs.
 _REFERENCE = 1.0
@@ -72,6 +76,12 @@ class SeriesPoint:
     standard_error: float
     low: float | None = None
     high: float | None = None
+    sampling_error: float | None = None
+
+    @property
+    def sampled(self) -> float:
+        """The standard error over new samples of items and answers, by which runs of one model differ."""
+        return self.sampling_error or self.standard_error
 
     def bounds(self, z: float) -> tuple[float, float]:
         """Return the recorded bounds, or those `z` standard errors to either side where there are none."""
@@ -102,10 +112,12 @@ class Series:
 
     @property
     def learning(self) -> str:
-        """State of the level, such as ``6 of 10 runs: cannot alarm yet``; empty once a run can alarm."""
+        """What is known of the level, such as ``6 of 10 runs: ...``; empty once the spread between runs is known."""
         runs = len(self.points)
+        if runs < FEWEST:
+            return f"{counted(runs, 'run')}: nothing to compare with yet"
         if runs <= BASELINE:
-            return f"{runs} of {BASELINE} runs: cannot alarm yet"
+            return f"{runs} of {BASELINE} runs: alarms by the errors of the runs alone"
         return ""
 
     @property
@@ -161,9 +173,13 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
         for watch in measured:
             watch.settle()
         spreads = {}
+        begun = {}
         for key in {watch.family for watch in measured}:
             spreads[key] = _Spread.of(families[key])
-        raised += [(watch, len(watch.drops) - 1) for watch in measured if watch.step(spreads[watch.family], length)]
+            begun[key] = sum(watch.now >= 0 or watch in measured for watch in families[key])
+        for watch in measured:
+            if watch.step(spreads[watch.family], length, begun[watch.family]):
+                raised.append((watch, len(watch.drops) - 1))
     return [watch.alarm(drop, average_run_length) for watch, drop in raised]
 
 
@@ -217,7 +233,7 @@ class _Drop:
     """Drop of a series: runs of its alarm and of its beginning, the level before and the number of its runs.
 
     `last` is the last run of the lower level, and `until` the run at which the old one was back. `rho` is the
-    autocorrelation that was known at the alarm.
+    autocorrelation that was known at the alarm. `early` means that the errors of the runs alone raised it.
     """
 
     at: int
@@ -226,6 +242,7 @@ class _Drop:
     runs: int
     last: int
     rho: float
+    early: bool
     until: int | None = None
 
     def follow(self, run: int, fall: float) -> None:
@@ -258,6 +275,8 @@ class _Watch:
         self.fall = self.rise = 0.0
         self.fall_start = self.rise_start = 0
         self.drops: list[_Drop] = []
+        errors = np.clip([point.sampled for point in series.points], 1 / _HUGE, _HUGE)
+        self.evidence = evidence_of_fall(self.values, _at_least_usual(errors).tolist(), BASELINE)
 
     def settle(self) -> None:
         """Add the residuals before any drop under way to the spread, once the series has a level."""
@@ -275,8 +294,13 @@ class _Watch:
     def alarmed(self) -> bool:
         return bool(self.drops) and self.drops[-1].until is None
 
-    def step(self, family: _Spread, length: float) -> bool:
-        """Add the next run, and return whether it raises an alarm; `length` is the series' own run length."""
+    def step(self, family: _Spread, length: float, series: int) -> bool:
+        """Add the next run, and return whether it raises an alarm.
+
+        Args:
+            length: The series' own run length.
+            series: Series of the evaluation, which share `EARLY_RATE`.
+        """
         self.now += 1
         rho = self._correlation(family)
         if self.now >= BASELINE:
@@ -284,16 +308,19 @@ class _Watch:
         variance = max(self.squared[self.now], self.errors / max(self.now + 1, BASELINE))
         residual = self._residual(variance)
         odd = False
-        if self.now >= BASELINE:
+        if self.now >= BASELINE or self.alarmed:
             odd = self._add_to_sums(self._score(residual, family), _ONE_RUN * limit(length, rho))
         inside = not (odd or self.alarmed)
         self.weights.append(1.0 / variance)
         self.inside.append(inside)
         self.residuals.append(residual if inside and self.weight else None)
-        most_sum = limit(length, rho, self.spread.degrees)
-        raised = not self.alarmed and self.fall > most_sum
-        if raised:
-            self._drop(rho)
+        most_sum = limit(length, rho, max(self.spread.degrees, 1))
+        early = self.now < BASELINE and not self.drops and self._falls_early(series)
+        raised = early or (not self.alarmed and self.fall > most_sum)
+        if early:
+            self._drop(self.evidence.since[self.now], rho, early=True)
+        elif raised:
+            self._drop(self._change(), rho, early=False)
         elif self.rise > most_sum and self.now - self.rise_start + 1 >= BASELINE:
             self._restart(self.rise_start, rose=True)
         if self.alarmed:
@@ -309,11 +336,14 @@ class _Watch:
             return 0.0
         return (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
 
-    def _drop(self, rho: float) -> None:
+    def _falls_early(self, series: int) -> bool:
+        """Return whether the first runs fell, by their own errors."""
+        return self.evidence.logarithm[self.now] >= math.log(series / EARLY_RATE)
+
+    def _drop(self, since: int, rho: float, *, early: bool) -> None:
         """Begin a drop, from the run of the change on."""
-        since = self._change()
         level, _, runs = self._mean(range(since))
-        self.drops.append(_Drop(self.now, since, level, runs, self.now, rho))
+        self.drops.append(_Drop(self.now, since, level, runs, self.now, rho, early))
         self._restart(since, rose=False)
         self.fall = _HELD
 
@@ -355,6 +385,8 @@ class _Watch:
         """Return the residual as a standard normal value, by phi and its degrees of freedom."""
         squares = self.spread.squares
         degrees = float(self.spread.degrees)
+        if not degrees:  # after an early alarm
+            return residual
         if (others := family.degrees - self.spread.degrees) > 0:
             other_phi = max(1.0, (family.squares - squares) / others)
             borrowed = min(others, _OTHERS) / max(1.0, squares / degrees / other_phi) ** 2
@@ -409,12 +441,28 @@ class _Watch:
             f"{series.quantity} fell from {number(drop_found.before, digits)} ({counted(drop_found.runs, 'run')}) to "
             f"{number(after, digits)} ({counted(new, 'run')}, since {first.started[:10]}"
             + (f" with {first.subject}" if first.subject else "")
-            + f"): at a steady level, one such alarm is expected in {runs_between} runs"
+            + "): at a steady level, "
         )
+        if drop_found.early:
+            sentence += (
+                f"at most one evaluation in {1 / EARLY_RATE:.0f} has such an alarm within {BASELINE} runs, if these "
+                "vary by their errors alone"
+            )
+        else:
+            sentence += f"one such alarm is expected in {runs_between} runs"
         if drop_found.rho >= _ALIKE:
             alike = f"autocorrelation {number(drop_found.rho)}"
             sentence += f"; runs in a row are alike here ({alike}), so the level may wander"
         return Alarm(series, drop_found.at, drop_found.since, drop_found.until, drop_found.before, after, sentence)
+
+
+def _at_least_usual(errors: Array) -> Array:
+    """Return errors that are at least the root mean square of those up to them, shape (n,).
+
+    The error of a run is estimated from its answers, and is small where most of them were right by luck.
+    """
+    usual = np.sqrt((errors**2).cumsum() / np.arange(1, len(errors) + 1))
+    return np.maximum(errors, usual)
 
 
 def limit(average_run_length: float, rho: float = 0.0, degrees: float = math.inf) -> float:

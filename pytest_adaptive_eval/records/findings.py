@@ -12,7 +12,7 @@ import numpy as np
 from pytest_adaptive_eval.claims.categories import by_category
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.inference.sampling import standard_error
+from pytest_adaptive_eval.inference.sampling import sampling_error, standard_error
 from pytest_adaptive_eval.records.parts import LevelsRecord
 
 
@@ -25,7 +25,9 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
         "theta": result.theta,
         "standard_error": result.standard_error,
         "accuracy": result.interval(),
+        "ability_sampling_error": result.sampling_error,
         "accuracy_error": standard_error(log) if drawn else None,
+        "accuracy_sampling_error": sampling_error(log.scores) if scored else None,
         "accuracy_model": result.model,
         "accuracy_conformal": result.conformal,
         "levels": _levels(result),

@@ -9,6 +9,7 @@ import sqlite3
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -201,8 +202,8 @@ class History:
             return
         if not source.is_dir() and not (source.exists() and source.suffix == ".json"):
             raise JournalError(
-                f"no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
-                "downloaded records, or one record (.json)"
+                f"no history at {source}: run pytest --adaptive-eval first, or give a folder that --adaptive-eval-dir "
+                "named, a folder or zip of downloaded records, or one record (.json)"
             )
         yield from self._files_at(source)
 
@@ -289,6 +290,13 @@ class History:
         if record.run not in self._files:
             self.runs.append(record)
             self.runs.sort(key=lambda record: (record.started, record.run))
+
+    def including(self, record: RunRecord) -> History:
+        """Return the history with a run that is under way; others may still read the whole runs of this one."""
+        other = copy(self)
+        other.runs = list(self.runs)
+        other.add(record)
+        return other
 
     def whole(self, run: str) -> RunRecord:
         """Return a run with its administrations; JournalError if its file is gone or damaged."""
@@ -406,12 +414,16 @@ def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Itera
     quantities = of_subject(evaluation, (*of_answers(evaluation), *of_models(evaluation)))
     by_ability = any(quantity.metric == "ability" for quantity, _ in quantities)
     for quantity, row in quantities:
-        value, error = row.estimate, row.error
-        if (quantity == Quantity("accuracy") and by_ability) or value is None or not (error and 0 < error < math.inf):
+        if row.estimate is None or (quantity == Quantity("accuracy") and by_ability):
             continue
+        sampling_error = max(row.error or 0.0, row.sampling_error or 0.0)
+        if not 0.0 < sampling_error < math.inf:
+            continue
+        error = row.error or sampling_error  # draws of the whole bank have none
         ends = (row.low, row.high) if quantity.metric == "accuracy" else (None, None)
         *place, content = _place(evaluation, quantity.metric)
-        point = SeriesPoint(record.run, record.started, tested.name, tested.checkpoint, value, error, *ends)
+        measured = row.estimate, error, *ends, sampling_error
+        point = SeriesPoint(record.run, record.started, tested.name, tested.checkpoint, *measured)
         yield (evaluation.name, place[0], place[1], place[2], *quantity), content, point
 
 
@@ -517,4 +529,7 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
 
 def _settings(interview: EvaluationRecord) -> str:
     seed = "?" if interview.policy.seed is None else interview.policy.seed
-    return f"seed {seed}, {interview.asked} of {counted(interview.size, 'item')}"
+    text = f"seed {seed}, {interview.asked} of {counted(interview.size, 'item')}"
+    if interview.predictions is not None:
+        return f"{text}, {interview.predictions.sentence}"
+    return text

@@ -245,6 +245,9 @@ class LevelsRecord(Part):
         return len({accuracy > 0.5 for accuracy in self.accuracy if accuracy is not None}) == 2
 
 
+LOGGED_CURRENCY = "USD"  #: Currency of the costs that logs of harnesses state.
+
+
 class Price(Part):
     """Money that calls cost, in a currency such as ``$``.
 
@@ -396,6 +399,42 @@ class BaselineSource(Part):
     gained: list[str] = []
 
 
+class PredictionRecord(Part):
+    """Earlier run whose answers predicted those of an interview.
+
+    Args:
+        subject, run, started, path: Subject, run, time of recording in ISO 8601, and file; empty if unknown.
+        hash: Of the pairs of item and score, by which the draws are seeded.
+        answers: Number of items of the bank with a score.
+        by_id: Whether items were joined by their ids, since a side has no hashes of them.
+        unused: Why the answers predict nothing, from the first question after it was found out; empty if they do.
+    """
+
+    subject: str = ""
+    run: str = ""
+    started: str = ""
+    path: str = ""
+    hash: str = ""
+    answers: int = 0
+    by_id: bool = False
+    unused: str = ""
+
+    @property
+    def label(self) -> str:
+        """Subject and date, such as ``main of 2026-05-12``."""
+        if self.started:
+            return f"{self.subject} of {self.started[:10]}"
+        return self.subject
+
+    @property
+    def sentence(self) -> str:
+        """What predicted, with the hash of the answers."""
+        joined = ", joined by id" if self.by_id else ""
+        if self.unused:
+            return f"{self.label} predicts nothing: {self.unused}"
+        return f"predicted by {self.label}: {counted(self.answers, 'answer')}{joined} (hash {self.hash})"
+
+
 class ReuseRecord(Part):
     """Answers of other runs that an interview took from a store, or why it took none."""
 
@@ -412,11 +451,44 @@ class RankRecord(Part):
     worst: int
 
 
+#: States of a watched evaluation, the one that matters most first.
+DRIFT_STATES = ALARM, UNKNOWN, NO_ALARM = "alarm", "unknown", "none"
+
+
+class DriftRecord(Part):
+    """What earlier runs say of an evaluation.
+
+    Args:
+        change: How its leading quantity changed since the last run of the series; empty without one.
+        action: What the run does on an alarm, of `inputs.DRIFT_ACTIONS`; empty where it is not watched.
+        state: Whether an alarm lasts; unknown without an earlier run of a series, and empty where it is not watched.
+        alarms: A sentence for each series whose alarm lasts.
+    """
+
+    change: str = ""
+    action: str = ""
+    state: str = ""
+    alarms: list[str] = []
+
+    @property
+    def fails(self) -> bool:
+        """Whether its alarm fails the run."""
+        return self.state == ALARM and self.action == "fail"
+
+    @property
+    def news(self) -> str:
+        """The change since the last run, or that a watched evaluation has none; else empty."""
+        if self.state == UNKNOWN:
+            return "unknown whether a level fell: no earlier run to compare with"
+        return self.change
+
+
 class QuantityRecord(Part):
     """One quantity of one subject, or of a part of the candidate's result such as a node.
 
     Args:
         error: Standard error.
+        sampling_error: Standard error over new samples of items and answers; None where `error` is that.
         guess: Value that guessing alone has.
     """
 
@@ -427,6 +499,7 @@ class QuantityRecord(Part):
     confidence: float | None = None
     method: str = ""
     error: float | None = None
+    sampling_error: float | None = None
     rank: RankRecord | None = None
     guess: float | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.inference.interval import Interval
@@ -42,23 +42,27 @@ def of_answers(interview: EvaluationRecord) -> Iterator[tuple[Quantity, Quantity
     subject = interview.subject.name
     theta = interview.theta or []
     errors = interview.standard_error or []
+    spreads: Sequence[float | None] = interview.ability_sampling_error or [None] * len(errors)
     if interval := area(interview):
         yield Quantity("auc"), _row(subject, interval, area_error(interview))
     if len(theta) == 1:
         parts = [""]
     else:
         parts = interview.bank.parts
-    if len(parts) == len(theta) == len(errors):
-        for part, value, error in zip(parts, theta, errors, strict=True):
-            yield Quantity("ability", part), QuantityRecord(subject, value, error=error)
+    if len(parts) == len(theta) == len(errors) == len(spreads):
+        for part, value, error, spread in zip(parts, theta, errors, spreads, strict=True):
+            yield Quantity("ability", part), QuantityRecord(subject, value, error=error, sampling_error=spread)
     if interview.accuracy:
-        yield Quantity("accuracy"), _row(subject, interview.accuracy, interview.accuracy_error)
+        errors_of_accuracy = interview.accuracy_error, interview.accuracy_sampling_error
+        yield Quantity("accuracy"), _row(subject, interview.accuracy, *errors_of_accuracy)
     for row in interview.categories:
-        yield Quantity("accuracy", row.category), _row(subject, row.accuracy, row.standard_error)
+        yield Quantity("accuracy", row.category), _row(subject, row.accuracy, row.standard_error, row.sampling_error)
 
 
-def _row(subject: str, interval: Interval | None, error: float | None) -> QuantityRecord:
+def _row(
+    subject: str, interval: Interval | None, error: float | None, sampling_error: float | None = None
+) -> QuantityRecord:
     if interval is None:
         return QuantityRecord(subject)
     bounds = interval.low, interval.high, interval.confidence, interval.method
-    return QuantityRecord(subject, interval.estimate, *bounds, error)
+    return QuantityRecord(subject, interval.estimate, *bounds, error, sampling_error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from pytest_adaptive_eval.claims.answer_scores import SCORE
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
@@ -26,7 +28,7 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import TIMED_OUT, SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.models.judging import Judged
 from pytest_adaptive_eval.records.parts import (
@@ -34,15 +36,18 @@ from pytest_adaptive_eval.records.parts import (
     BaselineSource,
     Costs,
     Data,
+    DriftRecord,
     InterviewerRecord,
     LevelsRecord,
     Pair,
     PolicyRecord,
+    PredictionRecord,
     QuantityRecord,
     Record,
     ReuseRecord,
 )
 from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.types import Array
 
 SCHEMA_VERSION = 3
 
@@ -92,7 +97,8 @@ class Administration(Record):
         reused: Whether another run got the answer.
         sent: Key of the request as it was sent, see `CompletionStore.find_requests`; empty if unknown.
         said: Hash of the model's last reply, before its test took anything out of it; empty if unknown.
-        measures: See `pytest_adaptive_eval.models.base.Completion`.
+        measures: See `pytest_adaptive_eval.models.base.Completion`; sums over the model's calls for the answer, fields
+            that its test recorded, and `models.base.TIMED_OUT`.
     """
 
     position: int
@@ -166,6 +172,37 @@ def by_item(administrations: list[Administration], samples: int) -> list[Adminis
     return items
 
 
+def answer_values(administrations: Iterable[Administration], samples: int) -> dict[str, Array]:
+    """Return values of the answers to items by name, shape (items, samples), NaN where missing.
+
+    They are the measures, where a time-out of the model is above any bound, and the scores of several samples.
+    """
+    places: dict[str, int] = {}
+    entries = [entry for entry in administrations if entry.sample < samples]
+    for entry in entries:
+        places.setdefault(entry.item, len(places))
+    values: dict[str, Array] = {}
+    for entry in entries:
+        known = dict(entry.measures)
+        if known.pop(TIMED_OUT, 0.0):
+            known["seconds"] = math.inf
+        if samples > 1 and entry.score is not None:
+            known[SCORE] = entry.score
+        for name, value in known.items():
+            of_name = values.setdefault(name, np.full((len(places), samples), np.nan))
+            of_name[places[entry.item], entry.sample] = value
+    return values
+
+
+def flaky_items(administrations: Iterable[Administration]) -> list[str]:
+    """Return the items with a right answer and one that is not, in the order of their first answers."""
+    right: dict[str, set[bool]] = {}
+    for entry in administrations:
+        if entry.score is not None:
+            right.setdefault(entry.item, set()).add(entry.score == 1.0)
+    return [item for item, found in right.items() if len(found) > 1]
+
+
 def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:
     """Return the variance of answers to one item, from samples and repeats; `size` is the bank's."""
     answers: dict[str, list[float]] = {}
@@ -206,9 +243,14 @@ class EvaluationRecord(Record, kw_only=True):
         accuracy: Accuracy by the draws; gates decide on it.
         accuracy_conformal: The bank's projection with an interval from replayed interviews; shown only.
         accuracy_error: Standard error of the accuracy by the draws, for comparing runs; gates never use it.
+        ability_sampling_error, accuracy_sampling_error: Standard errors over new samples of items and answers, by which
+            runs of one model differ, for monitoring.
         accuracy_model: The bank's own projection; shown only.
         samples: Answers that an item's score is the mean of; further ones to an item are repeats, which count for
             `decoding_noise` alone.
+        item_estimates: By metric of gates on samples, such as ``pass^3``, the estimate of each item.
+        flaky: Items with a right answer and one that is not.
+        drift: What earlier runs say of its levels.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
         own_name: Name in its own run, in a merged record that gives it another; else empty.
@@ -216,6 +258,7 @@ class EvaluationRecord(Record, kw_only=True):
         series: Name that stays when these models change; empty where `name` does.
         call_sizes: Calls of a model that answers several questions at once, by the number of questions.
         baselines: By the name that conditions use.
+        predictions: Earlier run that predicted the answers; None if the bank alone did.
     """
 
     nested = ("administrations",)
@@ -237,6 +280,7 @@ class EvaluationRecord(Record, kw_only=True):
     notes: list[str] = []
     warnings: list[str] = []
     journal: str = ""
+    drift: DriftRecord = msgspec.field(default_factory=DriftRecord)
     usage_error: bool = False
     members: list[SubjectIdentity] = []
     metrics: dict[str, list[QuantityRecord]] = {}
@@ -251,12 +295,16 @@ class EvaluationRecord(Record, kw_only=True):
     stop_sentence: str = ""
     theta: list[float] | None = None
     standard_error: list[float | None] | None = None
+    ability_sampling_error: list[float] | None = None
     misfit: str = ""
     accuracy: Interval | None = None
     accuracy_model: Interval | None = None
     accuracy_conformal: Interval | None = None
     accuracy_error: float | None = None
+    accuracy_sampling_error: float | None = None
     samples: int = 1
+    item_estimates: dict[str, dict[str, float]] = {}
+    flaky: list[str] = []
     decoding_noise: DecodingNoise | None = None
     categories: list[CategoryResult] = []
     levels: LevelsRecord | None = None
@@ -267,6 +315,7 @@ class EvaluationRecord(Record, kw_only=True):
     judge: str = ""
     judged: Judged | None = None
     baselines: dict[str, BaselineSource] = {}
+    predictions: PredictionRecord | None = None
     reuse: ReuseRecord | None = None
 
     @property
@@ -307,6 +356,11 @@ class EvaluationRecord(Record, kw_only=True):
         """Return the identity of a subject; its name alone if there is none."""
         return next((member for member in (self.subject, *self.members) if member.name == name), SubjectIdentity(name))
 
+    def exchange_key(self, asked: Administration) -> str:
+        """Return the key of what went between model and run for one answer, see `models.exchange`."""
+        data = json.dumps([self.whose, *asked.place, asked.said])
+        return f"exchange {hashlib.sha256(data.encode()).hexdigest()[:32]}"
+
     @property
     def answers_hash(self) -> str:
         """Hash of the answers, by which a later run knows that a baseline is the same."""
@@ -325,7 +379,8 @@ class EvaluationRecord(Record, kw_only=True):
         plan: dict[str, Any] = {"horizon": self.planned, "earlier": tuple(self.policy.earlier), "fixed": self.fixed}
         statuses = [entry.status for entry in asked]
         awaited = statuses.index(Status.NOT_AWAITED) if Status.NOT_AWAITED in statuses else None
-        return DesignLog(**columns, **plan, take_all=take_all, awaited=awaited)
+        answers = answer_values(self.administrations, self.samples)
+        return DesignLog(**columns, **plan, take_all=take_all, awaited=awaited, answers=answers)
 
     @property
     def fixed(self) -> bool:
@@ -441,13 +496,21 @@ class RunRecord(Record):
 
     @property
     def sent_keys(self) -> list[str]:
-        """Keys of requests as they were sent."""
-        return [entry.sent for interview in self.interviews for entry in interview.administrations if entry.sent]
+        """Keys of requests as they were sent, and of what else went between model and run."""
+        keys: list[str] = []
+        for interview in self.interviews:
+            for entry in interview.administrations:
+                keys += filter(None, [entry.sent, interview.exchange_key(entry)])
+        return keys
 
     @property
     def others(self) -> list[EvaluationRecord]:
         """Evaluations of other kinds, which call their models themselves."""
         return [evaluation for evaluation in self.evaluations if evaluation.kind not in INTERVIEWS]
+
+    def evaluation_named(self, name: str) -> EvaluationRecord | None:
+        """Return the first evaluation of a name or node id, by which gates find it."""
+        return next((entry for entry in self.evaluations if name in (entry.name, entry.nodeid)), None)
 
     def judged(self) -> tuple[list[tuple[EvaluationRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
@@ -589,6 +652,7 @@ def _warnings_of(interview: EvaluationRecord) -> Iterator[str]:
     if interview.reuse and interview.reuse.refused:
         yield f"no answer was taken from the store (--adaptive-eval-reuse): {interview.reuse.refused}"
     yield from filter(None, interview.warnings)
+    yield from interview.drift.alarms
     counts = interview.judged
     if counts and counts.repeated >= _LEAST_REPEATED and (counts.noise or 0.0) >= _REPEAT_NOISE:
         yield (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,10 @@ from pytest_adaptive_eval.text import counted
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
+RUNS = 100  #: Newest runs of a series that are drawn.
 PANELS = 24  #: Most panels of a history; more would be unreadable.
 FEWEST = 2  #: Fewest runs of a panel.
+_LINES = 12  #: Most subjects of a figure.
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
 
@@ -60,9 +62,9 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
             f"Accuracy at each level asked; each interval is two-sided at {percent}, for its own level. The area under "
             "it is the number of levels mastered."
         )
-        legend = [(_sample("point"), "share right")]
+        legend = [(sample("point"), "share right")]
         if half is not None:
-            legend.append((_sample("required"), "crosses one half"))
+            legend.append((sample("required"), "crosses one half"))
         picture = plots.levels_plot(shares, half, f"{key}l")
         figures.append(Figure("At which level does accuracy fall?", caption, picture, tuple(legend)))
     bins, edges = plots.difficulty_bins(interview)
@@ -71,16 +73,41 @@ def interview_figures(key: str, interview: EvaluationRecord) -> list[Figure]:
             f"Answers in {len(bins)} bins of rising difficulty. Predicted is the mean predicted score before each "
             f"question. Each interval is two-sided at {percent}, for its own bin."
         )
-        legend = [(_sample("point"), "share right"), (_sample("forecast"), "predicted")]
+        legend = [(sample("point"), "share right"), (sample("forecast"), "predicted")]
         picture = plots.bins_plot(bins, edges, f"{key}c")
         figures.append(Figure("Do the bank's predictions hold?", caption, picture, tuple(legend)))
     return figures
 
 
-def _sample(name: str) -> Markup:
+def level_figures(evaluations: Sequence[EvaluationRecord]) -> list[Figure]:
+    """Return a figure of the accuracy by level for each evaluation that several subjects have, as in a sweep."""
+    by_name: dict[str, list[tuple[str, list[plots.Share]]]] = {}
+    for interview in evaluations:
+        levels = interview.levels
+        if levels is None:
+            continue
+        shares = plots.level_shares(levels.accuracy, levels.asked, words.confidence(interview))
+        if shares:
+            by_name.setdefault(interview.evaluation_name, []).append((interview.subject.name, shares))
+    figures: list[Figure] = []
+    for name, subjects in by_name.items():
+        drawn = subjects[:_LINES]
+        if len(drawn) < 2:
+            continue
+        numbers = ", ".join(f"{n} is {subject or 'unnamed'}" for n, (subject, _) in enumerate(drawn, 1))
+        more = f"; {len(subjects) - _LINES} more are not drawn" if len(subjects) > _LINES else ""
+        caption = clean_html(f"Accuracy at each level asked: {numbers}{more}.", 1200)
+        picture = plots.levels_of_subjects([shares for _, shares in drawn], f"s{len(figures)}l")
+        figures.append(Figure(clean_html(f"{name}: at which level does accuracy fall?", 120), caption, picture))
+    return figures
+
+
+def sample(name: str) -> Markup:
+    """Return the small drawing of a mark for a legend."""
     shapes = {
         "point": tag("circle", class_="point", cx=6, cy=6, r=4),
         "forecast": tag("rect", class_="forecast", x=2, y=2, width=8, height=8),
+        "range": tag("rect", class_="range", x=0, y=3, width=12, height=6),
         "required": tag("line", class_="required", x1=0, x2=12, y1=6, y2=6),
         "alarm": tag("path", class_="alarm", d="M6 1l5 10h-10z"),
         "now": tag("circle", class_="now", cx=6, cy=6, r=5),
@@ -91,7 +118,7 @@ def _sample(name: str) -> Markup:
 def history_legend() -> list[tuple[Markup, str]]:
     """Return the legend of a history."""
     names = {"point": "a run", "now": "this run", "alarm": "raised an alarm"}
-    return [(_sample(name), meaning) for name, meaning in names.items()]
+    return [(sample(name), meaning) for name, meaning in names.items()]
 
 
 def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) -> list[Panel]:
@@ -102,17 +129,32 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     z = NormalDist().inv_cdf(0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
-    spans = _spans(drawn, z)
+    spans = _spans([_newest(entry, [])[0] for entry in drawn], z)
     panels = []
     for n, entry in enumerate(drawn, 1):
         whole = find_metric(entry.metric).whole_bank
-        raised = [alarm for alarm in alarms if alarm.series == entry]
+        newest, raised = _newest(entry, [alarm for alarm in alarms if alarm.series == entry])
         title = f"{entry.evaluation}: {entry.category or whole}"
         about = f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}"
-        picture = plots.history_plot(entry, raised, run, spans[entry.metric], z, f"h{n}")
+        picture = plots.history_plot(newest, raised, run, spans[entry.metric], z, f"h{n}")
         sentences = [clean_html(alarm.sentence, 600) for alarm in raised]
         panels.append(Panel(clean_html(title, 120), clean_html(about, 120), picture, sentences))
     return panels
+
+
+def _newest(series: Series, alarms: Sequence[Alarm]) -> tuple[Series, list[Alarm]]:
+    """Return the newest runs of a series, and the alarms that they raised."""
+    before = max(len(series.points) - RUNS, 0)
+    newest = replace(series, points=series.points[before:])
+    moved = []
+    for alarm in alarms:
+        until = alarm.until
+        if until is not None:
+            until -= before
+        if alarm.at >= before:
+            since = max(alarm.since - before, 0)
+            moved.append(replace(alarm, series=newest, at=alarm.at - before, since=since, until=until))
+    return newest, moved
 
 
 def _spans(series: Sequence[Series], z: float) -> dict[str, tuple[float, float]]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.parts import DRIFT_STATES, UNKNOWN
 from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, sentence_and_formula
 from pytest_adaptive_eval.text import Tell, clean_terminal, counted
 
 if TYPE_CHECKING:
@@ -51,17 +53,23 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
             listed = gates
         else:
             listed = gates[: _MOST - 1]
-        lines += [_annotation(kind, gate, folder, workspace) for gate in listed]
+        lines += [_annotation(kind, record, gate, folder, workspace) for gate in listed]
         more = len(gates) - len(listed)
         if more:
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
     for text in record.warnings:
         lines.append(_command("warning", clean_terminal(text, _MESSAGE), title="promotion"))
+    for evaluation in record.evaluations:
+        if evaluation.drift.state == UNKNOWN:
+            text = f"{evaluation.name}: {evaluation.drift.news}"
+            lines.append(_command("notice", clean_terminal(text, _MESSAGE), title="drift"))
     return lines
 
 
-def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> str:
-    message = clean_terminal(gate.verdict.sentence, _MESSAGE)
+def _annotation(kind: str, record: RunRecord, gate: GateRecord, folder: Path, workspace: Path) -> str:
+    text, formula = sentence_and_formula(record, gate, ())
+    sentences = "; ".join(filter(None, [text.sentence, formula]))
+    message = clean_terminal(f"{gate.outcome.value} {sentences}", _MESSAGE)
     title = clean_terminal(f"{gate.outcome.value} {gate.name}", _TITLE, keep_end=True)
     file = _within(gate.file, folder, workspace)
     line = ""
@@ -99,7 +107,9 @@ def outputs(record: RunRecord) -> dict[str, str]:
     Returns:
         ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a gate, ``ERROR`` where an interview gave
         no result, ``NONE`` without a gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
-        count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
+        count gates; ``drift`` is ``alarm``, ``unknown``, ``none``, or ``off`` where no evaluation is watched, the first
+        of these that holds of an evaluation; ``exit-status`` is the run's, empty if it did not come to its end;
+        ``asked`` counts questions.
     """
     outcomes = [gate.outcome for gate in record.gates]
     found = set(outcomes)
@@ -111,6 +121,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
         exit_status = str(record.exit_status)
     notices = sum(gate.verdict.notice for gate in record.gates)
     asked = sum(interview.asked for interview in record.interviews)
+    states = {evaluation.drift.state for evaluation in record.evaluations}
     return {
         "promote": "true" if words.promoted(record) else "false",
         "verdict": worst,
@@ -119,6 +130,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
         "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
         "errors": str(outcomes.count(Outcome.ERROR)),
         "notices": str(notices),
+        "drift": next((state for state in DRIFT_STATES if state in states), "off"),
         "exit-status": exit_status,
         "asked": str(asked),
     }
@@ -155,7 +167,7 @@ def write_failure(environ: Mapping[str, str], write: Tell) -> None:
         UsageError: A file that the environment names cannot be written.
     """
     write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
-    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))
+    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value, "drift": UNKNOWN}))
     _append(environ, "GITHUB_STEP_SUMMARY", f"## 🛑 Not to be promoted\n\n{_NO_RECORD}\n")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
-from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
+from pytest_adaptive_eval.records.drift import FEWEST, Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
@@ -156,8 +156,8 @@ def _over(alarm: Alarm) -> str:
 
 def drift_message(series: Sequence[Series]) -> str:
     """Return the sentence of a watch without an alarm: that there is none, or that none was possible."""
-    if series and all(entry.learning for entry in series):
-        return "no run could alarm: every series still learns its level"
+    if series and all(len(entry.points) < FEWEST for entry in series):
+        return "unknown: no series has an earlier run to compare with"
     return "no alarm"
 
 

@@ -1,18 +1,26 @@
+(() => {
 "use strict";
 const runs = JSON.parse(document.getElementById("data").textContent);
 const rows = [...document.querySelectorAll("#runs tbody tr")];
 const boxes = [...document.querySelectorAll("#runs input[data-run]")];
 const filter = document.getElementById("filter");
+const model = document.getElementById("model");
 
 function show() {
   const wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   for (const row of rows) {
     const text = row.textContent.toLowerCase();
-    row.hidden = !wanted.every((word) => text.includes(word));
+    const fits = !model.value || row.dataset.m === model.value;
+    row.hidden = !(fits && wanted.every((word) => text.includes(word)));
     shown += !row.hidden;
   }
-  document.getElementById("shown").textContent = wanted.length ? `${shown} of ${rows.length} rows` : "";
+  for (const figure of document.querySelectorAll(".trends figure")) {
+    const marks = [...figure.querySelectorAll("[data-m]")];
+    for (const mark of marks) mark.classList.toggle("dim", Boolean(model.value) && mark.dataset.m !== model.value);
+    figure.hidden = marks.length > 0 && marks.every((mark) => mark.classList.contains("dim"));
+  }
+  document.getElementById("shown").textContent = wanted.length || model.value ? `${shown} of ${rows.length} rows` : "";
 }
 
 function line(table, cells, head) {
@@ -52,4 +60,6 @@ function compare() {
 }
 
 filter.addEventListener("input", show);
+model.addEventListener("input", show);
 for (const box of boxes) box.addEventListener("change", () => choose(box));
+})();

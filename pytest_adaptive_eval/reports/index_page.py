@@ -1,4 +1,4 @@
-"""A page over many runs: a list with a filter, and a comparison of two runs."""
+"""The page of a history: each evaluation over its runs, the newest runs, and a comparison of two."""
 
 from __future__ import annotations
 
@@ -6,53 +6,196 @@ import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports.figures import sample
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
-from pytest_adaptive_eval.reports.page import asset, page_head
+from pytest_adaptive_eval.reports.page import GLYPHS, asset, page_head
+from pytest_adaptive_eval.reports.trends import Trend, trend_caption, trend_plot, trends
 from pytest_adaptive_eval.reports.view import views
 from pytest_adaptive_eval.text import counted
 
-#: Most runs of the list, scores that a comparison has in all, and characters of a name and a text.
-RUNS, SCORES, NAME, TEXT = 500, 40_000, 80, 200
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.drift import Alarm
+
+#: Scores that a comparison has in all, and characters of a name and a text.
+SCORES, NAME, TEXT = 40_000, 80, 200
 _CLASSES = {Outcome.PASS: "pass", Outcome.FAIL: "fail", Outcome.INCONCLUSIVE: "unsure", Outcome.ERROR: "fail"}
+_VERDICTS = 20  #: Newest runs of an evaluation whose verdicts are listed.
+_TRENDS = 60  #: Most evaluations that are drawn.
+_MODELS = 500  #: Most models of the filter.
 
 
-def write_index(path: Path, runs: Sequence[RunRecord], links: Mapping[str, str]) -> None:
-    """Write the page over many runs, see `index_page`."""
-    write_whole(path, [index_page(runs, links).encode("utf-8")], "the page of the runs")
+def write_index(
+    path: Path,
+    runs: Sequence[RunRecord],
+    links: Mapping[str, str],
+    *,
+    newest: Sequence[RunRecord] | None = None,
+    alarms: Sequence[Alarm] = (),
+    lasting: Sequence[Alarm] = (),
+) -> None:
+    """Write the page of a history, see `index_page`."""
+    page = index_page(runs, links, newest=newest, alarms=alarms, lasting=lasting)
+    write_whole(path, [page.encode("utf-8")], "the page of the runs")
 
 
-def index_page(runs: Sequence[RunRecord], links: Mapping[str, str]) -> str:
-    """Return a page over many runs, oldest first, with the administrations of runs whose items are to be compared."""
-    style = asset("page.css") + asset("index.css")
-    script = asset("index.js")
-    newest = list(reversed(runs))[:RUNS]
-    data = json.dumps(_data(newest)).replace("<", "\\u003c")
+def index_page(
+    runs: Sequence[RunRecord],
+    links: Mapping[str, str],
+    *,
+    newest: Sequence[RunRecord] | None = None,
+    alarms: Sequence[Alarm] = (),
+    lasting: Sequence[Alarm] = (),
+) -> str:
+    """Return the page of a history.
+
+    Args:
+        runs: All runs, oldest first; administrations are not needed.
+        links: Address of the page of a run, by its id.
+        newest: Runs that are listed and compared, oldest first, with the administrations that are to be compared; by
+            default all.
+        alarms: Those that were ever raised.
+        lasting: Those that last.
+    """
+    listed = list(reversed(runs if newest is None else newest))
+    found = trends(runs)
+    names = {record.run: [view.subject for view in views(record)] for record in listed}
+    subjects = [point.subject for trend in found for point in trend.points]
+    for shown in names.values():
+        subjects += shown
+    models = {name: n for n, name in enumerate(dict.fromkeys(filter(None, reversed(subjects))))}
     rows = []
-    for n, record in enumerate(newest):
-        for row in _rows(n, record, links.get(record.run, "")):
-            rows.append(row)
-    heads = ("", "started", "evaluation", "subject", "result", "asked", "gates", "page")
-    listed = tag(
-        "section",
-        tag("h2", counted(len(newest), "run")),
-        tag("p", "Filter the list, or choose two runs to compare them.", class_="soft"),
-        Markup(
-            '<p><input id="filter" type="search" placeholder="name, subject or outcome" aria-label="filter"> '
-            '<span id="shown" class="soft"></span></p>'
+    for n, record in enumerate(listed):
+        rows += _rows(n, record, links.get(record.run, ""), models)
+    style = asset("page.css") + asset("index.css")
+    script = asset("page.js") + asset("index.js")
+    data = json.dumps(_data(listed)).replace("<", "\\u003c")
+    body = [
+        _top(),
+        tag(
+            "main",
+            _state(runs, lasting),
+            *_trends(found, alarms, lasting, models),
+            _list(rows, runs, listed),
+            id="main",
         ),
-        _table(heads, rows, "runs"),
+        Markup(f'<script type="application/json" id="data">{data}</script>'),
+        Markup(f"<script>{script}</script>"),
+    ]
+    return page_head("Runs", style, script) + "\n".join(body) + "\n</body>\n</html>\n"
+
+
+def _top() -> Markup:
+    theme = Markup('<button id="theme" type="button" hidden>Theme</button>')
+    return tag("header", tag("p", "adaptive-eval history", class_="brand"), theme, class_="top")
+
+
+def _state(runs: Sequence[RunRecord], lasting: Sequence[Alarm]) -> Markup:
+    """Return the head: whether an alarm lasts, and of which runs the page is."""
+    title = "No alarm lasts"
+    style_class = "pass"
+    if lasting:
+        names = ", ".join(dict.fromkeys(alarm.series.evaluation for alarm in lasting))
+        title = f"{counted(len(lasting), 'alarm')} of a drop: {clean_html(names, TEXT)}"
+        style_class = "fail"
+    parts = [tag("h1", title, id="verdict")]
+    if runs:
+        first, last = runs[0], runs[-1]
+        parts.append(tag("p", f"{counted(len(runs), 'run')} from {first.started[:10]} to {last.started[:10]}."))
+    else:
+        parts.append(tag("p", "The history has no run yet."))
+    parts += [tag("p", alarm.sentence, class_="alarm-text") for alarm in lasting]
+    if lasting:
+        parts.append(
+            Markup('<p class="next"><b>Next:</b> see since when, and accept a level that is meant to stay</p>')
+        )
+        parts.append(Markup('<pre class="command"><code>adaptive-eval history --drift</code></pre>'))
+    return tag("section", *parts, class_=f"verdict {style_class}", aria_labelledby="verdict")
+
+
+def _filter(models: Mapping[str, int]) -> Markup:
+    options = [tag("option", "all models", value="")]
+    for name, n in list(models.items())[:_MODELS]:
+        options.append(tag("option", clean_html(name, NAME), value=n))
+    return tag(
+        "div",
+        Markup(
+            '<input id="filter" type="search" placeholder="name, subject or outcome" aria-label="Filter the runs" '
+            'autocomplete="off" spellcheck="false">'
+        ),
+        tag("select", *options, id="model", aria_label="Model"),
+        Markup('<p id="shown" role="status" aria-live="polite"></p>'),
+        class_="find",
+        role="search",
+        aria_label="Runs",
     )
-    compared = Markup('<section id="comparison" hidden><h2>Comparison</h2><div id="compared"></div></section>')
-    head = page_head("Runs", style, script)
-    top = tag("header", tag("p", "adaptive-eval runs", class_="brand"), class_="top")
-    main = tag("main", listed, compared, id="main")
-    scripts = f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>\n'
-    return f"{head}{top}\n{main}\n{scripts}</body>\n</html>\n"
+
+
+def _trends(
+    found: Sequence[Trend], alarms: Sequence[Alarm], lasting: Sequence[Alarm], models: Mapping[str, int]
+) -> list[Markup]:
+    """Return the filter, the legend, and a panel for each evaluation."""
+    panels = [_panel(f"h{n}", trend, alarms, lasting, models) for n, trend in enumerate(found[:_TRENDS])]
+    if not panels:
+        return [_filter(models)]
+    names = {"point": "a run", "range": "its interval", "required": "required", "alarm": "raised an alarm"}
+    keys = [tag("li", sample(name), meaning) for name, meaning in names.items()]
+    left = []
+    if len(found) > _TRENDS:
+        left = [tag("p", f"{counted(len(found) - _TRENDS, 'more evaluation')} of older runs are not drawn.")]
+    trends_section = tag(
+        "section",
+        tag("h2", "Evaluations", id="history-h"),
+        tag("ul", *keys, class_="legend"),
+        tag("div", *panels, class_="trends"),
+        *left,
+        aria_labelledby="history-h",
+    )
+    return [_filter(models), trends_section]
+
+
+def _panel(
+    key: str, trend: Trend, alarms: Sequence[Alarm], lasting: Sequence[Alarm], models: Mapping[str, int]
+) -> Markup:
+    own = [alarm for alarm in alarms if alarm.series.evaluation in trend.names]
+    alarmed = {alarm.series.points[alarm.at].run for alarm in own}
+    last = trend.points[-1]
+    head = tag(
+        "figcaption",
+        tag("h3", clean_html(trend.evaluation or "unnamed", NAME)),
+        tag("p", tag("b", clean_html(last.sentence, TEXT))),
+        tag("p", trend_caption(trend)),
+    )
+    marks = []
+    for point in trend.points[-_VERDICTS:]:
+        for outcome in point.outcomes:
+            title = clean_html(point.sentence, TEXT)
+            number = models.get(point.subject)
+            marks.append(tag("li", GLYPHS[outcome], class_=_CLASSES[outcome], title=title, data_m=number))
+    verdicts = []
+    if marks:
+        label = f"Verdicts of the last {counted(min(len(trend.points), _VERDICTS), 'run')}, the newest at the right"
+        verdicts = [tag("ol", *marks, class_="verdicts", aria_label=label)]
+    sentences = [tag("p", clean_html(alarm.sentence, 600), class_="alarm-text") for alarm in own if alarm in lasting]
+    ended = len(own) - len(sentences)
+    if ended:
+        sentences.append(tag("p", f"{counted(ended, 'alarm')} ended", class_="soft small"))
+    return tag("figure", head, trend_plot(trend, alarmed, models, key), *verdicts, *sentences)
+
+
+def _list(rows: Sequence[Markup], runs: Sequence[RunRecord], listed: Sequence[RunRecord]) -> Markup:
+    """Return the newest runs as a table, and the place of a comparison."""
+    heads = ("", "started", "evaluation", "subject", "result", "asked", "gates", "page")
+    text = "Choose two runs to compare them."
+    if len(listed) < len(runs):
+        text += " Older runs: adaptive-eval history."
+    compared = Markup('<div id="comparison" hidden><h2>Comparison</h2><div id="compared"></div></div>')
+    title = f"Newest {counted(len(listed), 'run')}"
+    return tag("section", tag("h2", title), tag("p", text, class_="soft"), compared, _table(heads, rows, "runs"))
 
 
 def _table(heads: Sequence[str], rows: Sequence[Markup], name: str) -> Markup:
@@ -65,7 +208,7 @@ def _cell(text: object, limit: int = NAME) -> Markup:
     return tag("td", unbroken(clean_html(text, limit)) or "\u00a0")
 
 
-def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
+def _rows(number: int, record: RunRecord, link: str, models: Mapping[str, int]) -> list[Markup]:
     """Return the rows of a run, one for each evaluation; each has the box to choose it, since a filter hides rows."""
     box = Markup(
         f'<input type="checkbox" data-run="{number}" aria-label="compare run {escape(clean_html(record.run))}">'
@@ -91,7 +234,8 @@ def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
         cells = [_cell(record.started[:16].replace("T", "\u00a0")), _cell(view.record.name), _cell(view.subject)]
         cells += [_cell(result, TEXT), _cell(view.asked)]
         linked = page if row == 0 else ""
-        rows.append(tag("tr", tag("td", box), *cells, verdicts, tag("td", linked or "\u00a0")))
+        last = tag("td", linked or "\u00a0")
+        rows.append(tag("tr", tag("td", box), *cells, verdicts, last, data_m=models.get(view.subject)))
     return rows
 
 

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.reports.plots import minus
 from pytest_adaptive_eval.reports.sections import Section, Table, interval_of
 from pytest_adaptive_eval.reports.view import ReportView
 from pytest_adaptive_eval.reports.words import plottable
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 
 class InterviewSection(Section):
@@ -27,10 +27,10 @@ class InterviewSection(Section):
         interview = view.record
         return {
             "facts": _facts(view, interview),
-            "notes": view.notes(),
+            "notes": [note for _, note in view.notes()],
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
-            "tables": [*_categories(interview), *_costs(interview)],
+            "tables": [*_categories(interview), *_samples(interview), *_costs(interview)],
         }
 
 
@@ -93,9 +93,11 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
     if interview.levels or not interview.categories:
         return []
     note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    if words.ended_at_verdict(interview):
+        note = "There are no intervals: those of categories miss too often where an interview ended at its verdict."
     rows = []
     for row in interview.categories:
-        accuracy = words.category_accuracy(row)
+        accuracy = words.category_accuracy(row, interview)
         interval = interval_of(accuracy)
         text = "-"
         bar = Markup()
@@ -103,15 +105,41 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
             text = accuracy.in_words()
             bar = plots.interval_bar(*interval)
             note = "Each interval holds by itself, not all at once."
-        rows.append((clean_html(row.category or "none", 100), f"{row.asked}/{row.size}", text, bar))
+        rows.append((clean_html(row.category or "none", 100), words.count(row.asked, row.size), text, bar))
     heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
     return [Table("Accuracy by category", heads, rows, note)]
+
+
+def _samples(interview: EvaluationRecord) -> list[Table]:
+    """Return the table of items with flaky answers, and of all others where a gate is on samples."""
+    estimates = interview.item_estimates
+    scores: dict[str, list[float]] = {}
+    for answer in interview.administrations:
+        if answer.score is not None:
+            scores.setdefault(answer.item, []).append(answer.score)
+    flaky = set(interview.flaky)
+    shown = [item for item in scores if item in flaky]
+    if estimates:
+        shown += [item for item in scores if item not in flaky]
+    rows: list[tuple[str | Markup, ...]] = []
+    for item in shown:
+        right = f"{scores[item].count(1.0)} of {len(scores[item])}"
+        values = []
+        for by_item in estimates.values():
+            values.append(number(by_item[item]) if item in by_item else "-")
+        rows.append((clean_html(item, 100), right, *values))
+    if not rows:
+        return []
+    heads = ("item", "right", *(clean_html(metric, 40) for metric in estimates))
+    note = "Items with a right answer and one that is not come first."
+    return [Table("Answers by item", heads, rows, note)]
 
 
 def _costs(interview: EvaluationRecord) -> list[Table]:
     rows = words.cost_rows([interview])
     if rows:
-        return [Table("Cost", words.COST_HEADS, rows, "Of this run.")]
+        note = ", ".join(filter(None, ["Of this run", words.per_item(interview)]))
+        return [Table("Cost", words.COST_HEADS, rows, f"{note}.")]
     return []
 
 

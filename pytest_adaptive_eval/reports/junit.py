@@ -19,6 +19,7 @@ from pytest_adaptive_eval.reports.view import ReportView, views
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
+DRIFT_CASE = "drift"  #: Name of the case that says whether a level fell.
 #: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
@@ -50,11 +51,17 @@ def gate_report(record: RunRecord) -> bytes:
     for view in views(record):
         # never the checkpoint's name: a CI would begin its history of a test again with each candidate
         name = unique(_one_line(view.record.series or view.record.name or view.title, _NAME))
-        cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name, view.record)]
+        cases = [
+            _evaluation_case(view, name),
+            *_drift_cases(view.record, name),
+            *_gate_cases(view.gates, name, view.record),
+        ]
         decided = {}
         for gate in view.gates:
             decided[f"decided after: {gate.name}"] = gate.verdict.decided_after
-        properties = _texts({"run": record.run, "evaluation": view.record.name, **view.properties(), **decided})
+        drift = {"since_last_run": view.record.drift.change, "drift": view.record.drift.state}
+        facts = {"run": record.run, "evaluation": view.record.name, **view.properties(), **drift, **decided}
+        properties = _texts(facts)
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     alone = record.judged()[1]
     if alone:
@@ -97,11 +104,25 @@ def _evaluation_case(view: ReportView, suite: str) -> Any:
     return case
 
 
+def _drift_cases(evaluation: EvaluationRecord, suite: str) -> list[Any]:
+    """Return the case of a watched evaluation, which fails on an alarm if that fails the run."""
+    from junit_xml import TestCase
+
+    drift = evaluation.drift
+    if not drift.state:
+        return []
+    message = _one_line("; ".join(drift.alarms) or drift.news or "no alarm")
+    case = TestCase(DRIFT_CASE, _class(suite), stdout=message)
+    if drift.fails:
+        case.add_failure_info(message, message, "drift")
+    return [case]
+
+
 def _gate_cases(gates: Sequence[GateRecord], suite: str, evaluation: EvaluationRecord | None = None) -> list[Any]:
     from junit_xml import TestCase
 
     cases = []
-    unique = _UniqueNames("interview", "study")
+    unique = _UniqueNames("interview", "study", DRIFT_CASE)
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
         name = _one_line(_case_name(gate, evaluation), _NAME)
@@ -125,6 +146,9 @@ def _case_name(gate: GateRecord, evaluation: EvaluationRecord | None) -> str:
     condition = gate.verdict.condition
     kind, baseline, subject = (str(condition.get(key) or "") for key in ("kind", "name", "subject"))
     metric = str(condition.get("metric") or verdict.metric)
+    for bound in ("within", "cap"):
+        if condition.get(bound):
+            metric += f" {bound}"
     claim = " ".join(filter(None, [metric, kind.replace("_", " "), baseline, subject and f"of {subject}"]))
     test, _, parameter = gate.name.partition("[")
     if not kind or not parameter.startswith(kind.replace("_", "-")):

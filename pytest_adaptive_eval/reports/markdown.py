@@ -8,18 +8,18 @@ not enough; an invisible space splits them.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, Step, next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.view import ReportView, shared_notes, standing_notes, views
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 COMMENT_MARK = "<!-- adaptive-eval -->"  #: First line of a comment, by which a later one replaces it.
 _COMMENT = 60_000  #: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
 _LINK = re.compile(r"https?://[\w.:/-]+")
-WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
 _LET_THROUGH = "⚠️"
 #: Longest name, sentence and question, in characters; what is cut is in the record.
@@ -72,19 +71,17 @@ def summary_markdown(
         limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
-    counts: Counter[str] = Counter()
-    for gate in record.gates:
-        counts.update(list(dict.fromkeys(gate.verdict.notes)))
-    common_notes = [note for note, gates in counts.items() if gates > 1]
-    notes = list(dict.fromkeys([*standing_notes(record), *common_notes]))
+    notes = list(dict.fromkeys([*standing_notes(record), *shared_notes(record)]))
     entries = views(record)
     interviews = [view for view in entries if view.end]
     others = [view for view in entries if not view.end]
     categories = filter(None, map(_categories, record.interviews[:_ROWS]))
     sections = [
         ("", _headline(record)),
-        ("gates", _gates(record.gates, notes)),
+        ("gates", _gates(record, notes)),
+        ("next steps", "".join(map(_step, next_steps(record, alarms)))),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
+        ("changes", _listed("Since the last run", words.changes(record))),
         ("interviews", _interviews(interviews)),
         ("other evaluations", "\n".join(map(_rows, others[:_ROWS]))),
         ("side by side", "\n".join(map(_side_by_side, side_by_side(record)))),
@@ -153,18 +150,25 @@ def _headline(record: RunRecord) -> str:
     return f"{text}<sub>{', '.join(facts)}</sub>\n"
 
 
-def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
+def _gates(record: RunRecord, notes: Sequence[str]) -> str:
     """Return the table of gates, without notes that are listed below it."""
-    if not gates:
+    if not record.gates:
         return ""
     rows = []
-    for gate in sorted(gates, key=lambda gate: WORST_FIRST.index(gate.outcome))[:_ROWS]:
+    for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome))[:_ROWS]:
         sign = _SIGNS[gate.outcome]
         if gate.verdict.allowed:
             sign = _LET_THROUGH
-        sentence = _inline(words.sentence_without(gate, notes), _SENTENCE)
-        rows.append((f"{sign} {gate.outcome.value}", _inline(gate.name, _NAME), sentence))
-    return _table(("verdict", "gate", "what was found"), rows, len(gates))
+        text, formula = sentence_and_formula(record, gate, notes)
+        found = _inline(text.sentence, _SENTENCE)
+        if formula:
+            found = f"**{found}**<br>{_inline(formula, _SENTENCE)}"
+        rows.append((f"{sign} {gate.outcome.value}", _inline(gate.name, _NAME), found))
+    return _table(("verdict", "gate", "what was found"), rows, len(record.gates))
+
+
+def _step(step: Step) -> str:
+    return f"**Next:** {_inline(step.text, _SENTENCE)}\n\n{_fenced(step.command)}\n"
 
 
 def _interviews(entries: Sequence[ReportView]) -> str:
@@ -218,12 +222,12 @@ def _categories(interview: EvaluationRecord) -> str:
         return ""
     rows = []
     for row in interview.categories[:_ROWS]:
-        interval = words.category_accuracy(row)
+        interval = words.category_accuracy(row, interview)
         if interval:
             accuracy = interval.in_words()
         else:
             accuracy = "-"
-        rows.append((_inline(row.category or "none", _NAME), f"{row.asked}/{row.size}", _inline(accuracy)))
+        rows.append((_inline(row.category or "none", _NAME), words.count(row.asked, row.size), _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
 

@@ -11,7 +11,7 @@ import hashlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -31,15 +31,24 @@ from pytest_adaptive_eval.reports.figures import (
     PANELS,
     history_legend,
     history_panels,
+    level_figures,
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
-from pytest_adaptive_eval.reports.plots import Kind, span_of
+from pytest_adaptive_eval.reports.plots import Kind, kind_of, span_of
 from pytest_adaptive_eval.reports.questions import AnswerList, QuestionList, QuestionRow, answer_lists, question_lists
 from pytest_adaptive_eval.reports.sections import Table, interval_of, section_of
-from pytest_adaptive_eval.reports.side_by_side import PAIRS, VARIANTS, SideBySide, side_by_side
-from pytest_adaptive_eval.reports.view import ReportView, views
+from pytest_adaptive_eval.reports.side_by_side import (
+    PAIRS,
+    VARIANTS,
+    ItemAnswers,
+    SideBySide,
+    answers_of_all,
+    side_by_side,
+)
+from pytest_adaptive_eval.reports.verdict_text import WORST_FIRST, next_steps, sentence_and_formula
+from pytest_adaptive_eval.reports.view import ReportView, shared_notes, views
 from pytest_adaptive_eval.reports.words import plottable
-from pytest_adaptive_eval.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -48,8 +57,10 @@ if TYPE_CHECKING:
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
 _WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
+_COMPARED, _COMPARED_TEXT = 200, 200  #: Questions that are compared side by side, and characters of an answer.
 _CATEGORIES = 200  #: Categories in the filter of questions.
-_GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
+#: Sign of each outcome.
+GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
 
 def write_page(
@@ -92,15 +103,17 @@ def html_page(
     entries = views(record)
     style = Markup(asset("page.css"))
     script = Markup(asset("page.js"))
-    evaluations = [_evaluation(f"i{n}", view) for n, view in enumerate(entries, 1)]
+    shared = shared_notes(record)
+    evaluations = [_evaluation(f"i{n}", view, shared) for n, view in enumerate(entries, 1)]
     titles = []
     for entry, view in zip(evaluations, entries, strict=True):
         if view.end:
             titles.append((entry["title"], view.record))
     gates: list[dict[str, Any]] = []
     for view in entries:
-        gates += map(_gate, view.gates)
-    gates += map(_gate, record.judged()[1])
+        gates += [_gate(record, gate, shared) for gate in view.gates]
+    gates += [_gate(record, gate, shared) for gate in record.judged()[1]]
+    gates.sort(key=lambda gate: WORST_FIRST.index(gate["outcome"]))
     seconds = plottable(record.seconds)
     if seconds is None:
         took = "-"
@@ -113,10 +126,16 @@ def html_page(
         policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record, entries),
+        changes=words.changes(record),
+        level_figures=level_figures(record.evaluations),
         gates=gates,
+        notes=[clean_html(note, _SENTENCE) for note in shared],
+        steps=next_steps(record, alarms),
         evaluations=evaluations,
         answers=[_answers(record, entry) for entry in answer_lists(record.interviews, banks, _WRONG)],
-        side_by_side=[_side_by_side(f"beside{n}", table) for n, table in enumerate(side_by_side(record), 1)],
+        side_by_side=[
+            _side_by_side(f"beside{n}", table, record, banks) for n, table in enumerate(side_by_side(record), 1)
+        ],
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
         seconds=took,
@@ -129,10 +148,54 @@ def html_page(
     return page
 
 
-def _side_by_side(key: str, compared: SideBySide) -> dict[str, Any]:
-    """Return the tables of one evaluation of several models or prompts."""
-    tables = [Table("Results", VARIANTS, compared.variants), Table("Differences", PAIRS, compared.pairs)]
-    return {"key": key, "name": clean_html(compared.name, 60), "tables": [table for table in tables if table.rows]}
+def _side_by_side(key: str, compared: SideBySide, record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
+    """Return the tables of one evaluation of several models or prompts, and the answers to each question."""
+    tables = [Table("Results", VARIANTS, compared.variants), _differences(compared)]
+    names, items = answers_of_all(record, compared.name, banks)
+    differing = sum(entry.agreement == 0 for entry in items)
+    note = f"{differing} of {counted(len(items), 'question')} got different results; these come first."
+    if len(items) > _COMPARED:
+        note += f" The first {_COMPARED} are shown."
+    return {
+        "key": key,
+        "name": clean_html(compared.name, 60),
+        "tables": [table for table in tables if table.rows],
+        "heads": [clean_html(name, 60) for name in names],
+        "items": [_item_answers(entry) for entry in items[:_COMPARED]],
+        "note": note,
+    }
+
+
+def _differences(compared: SideBySide) -> Table:
+    """Return the paired differences with a bar each, on one scale around 0."""
+    ends = [0.0]
+    for interval in compared.intervals:
+        if interval is not None:
+            ends += (interval.low, interval.high)
+    span = span_of(ends, 0.02)
+    rows = []
+    for cells, interval in zip(compared.pairs, compared.intervals, strict=True):
+        bar = Markup()
+        bounds = interval_of(interval)
+        if bounds:
+            bar = plots.difference_bar(*bounds, span)
+        rows.append((*cells, bar))
+    return Table("Differences", (*PAIRS, ""), rows)
+
+
+def _item_answers(entry: ItemAnswers) -> dict[str, Any]:
+    answers = []
+    for asked in entry.answers:
+        if asked is None:
+            answers.append({"kind": "", "text": "not asked"})
+        else:
+            answers.append({"kind": kind_of(asked).value, "text": clean_html(asked.text, _COMPARED_TEXT) or "no text"})
+    return {
+        "item": clean_html(entry.item, 130),
+        "question": clean_html(entry.question, _CELL),
+        "expected": clean_html(entry.expected, _CELL),
+        "answers": answers,
+    }
 
 
 def _answers(record: RunRecord, entry: AnswerList) -> dict[str, Any]:
@@ -236,7 +299,7 @@ def page_head(title: str, style: str, script: str) -> str:
 
 
 def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]:
-    outcomes = [gate.outcome for gate in record.gates]
+    outcomes = {gate.outcome for gate in record.gates}
     names = dict.fromkeys(view.shown_subject for view in entries)
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
     named = ", ".join(subjects[:5])
@@ -244,7 +307,7 @@ def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]
         named += f" and {len(subjects) - 5} more"
     if words.promoted(record):
         style_class = "pass"
-    elif Outcome.FAIL in outcomes or Outcome.ERROR in outcomes:
+    elif outcomes & {Outcome.FAIL, Outcome.ERROR}:
         style_class = "fail"
     else:
         style_class = "open"
@@ -253,20 +316,22 @@ def _verdict(record: RunRecord, entries: Sequence[ReportView]) -> dict[str, Any]
         "title": words.promotion(record),
         "why": words.why(record),
         "subjects": named,
-        "counts": [(outcome.value, outcomes.count(outcome)) for outcome in Outcome],
     }
 
 
-def _gate(gate: GateRecord) -> dict[str, Any]:
+def _gate(record: RunRecord, gate: GateRecord, shared: Collection[str]) -> dict[str, Any]:
     outcome = gate.outcome
     notes = list(dict.fromkeys(gate.verdict.notes))
-    added = [words.decided(gate), words.beside_interval(gate.verdict)]
-    all_notes = filter(None, [*notes, *added])
+    text, formula = sentence_and_formula(record, gate, notes)
+    own_notes = [note for note in notes if note not in shared]
+    all_notes = filter(None, [*own_notes, words.decided(gate), words.beside_interval(gate.verdict)])
     return {
         "outcome": outcome.value,
-        "glyph": _GLYPHS[outcome],
+        "glyph": GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
-        "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
+        "number": clean_html(text.number),
+        "sentence": clean_html(text.rest, _SENTENCE),
+        "formula": clean_html(formula, _SENTENCE),
         "notes": [clean_html(note, _SENTENCE) for note in all_notes],
         "where": clean_html(gate.where, 300),
         "bar": _gate_bar(gate.verdict),
@@ -276,16 +341,12 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
 def _gate_bar(verdict: Verdict) -> Markup | None:
     interval = interval_of(verdict.interval)
     condition = verdict.condition
-    kind = condition.get("kind")
-    if interval is None or kind not in ("at_least", "not_worse_than"):
+    threshold = words.threshold_of(verdict)
+    if interval is None or threshold is None:
         return None
-    threshold = plottable(condition.get("value", 0.0))
     metric = registered_metric(condition.get("metric"))
-    if threshold is None:
-        return None
-    if kind == "not_worse_than":
-        threshold = -threshold
-    elif metric is not None and metric.is_share:
+    is_share = bool(condition.get("within")) or (metric is not None and metric.is_share)
+    if is_share and condition.get("kind") != "not_worse_than":
         return plots.interval_bar(*interval, target=threshold)
     shown = [*interval, threshold]
     if threshold < 0:
@@ -294,7 +355,7 @@ def _gate_bar(verdict: Verdict) -> Markup | None:
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
+def _evaluation(key: str, view: ReportView, shared: Collection[str]) -> dict[str, Any]:
     """Return an evaluation as the template takes it."""
     evaluation = view.record
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
@@ -315,6 +376,6 @@ def _evaluation(key: str, view: ReportView) -> dict[str, Any]:
         "short": clean_terminal(evaluation.name or name, 24),
         "void": clean_html(evaluation.void, _SENTENCE),
         "facts": facts,
-        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"])],
+        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"]) if note not in shared],
         "made": made,
     }

@@ -121,10 +121,10 @@ def share_label(value: float) -> str:
     return number(value, 2)
 
 
-def path(points: Iterable[Span], class_: str) -> Markup:
+def path(points: Iterable[Span], class_: str, **attributes: str) -> Markup:
     """Return a line through points."""
     pairs = [f"{x:.1f} {y:.1f}" for x, y in points]
-    return tag("path", class_=class_, d="M" + "L".join(pairs))
+    return tag("path", class_=class_, d="M" + "L".join(pairs), **attributes)
 
 
 def whisker(x: float, low: float, high: float, cap: float = 4.0) -> Markup:
@@ -240,6 +240,33 @@ def levels_plot(levels: Sequence[Share], half: float | None, key: str) -> Markup
     return _shares_plot(levels, ticks, ("Share right by level", "level"), key, half)
 
 
+_DASHES = ("none", "8 3", "2 3", "9 3 2 3")  #: Dashes of the lines of several subjects, beside their numbers.
+
+
+def levels_of_subjects(subjects: Sequence[Sequence[Share]], key: str) -> Markup:
+    """Draw the accuracy by level of several subjects, each as a line that ends with its number, from 1."""
+    first = min(shares[0].at for shares in subjects)
+    last = max(shares[-1].at for shares in subjects)
+    frame = Frame((first - 0.5, last + 0.5), (0.0, 1.0))
+    parts = [frame.above("share right"), *frame.grid(SHARES, share_label)]
+    descriptions = []
+    ends: list[tuple[float, float]] = []
+    for n, shares in enumerate(subjects):
+        line = [(frame.x(share.at), frame.y(share.right)) for share in shares]
+        parts.append(path(line, "line", stroke_dasharray=_DASHES[n % len(_DASHES)]))
+        parts += [tag("circle", class_="point", cx=x, cy=y, r=3) for x, y in line]
+        ends.append(line[-1])
+        x, y = line[-1]
+        beside = 7 + 11 * (ends.count(line[-1]) - 1)
+        parts.append(tag("text", str(n + 1), class_="value", x=x + beside, y=y + 4))
+        values = ", ".join(number(share.right, 2) for share in shares)
+        descriptions.append(f"{n + 1}: {values}")
+    every = max(1, math.ceil((last - first + 1) / 12))
+    levels = range(int(first), int(last) + 1, every)
+    parts += frame.below([(frame.x(level), str(level)) for level in levels], "level")
+    return frame.picture(key, "Share right by level and subject", "; ".join(descriptions), parts)
+
+
 def _shares_plot(
     shares: Sequence[Share],
     ticks: Sequence[tuple[float, str]],
@@ -309,6 +336,20 @@ def interval_bar(
         if label_x < _BAR - 50:
             parts.append(tag("text", _end_label(span[1]), class_="end", x=_BAR - 4, y=height - 3))
     return tag("svg", *parts, class_="bar", viewBox=f"0 0 {_BAR:g} {height:g}", aria_hidden="true")
+
+
+def difference_bar(low: float, estimate: float, high: float, span: Span) -> Markup:
+    """Draw a difference beside 0; in a column of one span, bars are a forest plot."""
+
+    def x(value: float) -> float:
+        return _BAR_MARGIN + (_BAR - 2 * _BAR_MARGIN) * position_in(value, span)
+
+    parts = [
+        tag("line", class_="target", x1=x(0.0), x2=x(0.0), y1=0, y2=18),
+        tag("line", class_="whisker", x1=x(low), x2=x(high), y1=9, y2=9),
+        tag("circle", class_="point", cx=x(estimate), cy=9, r=4),
+    ]
+    return tag("svg", *parts, class_="bar", viewBox=f"0 0 {_BAR:g} 18", aria_hidden="true")
 
 
 def _end_label(value: float) -> str:

@@ -17,10 +17,11 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Presentation
+from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
-from pytest_adaptive_eval.reports.words import asked_item, plottable
+from pytest_adaptive_eval.reports.words import asked_item, measured, plottable
 from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
@@ -153,7 +154,12 @@ class QuestionRow:
     expected: str
     facts: str
     brief: bool
-    request: str
+    log: list[tuple[str, str]]
+
+    @property
+    def log_title(self) -> str:
+        """``Request as sent, thought, reply of the judge``."""
+        return ", ".join(dict.fromkeys(title.partition(":")[0] for title, _ in self.log)).capitalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +186,8 @@ def question_lists(
         for administration in interview.administrations:
             asked_item = items.find(administration)
             request = requests.get(administration.sent, "")
-            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request))
+            exchange = Exchange.from_text(requests.get(interview.exchange_key(administration), "{}"))
+            asked.append(_Asked(lists[-1], administration, *asked_item, interview.bank.calibrated, request, exchange))
     names: list[tuple[str, str]] = []
     for entry in asked:
         if entry.item is not None:
@@ -192,14 +199,14 @@ def question_lists(
     text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
     share = _share(asked, text_bytes)
     for entry in asked:
-        request = clean_html(_indented(entry.request), min(share, _REQUEST))
-        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), request))
+        log = _log(entry, min(share, _REQUEST))
+        entry.of.questions.append(_question(entry, pictures, min(share, _LONG), log))
     return lists
 
 
 def _share(asked: Sequence[_Asked], most: int) -> int:
     """Return the cut of a question, its answer and its request, which share the bytes of all texts."""
-    if any(entry.request for entry in asked):
+    if any(_parts(entry) for entry in asked):
         shares = 3
     else:
         shares = 2
@@ -215,6 +222,23 @@ class _Asked(NamedTuple):
     sentence: str
     calibrated: bool
     request: str
+    exchange: Exchange
+
+
+def _parts(entry: _Asked) -> list[tuple[str, str]]:
+    """Return what went between model and run, each part with its title."""
+    exchange = entry.exchange
+    parts = [("request as sent", _indented(entry.request)), ("thought", exchange.reasoning)]
+    parts += [(f"steps: {step.role}", step.text) for step in exchange.steps]
+    parts += [("reply of the judge", text) for text in exchange.judged]
+    return [(title, text) for title, text in parts if text]
+
+
+def _log(entry: _Asked, most: int) -> list[tuple[str, str]]:
+    """Return what went between model and run in at most so many characters, shared by its parts."""
+    parts = _parts(entry)
+    cut = max(most // max(len(parts), 1), _SHORT)
+    return [(clean_html(title, 80), clean_html(text, cut)) for title, text in parts]
 
 
 class AskedItems:
@@ -292,8 +316,9 @@ class ShownAnswer:
 
 
 class AnswerList(NamedTuple):
-    """A few answers of a run under a title."""
+    """A few answers of a run under a title; `kind` is ``lost``, ``gained`` or ``wrong``."""
 
+    kind: str
     title: str
     answers: list[ShownAnswer]
     note: str = ""
@@ -317,17 +342,17 @@ def answer_lists(interviews: Sequence[EvaluationRecord], banks: Mapping[str, Ite
         for name, source in interview.baselines.items():
             lost |= {(interview.name, item) for item in source.lost}
             against = f"against the baseline {name}".removesuffix(" baseline")
-            for verb, ids in (("Lost", source.lost), ("Gained", source.gained)):
-                title = f"{verb} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
+            for kind, ids in (("lost", source.lost), ("gained", source.gained)):
+                title = f"{kind.capitalize()} {against}{of}: {len(ids)} of {counted(source.common, 'common question')}"
                 shown = [answers[item] for item in ids if item in answers][:most]
                 if len(shown) < len(ids):
                     title += f", the first {len(shown)}"
-                lists.append(AnswerList(title, _with_questions(shown, banks), _WEIGHTS))
+                lists.append(AnswerList(kind, title, _with_questions(shown, banks), _WEIGHTS))
     wrong, which = wrong_answers(interviews, banks, most, lost)
     title = "Other wrong answers" if lost else "Wrong answers"
     if which:
         title += f", {which}"
-    lists.append(AnswerList(title, wrong))
+    lists.append(AnswerList("wrong", title, wrong))
     return [entry for entry in lists if entry.answers]
 
 
@@ -412,7 +437,9 @@ def _word(asked: Administration, kind: Kind) -> str:
     return word
 
 
-def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, request: str) -> QuestionRow:
+def _question(
+    entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: int, log: list[tuple[str, str]]
+) -> QuestionRow:
     asked, item = entry.administration, entry.item
     kind = kind_of(asked)
     categories = asked.category
@@ -441,9 +468,9 @@ def _question(entry: _Asked, pictures: Mapping[tuple[str, str], Picture], cut: i
         answer=answer,
         detail=clean_html(asked.detail, min(cut, 600)),
         expected=expected,
-        facts=clean_html(_facts(asked, calibrated=entry.calibrated), 400),
+        facts=clean_html(_facts(asked, entry.exchange, calibrated=entry.calibrated), 400),
         brief=bool(expected) and not asked.detail and one_line,
-        request=request,
+        log=log,
     )
 
 
@@ -466,9 +493,9 @@ def asked_text(item: Item, *, last: bool = False) -> str:
     messages = item.messages[-1:] if last else item.messages
     parts = []
     for message in messages:
-        parts.append(f"{message.get('role')}: {_content(message.get('content'))}")
+        parts.append(f"{message.get('role')}: {content_text(message.get('content'))}")
     if len(messages) == 1:
-        parts = [_content(messages[0].get("content"))]
+        parts = [content_text(messages[0].get("content"))]
     text = item.prompt or "\n".join(parts)
     choices = []
     for n, choice in enumerate(item.choices):
@@ -478,10 +505,10 @@ def asked_text(item: Item, *, last: bool = False) -> str:
     return "\n".join([text, *choices])
 
 
-def _content(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Return the text of a message, with other parts as JSON."""
     if isinstance(content, list):
-        return "\n".join(_content(part) for part in content)
+        return "\n".join(content_text(part) for part in content)
     if isinstance(content, Mapping):
         if "text" in content:
             return str(content["text"])
@@ -508,7 +535,18 @@ def _rounded(value: float | None) -> str | None:
     return number(numeric, 2)
 
 
-def _facts(asked: Administration, *, calibrated: bool) -> str:
+def _spent(asked: Administration, exchange: Exchange) -> list[str]:
+    """Return the time, the money and the tokens of an answer, the thought's apart."""
+    known = {"seconds": asked.seconds, **exchange.measures, **asked.measures}
+    shown: dict[str, float] = {}
+    for name, measure in known.items():
+        value = plottable(measure)
+        if value:
+            shown[name] = value
+    return measured(shown)
+
+
+def _facts(asked: Administration, exchange: Exchange, *, calibrated: bool) -> str:
     chance = plottable(asked.propensity)
     before = asked.theta_before
     facts: dict[str, object] = {"difficulty": _rounded(asked.difficulty)}
@@ -522,7 +560,7 @@ def _facts(asked: Administration, *, calibrated: bool) -> str:
         facts["sample"] = asked.sample + 1
     if asked.format != "text":
         facts["format"] = asked.format
-    parts = []
+    parts = _spent(asked, exchange)
     for name, value in facts.items():
         if value is not None:
             parts.append(f"{name} {value}")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.pairs import CONFIDENCE
 from pytest_adaptive_eval.records.parts import Pair
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.history import aligned
+from pytest_adaptive_eval.reports.questions import AskedItems, asked_text, expected_answer
 from pytest_adaptive_eval.text import clean_terminal, counted, number
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 _NAME = 60  #: Columns of a name.
 VARIANTS = ("model or prompt", "accuracy", "asked")  #: Heads of the table of results.
@@ -18,11 +23,51 @@ PAIRS = ("better", "than", "by", "interval (* excludes 0)", "basis")  #: Heads o
 
 
 class SideBySide(NamedTuple):
-    """One evaluation of several models or prompts: cells of `VARIANTS` and of `PAIRS`."""
+    """One evaluation of several models or prompts: cells of `VARIANTS` and `PAIRS`, and the interval of each pair."""
 
     name: str
     variants: list[list[str]]
     pairs: list[list[str]]
+    intervals: list[Interval | None]
+
+
+class ItemAnswers(NamedTuple):
+    """Answers of all models or prompts to one item, by their names in order; None for one that was not asked it.
+
+    Args:
+        question, expected: Empty where the bank is not at hand.
+    """
+
+    item: str
+    question: str
+    expected: str
+    answers: list[Administration | None]
+
+    @property
+    def agreement(self) -> int:
+        """0 where results differ, 1 where texts do, else 2."""
+        given = [answer for answer in self.answers if answer is not None]
+        if len({answer.score for answer in given}) > 1:
+            return 0
+        return 1 if len({answer.text for answer in given}) > 1 else 2
+
+
+def answers_of_all(record: RunRecord, group: str, banks: Mapping[str, ItemBank]) -> tuple[list[str], list[ItemAnswers]]:
+    """Return the models or prompts of an evaluation, and their answers by item: items with different results first."""
+    interviews = [interview for interview in record.interviews if interview.group == group]
+    by_item: dict[str, list[Administration | None]] = {}
+    texts: dict[str, tuple[str, str]] = {}
+    for n, interview in enumerate(interviews):
+        items = AskedItems(interview, banks.get(interview.name))
+        for asked in interview.administrations:
+            if asked.sample:
+                continue
+            by_item.setdefault(asked.item, [None] * len(interviews))[n] = asked
+            item, _ = items.find(asked)
+            if item is not None:
+                texts.setdefault(asked.item, (asked_text(item, last=True), expected_answer(item)))
+    rows = [ItemAnswers(item, *texts.get(item, ("", "")), answers) for item, answers in by_item.items()]
+    return [interview.variant for interview in interviews], sorted(rows, key=lambda row: row.agreement)
 
 
 def side_by_side(record: RunRecord) -> list[SideBySide]:
@@ -35,12 +80,14 @@ def side_by_side(record: RunRecord) -> list[SideBySide]:
     tables = []
     for name, rows in variants.items():
         pairs = []
+        intervals = []
         for pair in record.differences:
             if pair.evaluation == name:
+                intervals.append(pair.interval)
                 better, other, difference, interval, star, basis = pair_cells(pair)
                 starred = " ".join(filter(None, [interval, star]))
                 pairs.append([better, other, difference, starred, basis])
-        tables.append(SideBySide(name, rows, pairs))
+        tables.append(SideBySide(name, rows, pairs, intervals))
     return tables
 
 

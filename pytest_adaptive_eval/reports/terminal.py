@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING
 from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.questions import wrong_answers
+from pytest_adaptive_eval.reports.questions import AnswerList, ShownAnswer, answer_lists
 from pytest_adaptive_eval.reports.side_by_side import side_by_side_lines
+from pytest_adaptive_eval.reports.verdict_text import Step, VerdictText, next_steps, verdict_text
 from pytest_adaptive_eval.reports.view import ReportView, standing_notes, views
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
@@ -53,6 +53,7 @@ def summary_lines(
     written: Mapping[str, str | Path] | None = None,
     details: bool = True,
     banks: Mapping[str, ItemBank] = MappingProxyType({}),
+    steps: Sequence[Step] | None = None,
 ) -> list[Line]:
     """Return the summary of a run: evaluations, gates, notes, and written files.
 
@@ -61,8 +62,11 @@ def summary_lines(
         details: The table of interviews, whole verdicts, wrong answers and all notes; otherwise a line for each gate,
             and for each interview that no gate judges, and wrong answers of gates that did not hold.
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
+        steps: What to do next, where it is not what follows from the verdicts.
     """
     width = max(width, 40)
+    if steps is None:
+        steps = next_steps(record)
     if details:
         blocks = _detailed_blocks(record, width, banks)
     else:
@@ -71,10 +75,13 @@ def summary_lines(
     reused = words.reused(record.interviews)
     if reused:
         ends += wrap(clean_terminal(reused, _SENTENCE), width, "  ", "reuse: ")
+    flaky = words.flaky(record.interviews)
+    if flaky:
+        ends += wrap(clean_terminal(flaky, _SENTENCE), width, "  ", "flaky: ")
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
-    for block in filter(None, [*blocks, _styled(ends)]):
+    for block in filter(None, [*blocks, _next_lines(steps, width), _styled(ends)]):
         if lines:
             lines.append(())
         lines += block
@@ -113,10 +120,11 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
         _interviews(interviews, width),
         _styled(side_by_side_lines(record)),
         _lines_of_others(record, width),
-        verdict_lines(record, width),
-        warning_lines(record, width),
-        _wrong(record.interviews, width, banks),
+        change_lines(record, width),
+        _answers(_lost_or_wrong(record, banks), width, several=len(record.interviews) > 1, named=True),
         _styled(notes),
+        warning_lines(record, width),
+        verdict_lines(record, width, details=True),
     ]
 
 
@@ -129,7 +137,8 @@ def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) 
             markup = _PLAIN
         unjudged.append(((line, markup),))
     return [
-        [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        [*_lines_of_others(record, width), *unjudged, *verdict_lines(record, width)],
+        change_lines(record, width),
         _wrong_of_gates(record, width, banks),
         _styled(side_by_side_lines(record)),
         warning_lines(record, width),
@@ -137,54 +146,55 @@ def _brief_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) 
 
 
 def _wrong_of_gates(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
-    """Return some wrong answers of gates that did not hold, on banks at hand, and how to ask the questions again."""
-    judged = set()
+    """Return some answers for which gates did not hold, on banks at hand: of comparisons with a baseline those lost."""
+    kinds: dict[str, set[str]] = {}
     for gate in record.gates:
         if not gate.holds:
-            judged.add(gate.interview)
-    interviews = []
-    for interview in record.interviews:
-        if interview.name in judged & banks.keys():
-            interviews.append(interview)
-    lines = _wrong(interviews, width, banks, named=False)
-    if lines:
-        return [*lines, *_styled(["  ask them again: --adaptive-eval-failed=latest"])]
-    return []
+            by_baseline = gate.verdict.condition.get("kind") == "not_worse_than"
+            kinds.setdefault(gate.interview, set()).add("lost" if by_baseline else "wrong")
+    interviews = [interview for interview in record.interviews if interview.name in kinds.keys() & banks.keys()]
+    wanted = set().union(*kinds.values())
+    lists = [entry for entry in answer_lists(interviews, banks, WRONG) if entry.kind in wanted]
+    return _answers(lists, width, several=len(interviews) > 1, named=False)
 
 
-def _wrong(
-    interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[str, ItemBank], *, named: bool = True
-) -> list[Line]:
-    """Return some wrong answers, each with its question and the expected answer if the bank is at hand.
+def _lost_or_wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> list[AnswerList]:
+    return [entry for entry in answer_lists(record.interviews, banks, WRONG) if entry.kind != "gained"]
+
+
+def _answers(lists: Sequence[AnswerList], width: int, *, several: bool, named: bool) -> list[Line]:
+    """Return answers, each with its question and the expected answer if the bank is at hand.
 
     Args:
+        several: Whether names of evaluations follow.
         named: Whether node ids of the questions follow.
     """
-    answers, which = wrong_answers(interviews, banks, WRONG)
     lines: list[Line] = []
-    if answers:
-        title = "wrong answers"
-        if which:
-            title += f", {which}"
-        lines = _styled([title], _BOLD)
-    for answer in answers:
-        if len(interviews) > 1:
-            evaluation = f" of {answer.interview.name}"
-        else:
-            evaluation = ""
-        lines += _styled([f"  {clean_terminal(words.asked_item(answer.asked) + evaluation, width - 2)}"])
-        answer_text = answer.asked.text.strip() or "nothing"
-        parts = {"asked": answer.question, "answered": answer_text, "expected": answer.expected}
-        for name, part in parts.items():
-            if part:
-                line = clean_terminal(" ".join(part.split()), 3 * width)
-                wrapped = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
-                if len(wrapped) > WRONG_LINES:
-                    wrapped[WRONG_LINES:] = [f"{'':14}…"]
-                lines += _styled(wrapped)
-        if named and answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
-            nodeid = "::".join(map(clean_terminal, shlex.quote(answer.nodeid).split("::")))
-            lines += _styled([f"    node id:  {nodeid}"])
+    for entry in lists:
+        title = f"{entry.title[:1].lower()}{entry.title[1:]}"
+        lines += [((line, _BOLD),) for line in wrap(clean_terminal(title, _SENTENCE), width, "  ", "")]
+        for answer in entry.answers:
+            lines += _answer(answer, width, several=several, named=named)
+    return lines
+
+
+def _answer(answer: ShownAnswer, width: int, *, several: bool, named: bool) -> list[Line]:
+    name = words.asked_item(answer.asked)
+    if several:
+        name += f" of {answer.interview.name}"
+    lines = _styled([f"  {clean_terminal(name, width - 2)}"])
+    answer_text = answer.asked.text.strip() or "nothing"
+    parts = {"asked": answer.question, "answered": answer_text, "expected": answer.expected}
+    for name, part in parts.items():
+        if part:
+            line = clean_terminal(" ".join(part.split()), 3 * width)
+            wrapped = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
+            if len(wrapped) > WRONG_LINES:
+                wrapped[WRONG_LINES:] = [f"{'':14}…"]
+            lines += _styled(wrapped)
+    if named and answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
+        nodeid = "::".join(map(clean_terminal, shlex.quote(answer.nodeid).split("::")))
+        lines += _styled([f"    node id:  {nodeid}"])
     return lines
 
 
@@ -192,32 +202,59 @@ def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:
     return [((text, markup),) for text in texts]
 
 
-def brief_verdict_lines(record: RunRecord, width: int) -> list[Line]:
-    """Return one line per gate, and at most two with the reason of one that did not pass."""
-    lines: list[Line] = []
-    for outcome, texts in gate_lines(record, width):
-        end = len(outcome.value)
-        lines += [((texts[0][:end], _MARKUP[outcome]), (texts[0][end:], _PLAIN)), *_styled(texts[1:])]
-    return lines
+def verdict_lines(record: RunRecord, width: int, *, details: bool = False) -> list[Line]:
+    """Return each gate's sentence, with its formula and its count beneath, and the reason in at most two lines.
 
-
-def verdict_lines(record: RunRecord, width: int) -> list[Line]:
-    """Return each gate's whole verdict, without notes that the rest of the summary has."""
+    Args:
+        details: Whole verdicts, without notes that the rest of the summary has, in place of formula and reason.
+    """
     standing = standing_notes(record)
-    ambiguous = len(record.evaluations) > 1
-    head = max((len(gate.outcome.value) for gate in record.gates), default=0)
+    head = max((len(gate.outcome.value) for gate in record.gates), default=0) + 2
     lines: list[Line] = []
     for gate in record.gates:
         outcome = gate.outcome
-        title = clean_terminal(gate.name, _NAME, keep_end=True)
-        if ambiguous and gate.interview not in ("", gate.name):
-            title += f" ({clean_terminal(gate.interview, _NAME)})"
-        sentences = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
-        claim = clean_terminal("; ".join(sentences), _SENTENCE)
-        text = f"{title}: {claim}"
-        first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
-        lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]
+        title = gate.name
+        if len(record.evaluations) > 1:
+            title += _interview_of(gate)
+        title = clean_terminal(title, max(width - head, NAME), keep_end=True)
+        text = verdict_text(record, gate)
+        sentence = clean_terminal(text.sentence, CLAIM)
+        reasons = [reason for reason in _reasons(gate, standing) if reason not in sentence]
+        if details:
+            beneath = [_whole(gate, standing)]
+        else:
+            beneath = [_formula(record, gate, text), "; ".join(reasons)]
+        first = f"{title}: {sentence}"
+        if columns(first) > width - head:
+            beneath.insert(0, sentence)
+            first = title
+        lines.append(((outcome.value.ljust(head), _MARKUP[outcome]), (first, _PLAIN)))
+        for shown in filter(None, beneath):
+            lines += _styled(_cut([shown], width, " " * head, CLAIM if details else REASON_LINES))
     return lines
+
+
+def change_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return how evaluations changed since the last run, a line for each."""
+    wrapped = [wrap(clean_terminal(text, _SENTENCE), width, "  ", "") for text in words.changes(record)]
+    return [line for lines in wrapped for line in _styled(lines)]
+
+
+def _whole(gate: GateRecord, standing: Sequence[str]) -> str:
+    sentences = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
+    return clean_terminal("; ".join(sentences), _SENTENCE)
+
+
+def _formula(record: RunRecord, gate: GateRecord, text: VerdictText) -> str:
+    """Return what was found and required in figures, unless the sentence has them, and the count."""
+    verdict = gate.verdict
+    parts = []
+    if text.number:
+        parts.append(_claim(gate, gate.outcome))
+    if verdict.size:
+        calls = words.calls(record.evaluation_named(gate.interview))
+        parts.append(f"{words.count(verdict.asked, verdict.size, verdict.unit)}{calls}")
+    return ", ".join(parts)
 
 
 def warning_lines(record: RunRecord, width: int) -> list[Line]:
@@ -321,81 +358,23 @@ def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
 
 REASON_LINES, NAME, CLAIM = 2, 60, 600  #: Most lines of a reason, columns of a name, and characters of a claim.
 
-GateLines = tuple[Outcome, list[str]]  #: Outcome of a gate, and its lines: the first begins with the outcome.
 
-
-def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
-    """Return each gate's verdict in one line, and in at most two more its unanswered questions and the reason."""
-    several = len(record.evaluations) > 1
-    standing = standing_notes(record)
-    head = max((len(gate.outcome.value) for gate in record.gates), default=0) + 2
-    counts = Counter(gate.name for gate in record.gates)
-    lines = []
-    for gate in record.gates:
-        names = [gate.name]
-        if several:
-            title = gate.name + _interview_of(gate)
-            if counts[gate.name] > 1:
-                names = [title]  # its name alone would leave open which of several gates the line is about
-            else:
-                names = [title, gate.name]
-        lines.append((gate.outcome, _lines(gate, width, head, names, standing)))
+def _next_lines(steps: Sequence[Step], width: int) -> list[Line]:
+    """Return what to do next; a command has its own line, from which it can be copied."""
+    lines: list[Line] = []
+    for step in steps:
+        first, *more = wrap(step.text, width, "  ", "next: ")
+        command = "::".join(map(clean_terminal, step.command.split("::")))  # two colons are a node id's here
+        lines += [((first[:6], _BOLD), (first[6:], _PLAIN)), *_styled([*more, f"  {command}"])]
     return lines
 
 
-def _lines(gate: GateRecord, width: int, head: int, names: Sequence[str], standing: Sequence[str]) -> list[str]:
-    outcome, verdict = gate.outcome, gate.verdict
-    claim = _claim(gate, outcome)
-    asked = ""
-    if verdict.size:
-        asked = f", {verdict.asked} of {verdict.size}"
-        if verdict.unit != "items":
-            asked += f" {verdict.unit}"
-    reason = _reason(gate, standing)
-    start = outcome.value.ljust(head)
-    indent = " " * head
-    columns_left = width - head
-    titles = []
-    for name in names:
-        titles.append(clean_terminal(name, max(columns_left, NAME), keep_end=True))
-    metric = verdict.metric
-    if metric.replace(" ", "_") in gate.name:
-        short_claim = claim.removeprefix(f"{metric} ")
-    else:
-        short_claim = claim
-    asked_briefly = asked.replace(" of ", "/")
-    texts = []
-    for text in (claim, short_claim):
-        texts += [f"{text}{asked}", f"{text}{asked_briefly}"]
-    lines = []
-    for title in titles:
-        lines += [f"{title}: {text}" for text in (*texts, claim, short_claim)]
-    fitting = _first_within(lines, columns_left)
-    if fitting:
-        return [f"{start}{fitting}", *_cut([reason], width, indent)]
-    title = _first_within(titles[:1], columns_left) or clean_terminal(names[-1], columns_left, keep_end=True)
-    whole = f"{claim}{asked}"
-    line = _first_within([whole, f"{claim}{asked_briefly}", claim], columns_left) or whole
-    return [f"{start}{title}", *_cut([line, reason], width, indent)]
-
-
-def _first_within(texts: Sequence[str], most_columns: int) -> str:
-    """Return the first text that fits into so many columns, else an empty one."""
-    for text in texts:
-        if columns(text) <= most_columns:
-            return text
-    return ""
-
-
-def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
+def _reasons(gate: GateRecord, standing: Sequence[str]) -> list[str]:
     """Return a verdict's unanswered questions, its caveat, and without a decision the first note no other line has."""
-    reasons = []
-    for text in (gate.verdict.unanswered, gate.verdict.caveat):
-        reasons.append(clean_terminal(text, CLAIM))
+    reasons = [gate.verdict.unanswered, gate.verdict.caveat]
     if gate.outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):
-        note = next((text for text in gate.verdict.notes if text not in standing), "")
-        reasons.append(clean_terminal(note, CLAIM))
-    return "; ".join(filter(None, reasons))
+        reasons += [note for note in gate.verdict.notes if note not in standing][:1]
+    return [clean_terminal(reason, CLAIM) for reason in reasons if reason]
 
 
 def _interview_of(gate: GateRecord) -> str:
@@ -419,17 +398,17 @@ def _claim(gate: GateRecord, outcome: Outcome) -> str:
     return clean_terminal(claim, CLAIM)
 
 
-def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
-    """Return texts in at most `REASON_LINES` lines; an ellipsis marks a cut, which is between words."""
+def _cut(texts: Sequence[str], width: int, indent: str, most: int = REASON_LINES) -> list[str]:
+    """Return texts in at most so many lines; an ellipsis marks a cut, which is between words."""
     lines = []
     for text in texts:
         if text:
             lines += wrap(text, width, indent)
-    if len(lines) > REASON_LINES:
-        last = lines[REASON_LINES - 1]
+    if len(lines) > most:
+        last = lines[most - 1]
         while columns(last) + 2 > width and " " in last.strip():
             last = last.rpartition(" ")[0]
-        lines[REASON_LINES - 1 :] = [f"{last} …"]
+        lines[most - 1 :] = [f"{last} …"]
     return lines
 
 
@@ -445,7 +424,7 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
             text = f"void: {interview.void}"
         else:
             label = "" if interview.levels else "accuracy "
-            text = f"{label}{view.result}, {interview.asked} of {interview.size}, {words.stop(interview)}"
+            text = f"{label}{view.result}, {view.asked}, {words.stop(interview)}"
         subject = clean_terminal(view.subject or "-", NAME, keep_end=True)
         title = f"{subject} on {clean_terminal(view.place or '-', NAME)}"
         for line in _cut([f"{title}: {clean_terminal(text, CLAIM)}"], width, ""):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -64,9 +65,9 @@ class ReportView:
                 return f"{name} {words.quantity(row)[0]}"
         return "-"
 
-    def notes(self) -> Iterator[str]:
-        """Yield the notes of its record."""
-        yield from self.record.notes
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """Yield its notes, each after the evaluation's name where readers need that, else after an empty text."""
+        yield from (("", note) for note in self.record.notes)
 
     def case(self) -> tuple[str, list[str]]:
         """Return the name of its test case in JUnit, as readers know it, and the lines on its result."""
@@ -87,12 +88,12 @@ class InterviewView(ReportView):
         """The accuracy; for a ladder its area and last level."""
         return words.brief_accuracy(self.record)
 
-    def notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[tuple[str, str]]:
         """Yield the notes on its bank and its intervals, then its own."""
         name = self.record.name or self.place
         gated = bool(self.gates or self.record.conditions)
-        yield from (f"{name}: {note}" for note in words.bank_notes(self.record, gated=gated))
-        yield from self.record.notes
+        yield from ((name, note) for note in words.bank_notes(self.record, gated=gated))
+        yield from super().notes()
 
     def case(self) -> tuple[str, list[str]]:
         """Return the name of its test case in JUnit, as readers know it, and the lines on its result."""
@@ -102,6 +103,7 @@ class InterviewView(ReportView):
             f"asked {self.asked}, {words.stop(record)}",
             f"ability {self.ability}, accuracy {self.result}",
             words.statuses(record),
+            self.cost and f"cost: {self.cost}",
         ]
         if interviewer:
             facts += interviewer.faults
@@ -123,6 +125,7 @@ class InterviewView(ReportView):
             "standard_error": interview.standard_error,
             "samples": interview.samples,
             "decoding_noise": noise.error if noise else None,
+            "flaky": ", ".join(interview.flaky) or None,
             "asked": interview.asked,
             "scored": interview.scored,
             "bank_size": interview.size,
@@ -132,6 +135,9 @@ class InterviewView(ReportView):
         if interview.interviewer:
             choices, categories = interview.interviewer.fallback_counts
             facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
+        price = interview.costs.prices.get("subject")
+        if price is not None:
+            facts |= {"cost": price.money, "cost_of_whole_bank": price.whole, "currency": price.currency}
         for prefix, interval in (
             ("accuracy", interview.accuracy),
             ("conformal_accuracy", interview.accuracy_conformal),
@@ -162,7 +168,7 @@ def _of_interview(interview: EvaluationRecord, gates: list[GateRecord]) -> Repor
         result=words.accuracy(interview),
         asked=words.share(interview),
         end=words.end(interview),
-        cost=words.usage(interview.costs),
+        cost=words.spent(interview),
     )
 
 
@@ -178,7 +184,7 @@ def _of_results(evaluation: EvaluationRecord, gates: list[GateRecord]) -> Report
         on="in",
         ability="-",
         result=words.subject_results(evaluation),
-        asked=f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
+        asked=words.count(evaluation.asked, evaluation.size, evaluation.unit),
         end="",
         cost=words.panel_cost(evaluation.costs),
     )
@@ -188,5 +194,19 @@ _VIEWS = dict.fromkeys(INTERVIEWS, _of_interview)  #: Views by kind; others have
 
 
 def standing_notes(record: RunRecord) -> list[str]:
-    """Return the notes of all evaluations, each once."""
-    return list(dict.fromkeys(note for view in views(record) for note in view.notes()))
+    """Return the notes of all evaluations, each once, with the names of those that it is about."""
+    names: dict[str, dict[str, None]] = {}
+    for view in views(record):
+        for name, note in view.notes():
+            names.setdefault(note, {}).update(dict.fromkeys(filter(None, [name])))
+    return [": ".join(filter(None, [", ".join(about), note])) for note, about in names.items()]
+
+
+def shared_notes(record: RunRecord) -> list[str]:
+    """Return the notes that several evaluations, or several gates, have, without any name."""
+    counts: Counter[str] = Counter()
+    for view in views(record):
+        counts.update({note for _, note in view.notes()})
+    for gate in record.gates:
+        counts.update(set(gate.verdict.notes))
+    return [note for note, count in counts.items() if count > 1]

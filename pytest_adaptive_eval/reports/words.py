@@ -7,16 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
+from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.categories import CategoryResult
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.gates.condition import LIMITS
+from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import APPROXIMATE
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.records.parts import Costs, Price, QuantityRecord
+from pytest_adaptive_eval.records.parts import LOGGED_CURRENCY, Costs, Price, QuantityRecord
 from pytest_adaptive_eval.records.repetitions import area, ladder_of
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
 
+_FLAKY = 3  #: Flaky items that a sentence names.
 _PLOTTABLE = 1e12  #: Largest number on an axis.
 
 
@@ -188,11 +192,27 @@ def _setting(value: Any) -> str:
     return str(value)
 
 
+def count(asked: int, size: int, unit: str = "items") -> str:
+    """Return ``28 of 140``, the form of every count; units other than items follow."""
+    text = f"{asked} of {size}"
+    if unit == "items":
+        return text
+    return f"{text} {unit}"
+
+
+def calls(evaluation: EvaluationRecord | None) -> str:
+    """Return ``, 44 calls`` where the model was called more often than questions counted; empty otherwise.
+
+    Questions that were asked ahead and not needed are the usual reason.
+    """
+    if evaluation is None or evaluation.costs.subject is None or evaluation.costs.subject.calls <= evaluation.asked:
+        return ""
+    return f", {counted(evaluation.costs.subject.calls, 'call')}"
+
+
 def share(interview: EvaluationRecord) -> str:
-    """Return ``96/640 15%``: items asked, items in the bank."""
-    percentage = 100 * interview.asked / max(interview.size, 1)
-    digits = int(0 < percentage < 1)  # a few questions of a large bank would be shown as 0 %
-    return f"{interview.asked}/{interview.size} {percentage:.{digits}f}%"
+    """Return ``28 of 140, 44 calls``: items asked, items in the bank, and calls where they are more."""
+    return f"{count(interview.asked, interview.size)}{calls(interview)}"
 
 
 def statuses(interview: EvaluationRecord) -> str:
@@ -210,11 +230,21 @@ def statuses(interview: EvaluationRecord) -> str:
     return f"{sentence}; {without_score}"
 
 
-def category_accuracy(row: CategoryResult) -> Interval | None:
-    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any."""
+def category_accuracy(row: CategoryResult, interview: EvaluationRecord) -> Interval | None:
+    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any.
+
+    An approximate interval is for a planned number of draws, so there is none where the answers ended the interview.
+    """
     if row.asked and not row.scored:
         return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "")
+    if row.accuracy is None or (row.accuracy.method == APPROXIMATE and ended_at_verdict(interview)):
+        return None
     return row.accuracy
+
+
+def ended_at_verdict(interview: EvaluationRecord) -> bool:
+    """Return whether the answers ended an interview, at the decision of its gates."""
+    return interview.stop == StopReason.DECISION.name
 
 
 def noise(interview: EvaluationRecord) -> str:
@@ -278,18 +308,42 @@ def decided(gate: GateRecord) -> str:
     return f"decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
 
 
+def threshold_of(verdict: Verdict) -> float | None:
+    """Return the value at which a verdict on an interval changes, in the metric's unit; None if it is not known."""
+    kind = verdict.condition.get("kind")
+    if kind not in (*LIMITS, "not_worse_than"):
+        return None
+    value = plottable(verdict.condition.get("value", 0.0))
+    if value is not None and kind == "not_worse_than" and not verdict.requirement.startswith(AT_MOST):
+        return -value  # a margin: the difference from the baseline may be so far below 0
+    return value
+
+
+def flaky(interviews: Sequence[EvaluationRecord]) -> str:
+    """Return the items with a right answer and one that is not, ``toy: 5 of 40 (q9, q48, q8 and 2 more)``."""
+    parts = []
+    for interview in interviews:
+        items = interview.flaky
+        if items:
+            more = f" and {len(items) - _FLAKY} more" if len(items) > _FLAKY else ""
+            named = ", ".join(items[:_FLAKY])
+            parts.append(f"{interview.name}: {len(items)} of {interview.asked} ({named}{more})")
+    if parts:
+        return f"right in one answer and not in another: {'; '.join(parts)}"
+    return ""
+
+
 def beside_interval(verdict: Verdict) -> str:
     """Return why a verdict differs from where its interval lies beside the threshold; empty where both agree."""
     interval = verdict.interval
-    kind = verdict.condition.get("kind")
-    if interval is None or verdict.stated or kind not in ("at_least", "not_worse_than"):
+    threshold = threshold_of(verdict)
+    if interval is None or verdict.stated or threshold is None:
         return ""
-    low, high, value = map(plottable, (interval.low, interval.high, verdict.condition.get("value", 0.0)))
-    if low is None or high is None or value is None:
+    low, high = map(plottable, (interval.low, interval.high))
+    if low is None or high is None:
         return ""
-    threshold = value
-    if kind == "not_worse_than":
-        threshold = -value  # a margin: the difference from the baseline may be so far below 0
+    if verdict.requirement.startswith(AT_MOST):
+        low, high, threshold = -high, -low, -threshold
     if low >= threshold:
         shown = Outcome.PASS
     elif high < threshold:
@@ -316,6 +370,11 @@ def promotion(record: RunRecord) -> str:
     if promoted(record):
         return "May be promoted"
     return "Not to be promoted"
+
+
+def changes(record: RunRecord) -> list[str]:
+    """Return what earlier runs say of each evaluation, such as its change since the last one."""
+    return [f"{entry.name}: {entry.drift.news}" for entry in record.evaluations if entry.drift.news]
 
 
 def why(record: RunRecord) -> str:
@@ -364,6 +423,7 @@ def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[
     yield sum(gate.verdict.notice for gate in record.gates), "gate", "had nothing to compare with yet"
     yield sum(bool(interview.void) for interview in record.interviews), "interview", "gave no result"
     yield sum(bool(evaluation.void) for evaluation in record.others), "evaluation", "gave no result"
+    yield sum(entry.drift.fails for entry in record.evaluations), "level", "fell below that of earlier runs"
     yield len(record.absent_required), "required gate", "gave no result"
 
 
@@ -446,16 +506,49 @@ def panel_cost(costs: Costs) -> str:
     return "; ".join([whole, *roles])
 
 
-def usage(costs: Costs) -> str:
+def spent(interview: EvaluationRecord) -> str:
     """Return ``96 calls, 3,100 tokens, 12.3 s, $0.021``; empty where no call is known.
 
-    Models that worked for the run follow, as ``; judge 40 calls, 900 tokens, 2.0 s``.
+    Seconds and steps of an item follow where a log states them, and models that worked for the run, as ``; judge 40
+    calls, 900 tokens, 2.0 s``.
     """
-    usages = agent_usages(costs)
-    subject = _spent(costs.subject, costs.prices.get("subject"))
-    if subject:
-        usages.insert(0, subject)
-    return "; ".join(usages)
+    costs = interview.costs
+    of_subject = filter(None, [_spent(costs.subject, costs.prices.get("subject")), per_item(interview)])
+    usages = [", ".join(of_subject), *agent_usages(costs)]
+    return "; ".join(filter(None, usages))
+
+
+def per_item(interview: EvaluationRecord) -> str:
+    """Return ``12.5 s and 7 steps per item``, the means where a log states them; empty without."""
+    means = {}
+    for name in ("seconds", "steps"):
+        values = [asked.measures[name] for asked in interview.administrations if name in asked.measures]
+        if values:
+            means[name] = sum(values) / len(values)
+    if not means:
+        return ""
+    return f"{' and '.join(measured(means))} per item"
+
+
+#: How measures of an item read.
+_MEASURES = {
+    "seconds": "{:,.1f} s",
+    "steps": "{:,.3g} steps",
+    "input_tokens": "{:,.0f} tokens read",
+    "output_tokens": "{:,.0f} tokens written",
+    "reasoning_tokens": "{:,.0f} of thought",
+}
+
+
+def measured(measures: Mapping[str, float]) -> list[str]:
+    """Return measures of an item as ``12.5 s``, ``7 steps`` and ``$0.12``."""
+    texts = []
+    for name, value in measures.items():
+        if name == "cost":
+            texts.append(money(value, LOGGED_CURRENCY))
+        else:
+            texts.append(_MEASURES.get(name, f"{name} {{:.4g}}").format(value))
+    return texts
 
 
 def agent_usages(costs: Costs) -> list[str]:
@@ -479,11 +572,18 @@ def _spent(usage: Usage | None, price: Price | None = None) -> str:
     if usage.seconds:
         parts.append(f"{usage.seconds:.1f} s")
     if price is not None:
-        paid = money(price.money, price.currency)
-        if price.whole is not None:
-            paid += f" of about {money(price.whole, price.currency)} for the whole bank"
-        parts.append(paid)
+        parts.append(_price(price))
     return ", ".join(parts)
+
+
+def _price(price: Price | None) -> str:
+    """Return ``$0.021``, or ``$3.84 of about $60 for the whole bank`` where that is known."""
+    if price is None:
+        return "-"
+    text = money(price.money, price.currency)
+    if price.whole is None:
+        return text
+    return f"{text} of about {money(price.whole, price.currency)} for the whole bank"
 
 
 def reused(interviews: Sequence[EvaluationRecord]) -> str:
@@ -505,7 +605,7 @@ def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     texts = []
     named = []
     for interview in interviews:
-        text = usage(interview.costs)
+        text = spent(interview)
         if text:
             texts.append(text)
             named.append(f"{interview.name}: {text}")
@@ -547,11 +647,7 @@ def cost_rows(interviews: Sequence[EvaluationRecord]) -> list[tuple[str, ...]]:
 
 def _cost_cells(usage: Usage, price: Price | None) -> tuple[str, ...]:
     tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
-    if price:
-        paid = money(price.money, price.currency)
-    else:
-        paid = "-"
-    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", paid
+    return f"{usage.calls:,}", *tokens, f"{usage.seconds:.1f}", _price(price)
 
 
 def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
@@ -569,7 +665,7 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
             f"{interview.subject.name or 'the subject'} is one of the bank's calibration subjects: "
             "its ability is estimated from items fitted to its own answers"
         )
-    if interview.accuracy is not None and interview.accuracy.method == "approximate":
+    if interview.accuracy is not None and interview.accuracy.method == APPROXIMATE:
         yield "no gate was declared, so the bounds of the accuracy are approximate, by a normal distribution"
     if interview.accuracy is None and interview.accuracy_conformal is not None:
         yield (

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.tasks import (
     instructions,
     numbers,
     reading,
+    retelling,
     scenes,
     scrambled,
     strings,
@@ -23,7 +24,7 @@ from pytest_adaptive_eval.tasks.family import Content, Mark, Picture, Question, 
 
 __all__ = ["FAMILIES", "Content", "Mark", "Picture", "Question", "Runner", "TaskFamily", "families"]
 
-_MODULES = (text, scenes, distortions, scrambled, strings, numbers, graphs, coding, instructions, reading)
+_MODULES = (text, scenes, distortions, scrambled, strings, numbers, graphs, coding, instructions, reading, retelling)
 #: Built-in families by name.
 FAMILIES: Mapping[str, TaskFamily] = MappingProxyType(
     {family.name: family for module in _MODULES for family in module.FAMILIES}

@@ -127,3 +127,11 @@ def test_evaluations_that_need_more_of_a_run_are_refused(project):
         GateStopping(path)
     with pytest.raises(ConfigError, match="0 evaluations named 'none'"):
         GateStopping(path, "none")
+    text = project().read_text()
+    for gate, said in (
+        ('metric = "seconds"\nwithin = 2\nat_least = 0.5', "is on seconds, and early stopping gets scores alone"),
+        ('metric = "pass^2"\nat_least = 0.5', "each item is asked 1 time, expected samples of at least 2"),
+    ):
+        path.write_text(f"{text}[[eval.gate]]\n{gate}\n")
+        with pytest.raises(ConfigError, match=said):
+            GateStopping(path)

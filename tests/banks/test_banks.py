@@ -361,6 +361,39 @@ def test_another_encoding_is_told(tmp_path, encoding):
         read_bank(tmp_path / "x.jsonl")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "quiz.csv",
+            "question,answer\nWhat?,4\n",
+            "make a bank .* `adaptive-eval import .*quiz.csv -o quiz.bank`",
+        ),
+        ("quiz.json", '[{"question": "What?"}]', "is a table or a list; .* `adaptive-eval import .*quiz.json"),
+        ("quiz.parquet", "PAR1", "`adaptive-eval import .*quiz.parquet -o quiz.bank`"),
+        (
+            "quiz.jsonl",
+            '{"question": "What?"}\n',
+            "field `question`; .* becomes a bank by `adaptive-eval import`",
+        ),
+        (
+            "quiz.jsonl",
+            '{"id": "a", "prompt": "?", "answer": true}\n',
+            'answer is true, .* write "yes" or "no", and',
+        ),
+        (
+            "quiz.jsonl",
+            '{"id": "a", "prompt": "?", "choices": ["p", "q"], "answer": 1}\n',
+            "the letter of one .B where they are counted from 0. is expected",
+        ),
+    ],
+)
+def test_a_file_that_is_nearly_a_bank_gets_what_to_write(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BankError, match=message):
+        read_bank(tmp_path / name)
+
+
 @pytest.mark.parametrize("key", ["B", "b", "(B)", "B.", "B) blue", "blue", " Blue. ", "sky  BLUE"])
 def test_a_key_that_names_a_choice_reads_and_grades(tmp_path, key):
     choices = ["red", "sky blue" if "sky" in key else "blue", "dark"]

@@ -130,16 +130,24 @@ def test_the_answer_is_in_one_of_two_fields_where_the_mapping_says_so(tmp_path: 
     assert [item.answer for item in found.items] == [letter(n) if n % 2 else right(n) for n in range(COUNT)]
 
 
-def test_options_in_one_text_are_a_list_by_a_line_of_the_mapping(tmp_path: Path) -> None:
-    rows = each(
-        lambda n: (
-            {"question": question(n), "options": "a ) {} , b ) {} , c ) {} , d ) {}".format(*options(n))}
-            | {"correct": letter(n).lower()}
-        )
-    )
+@pytest.mark.parametrize(
+    ("form", "mapping"),
+    [
+        ("a ) {} , b ) {} , c ) {} , d ) {}", {}),
+        ("A {}\nB {}\nC {}\nD {}", {}),
+        ("A:{};B:{};C:{};D:{}。", {}),
+        ("(A) {} (B) {} (C) {} (D) {}", {}),
+        ("1. {}\n2. {}\n3. {}\n4. {}", {}),
+        ("{}\n{}\n{}\n{}", {}),
+        ("{} / {} / {} / {}", {"choices": ("split(options, ' / ')",)}),
+    ],
+)
+def test_options_in_one_text_are_read_by_letters_or_lines_or_separated_by_the_mapping(
+    form: str, mapping: dict[str, Any], tmp_path: Path
+) -> None:
+    rows = each(lambda n: {"question": question(n), "options": form.format(*options(n)), "correct": letter(n).lower()})
     (tmp_path / "math.jsonl").write_text(lines(rows))
-    assert "cannot be read; give a list, as by --set choices=" in imported(tmp_path / "math.jsonl").refused[0][1]
-    found = imported(tmp_path / "math.jsonl", choices=("split(options, ' , ')",))
+    found = imported(tmp_path / "math.jsonl", **mapping)
     assert [(item.answer, list(item.choices)) for item in found.items] == [
         (letter(n), options(n)) for n in range(COUNT)
     ]
@@ -196,7 +204,7 @@ def test_lists_side_by_side_and_splits_in_one_file_are_named(tmp_path: Path) -> 
     assert [item.answer for item in found.items] == each(letter)
     assert found.items[1].prompt.startswith("Story 1.\n\nWhich word")
     (tmp_path / "quiz.json").write_text(json.dumps({"train": PLAIN, "test": PLAIN[:3]}))
-    with pytest.raises(DatasetError, match=r"it has the splits train, test; give --set rows=train"):
+    with pytest.raises(DatasetError, match=r"it has the splits test, train: give --set rows=test"):
         imported(tmp_path / "quiz.json")
     assert len(import_items(str(tmp_path / "quiz.json"), ImportSettings(rows="test")).items) == 3
 
@@ -230,7 +238,7 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     command = ["import", str(data), "--labels", str(labels)]
     assert main(command) == 4
     said = " ".join(capsys.readouterr().out.split())
-    assert "or --set answer=$label.KEY, or --set grader=judge" in said
+    assert "write --set answer=$label.KEY for the part that is the answer, or --set grader=judge" in said
     assert "questions may need 'function'" in said
     answers = ["--answer", "$label.ground_truth"]
     assert main([*command, "--grader", "judge", "--set", "context=function", "--question", "question", *answers]) == 0
@@ -238,6 +246,26 @@ def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
     assert '| {"name": "area0"}\n' in shown
     assert f"| {question(0)}\n" in shown
     assert """answer: '{"area0": {"base": [0, ""]}}' (by the grader judge)""" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("data.tar", "x", "is an archive; unpack it"),
+        ("config.yaml", "tests: 1", "is YAML; write its records as JSON"),
+        ("lists.json", '[["What is 1?", 1], ["What is 2?"]]', "its values have no names; give --set header="),
+    ],
+)
+def test_files_of_another_form_say_what_to_do(name: str, text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DatasetError, match=message):
+        import_items(str(tmp_path / name))
+
+
+def test_lists_are_records_under_the_names_of_the_first_one(tmp_path: Path) -> None:
+    rows = [["question", "answer"], *each(lambda n: [question(n), n])]
+    (tmp_path / "lists.json").write_text(json.dumps(rows))
+    assert [item.answer for item in imported(tmp_path / "lists.json").items] == each(str)
 
 
 def test_a_context_comes_before_the_messages_of_a_chat(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ REFUSED_ONE_BY_ONE = {
     "two letters where others have one": (
         choosing(answer=lambda n: "AC" if some(n) else letter(n)),
         some,
-        "the answer 'AC' names 2 choices; give --set answer_kind=all",
+        "the answer 'AC' names 2 choices: give --set answer_kind=all",
     ),
     "a choice between others is null": (
         [
@@ -214,7 +214,7 @@ REFUSED_WHOLE = {
     ),
     "all letters are the same": (choosing(answer=lambda _: "C"), "are all 'C', as where they are hidden"),
     "all free answers are the same": (asking(answer=lambda _: "hidden"), "are all 'hidden', as where they are hidden"),
-    "numbers from 1 to 3 of four": (choosing(answer_idx=lambda n: 1 + n % 3), "--set counted=0 or 1"),
+    "numbers from 1 to 3 of four": (choosing(answer_idx=lambda n: 1 + n % 3), "--set counted=0, or --set counted=1"),
     "numbers with a 0 and with the last": (
         choosing(answer=lambda n: 0 if n in (5, 9) else 1 + n % 4),
         "2 because the answer 0: '0' names none of its 4 choices",
@@ -243,15 +243,15 @@ REFUSED_WHOLE = {
     ),
     "letters without choices": (
         asking(answer=letter),
-        "may name choices, or be a text or a number; give .*choices=FIELD",
+        "may name choices, which the question does not list: write --set choices=FIELD",
     ),
     "objects": (
         asking(answer=lambda n: {"x": n, "y": 2}),
-        "its answer is an object, .'x': 0, 'y': 2..*--set answer=answer.KEY",
+        "its answer is an object, .'x': 0, 'y': 2..*write --set answer=answer.KEY",
     ),
     "lists of texts": (
         asking(answer=lambda n: [f"{WORDS[n % 11]} {n}", f"{n}"]),
-        "its answer is a list, .*give --set answer_kind=any where each entry is right, all where .* or list where",
+        "list, .*give --set answer_kind=any where each entry is right, or .*=all where .*, or .*=list where",
     ),
     "decimals with a comma": (asking(answer=lambda n: f"{n},5"), "may have a decimal comma, or be two numbers"),
     "choices of which none is said to be right": (
@@ -278,7 +278,7 @@ REFUSED_WHOLE = {
             | {"path": ["go", "back"], "ground_truth": [["go()"], ["back()"]]}
             for n in range(COUNT)
         ],
-        "a message of the chat is .*expected the role user",
+        "each turn has an answer of several parts",
     ),
     "numbers of choices that the questions list": (
         asking("Which is {}? (A) one (B) two", answer_index=lambda n: n % 2),
@@ -297,7 +297,7 @@ REFUSED_WHOLE = {
             }
             for n in range(COUNT)
         ],
-        "no field has the name of a question: give --set question=FIELD",
+        "no field has the name of a question",
     ),
     "what a program is given": (
         [{"code": f"def f(x):\n    return x + {n}", "input": f"{n}", "output": f"{2 * n}"} for n in range(COUNT)],
@@ -305,7 +305,7 @@ REFUSED_WHOLE = {
     ),
     "truth values of a pair of texts": (
         [{"sentence1": f"The bank {n} shut.", "sentence2": "A bank.", "label": bool(n % 2)} for n in range(COUNT)],
-        "no field has the name of a question: give --set question=FIELD",
+        "no field has the name of a question",
     ),
     "truth values of a text": (
         table("index,answer,text", lambda n: [n, "Yes" if n % 2 else "No", f"The clause {n} binds."]),
@@ -313,11 +313,11 @@ REFUSED_WHOLE = {
     ),
     "0 and 1 to questions for yes or no": (
         asking("Is {} red?", answer=lambda n: n % 2),
-        "may mean 2 classes; give --set choices=.*--set counted=0, or --set grader=numeric",
+        "may mean 2 classes, whose names no field has: write --set choices=.*--set counted=0, or --set grader=numeric",
     ),
     "two readings of a list in a text": (
         asking(answer=lambda n: f"['a', 'b{n}']"),
-        "its answer is a list, .*give --set answer_kind=any",
+        "its answer is a list, .*give --set answer_kind=list",
     ),
     "several letters of choices that the question lists": (
         asking("Which of {}?\nA. one\nB. two\nC. three", answer=lambda n: ["AB", "C", "ABC"][n % 3]),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.banks import read_bank, reader
+from pytest_adaptive_eval.banks.hashes import content_hash
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.plain import PlainReader
 from pytest_adaptive_eval.errors import BankError
@@ -134,7 +135,7 @@ def test_items_are_those_of_the_file_as_it_was_read(tmp_path):
     bank = read_bank(path)
     path.write_bytes(b"")
     assert [(item.prompt, item.answer) for item in bank.items] == [("p", "x"), ("q", "5")]
-    assert bank.content_hash == reader.content_hash(bank.items)
+    assert bank.content_hash == content_hash(bank.items)
 
 
 def test_the_lines_of_an_id_that_stands_twice_are_named(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_adaptive_eval.banks import ready
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cli.command import main
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.gates.condition import Condition
 
@@ -57,6 +58,41 @@ def test_a_public_submission_can_be_named_in_a_gate() -> None:
     best = int(np.argmax(bank.accuracies))
     (claim,) = Condition("accuracy", "above", name=bank.subjects[best]).claims(bank, {})
     assert claim.total == pytest.approx(bank.accuracies[best] * len(bank), abs=1.0)
+
+
+def imported(path: Path, ids: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Import questions with these ids and the parameters of a ready bank; return the exit code and the output."""
+    lines = [json.dumps({"task": name, "question": f"{name}?", "answer": "yes"}) + "\n" for name in ids]
+    (path / "published.jsonl").write_text("".join(lines))
+    settings = ["--set", "id=task", "--set", "question=question", "--set", "answer=answer", "--set", "grader=exact"]
+    file, bank = str(path / "published.jsonl"), str(path / "own.bank")
+    code = main(["import", file, "-o", bank, "--ready", "terminal-bench-2", "--replace", *settings])
+    out, err = capsys.readouterr()
+    return code, " ".join((out + err).split())
+
+
+def test_texts_join_their_parameters_by_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ready_bank = read_bank("ready:terminal-bench-2")
+    ids = list(ready_bank.ids)
+    code, said = imported(tmp_path, ids, capsys)
+    assert code == 0
+    assert f"{len(ids)} of {len(ids)} items have parameters of terminal-bench-2" in said
+    bank = read_bank(tmp_path / "own.bank")
+    assert bank.scale == ready_bank.scale
+    assert bank.subjects == ready_bank.subjects
+    assert bank.items[3].prompt.startswith(f"{ids[3]}?")
+    _, said = imported(tmp_path, [*ids[:20], "another"], capsys)
+    assert "20 of 21 items have parameters" in said
+    part = read_bank(tmp_path / "own.bank")
+    assert part.subjects == ()  # their accuracies are of the whole benchmark
+    assert part.intercept[20] == np.median(ready_bank.intercept)
+
+
+def test_ids_of_another_form_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = imported(tmp_path, ["1", "2"], capsys)
+    assert code == 4
+    assert "none of the items, such as '1', is in the ready bank 'terminal-bench-2'" in said
+    assert not (tmp_path / "own.bank").exists()
 
 
 @pytest.fixture

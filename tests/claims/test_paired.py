@@ -14,7 +14,8 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS, MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
-from pytest_adaptive_eval.claims.paired import FLIPS, GUESS_WORTH, MOST, RAREST, Baseline, PairedClaim
+from pytest_adaptive_eval.claims.earlier import GUESS_WORTH, MOST, RAREST
+from pytest_adaptive_eval.claims.paired import FLIPS, Baseline, PairedClaim
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.inference.design import DesignLog

@@ -41,7 +41,7 @@ def test_logs_become_a_bank_that_can_be_asked(run, harness):
     code, out, err = run("calibrate", "results", "-o", "sums.bank", "--policy", "none", "--model", "1pl", "--force")
     assert code in (0, 1)
     assert "wrote sums.bank: 30 items" in out
-    assert "cannot be asked" not in out
+    assert "it has no texts" not in out
     assert "grader numeric, which agrees with the logged score of 120 of 120 answers" in err
     bank = read_bank("sums.bank")
     item = next(item for item in bank.items if item.id == "sums:hash7")
@@ -133,6 +133,23 @@ def test_one_log_becomes_a_bank_without_parameters(run, harness):
     assert (code, "--model is not for --uncalibrated" in err) == (4, True)
     code, _, err = run("calibrate", "results", "--uncalibrated")
     assert (code, "--uncalibrated writes a bank: give -o NAME.bank" in err) == (4, True)
+
+
+def test_a_log_without_texts_becomes_a_bank_of_ids_for_a_harness(run, tmp_path):
+    report = {"total_instances": 3, "resolved_ids": ["c"], "unresolved_ids": ["a"], "error_ids": ["b"]}
+    (tmp_path / "m.run.json").write_text(json.dumps(report))
+    code, out, _ = run("calibrate", "m.run.json", "--uncalibrated", "-o", "ids.bank")
+    assert code == 0
+    assert "it has no texts: a harness can be asked by its ids" in out
+    bank = read_bank("ids.bank")
+    assert sorted(bank.ids) == ["a", "b", "c"]
+    assert bank.report["textless"] is True
+    assert not bank.calibrated
+    code, out, _ = run("bank", "check", "ids.bank")
+    assert code == 0
+    assert [line for line in out.splitlines() if line.startswith("warning")] == [
+        "warning: it has ids alone, which a harness asks: calibrate it with --items for other models"
+    ]
 
 
 @pytest.mark.slow

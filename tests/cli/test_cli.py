@@ -112,6 +112,21 @@ def test_a_url_in_place_of_a_variable_is_refused_and_not_shown(run, tmp_path):
     assert "--alert-file is a URL" in run("history", "--drift", "--alert-file", "https://hooks.example/SECRET")[2]
 
 
+def test_a_plan_with_an_earlier_run_names_it_and_takes_fewer_questions(run, tmp_path):
+    texts("q.jsonl")
+    ids = [json.loads(line)["id"] for line in Path("q.jsonl").read_text().splitlines()]
+    Path("main.csv").write_text(f"subject,{','.join(ids)}\nmain{',1' * 20}{',0' * (len(ids) - 20)}\n")
+    code, out, _ = run("plan", "q.jsonl", "--predict-from", "main.csv")
+    assert code == 0
+    plain, predicted = (
+        re.search(rf"{label}.*?  +(\d+)", out)
+        for label in ("uniform draws", "predicted by main: 40 answers, joined by id")
+    )
+    assert plain is not None
+    assert predicted is not None
+    assert int(predicted[1]) < int(plain[1])
+
+
 def test_a_plan_for_a_budget(run):
     texts("q.jsonl")
     for given, told in (("50%", "a budget of 20 questions gives"), ("30", "a budget of 30 questions gives")):
@@ -323,8 +338,8 @@ def test_a_bank_without_texts_says_so_and_cannot_be_asked(run, matrix):
 
     code, out, _ = run("calibrate", matrix, "-o", "b.bank", *QUICK)
     assert code == 0
-    assert "it has no texts and cannot be asked: give --items" in out
-    assert "cannot be asked" in run("calibrate", matrix, "--items", "b.bank", "-o", "c.bank", *QUICK)[1]
+    assert "it has no texts: a harness can be asked by its ids, and --items adds the texts" in " ".join(out.split())
+    assert "it has no texts" in run("calibrate", matrix, "--items", "b.bank", "-o", "c.bank", *QUICK)[1]
     bank = read_bank("b.bank")
     assert bank.report["textless"] is True
     assert bank.items[0].prompt == ""

@@ -38,6 +38,24 @@ def test_identical_runs_pass(run, tmp_path):
     assert err == ""
 
 
+def test_wrong_answers_come_before_the_verdict_and_the_step_that_shows_all(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    logs = tmp_path / "answers.csv"
+    logs.write_text("item,model,question,answer,target,score\n1,m,How much?,7,42,0\n2,m,How many?,3,3,1\n")
+    mapping = ["item=item", "subject=model", "question=question", "target=target", "answer=answer", "score=score"]
+    code, out, _ = run("gate", logs, "--at-least", "0.9", *(f"--set={name}" for name in mapping))
+    assert code == 1
+    parts = [
+        "asked:    How much?",
+        "answered: 7",
+        "expected: 42",
+        "FAIL  log-",
+        "next: repeat this command with -o judged",
+    ]
+    places = [out.index(part) for part in parts]
+    assert places == sorted(places)
+
+
 @pytest.mark.slow
 def test_a_loss_beyond_the_margin_fails_and_an_accuracy_too_low(run, tmp_path):
     new = log(tmp_path / "new", [True] * 7 + [False] * 3, model="new")

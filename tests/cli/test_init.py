@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from fake_harness import Fake
 from fake_server import JsonServer, PeerServer, completion
 
 from pytest_adaptive_eval.cli.verbs.init import CONFIG, WORKFLOW, files_of
@@ -203,6 +204,32 @@ def test_doctor_checks_a_model_and_what_pytest_collects(run, tmp_path):
     assert re.search(r"fault   model nowhere: model 'nowhere' is not\s+known", out)
     assert re.search(r"fault   pytest --adaptive-eval: .*none\.jsonl", out.replace("\n        ", " "))
     assert "2 to fix before pytest --adaptive-eval can run here" in out
+
+
+@pytest.mark.slow
+def test_doctor_shows_what_a_harness_would_run_and_tries_one_item(run, tmp_path):
+    fake = Fake(tmp_path)
+    command = fake.write("write(ids[0], score=0.5, cost=0.25, text=sys.argv[4])") + " -m {checkpoint}"
+    (tmp_path / "ids.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
+    (tmp_path / CONFIG).write_text(
+        f'[[eval]]\nname = "e"\nbank = "ids.jsonl"\nmodel = "harness:command#m"\n'
+        f"[eval.model_options]\ncommand = {json.dumps(command)}\n"
+    )
+    for flags, model in (([], "m"), (["--model", "harness:command#other"], "other")):
+        code, out, _ = run("doctor", *flags)
+        assert code == 0
+        assert f"harness.py '{{ids_file}}' '{{output}}' -m {model}" in " ".join(out.split())
+    assert not fake.calls
+    code, out, _ = run("doctor", "--one-item")
+    assert code == 0
+    assert "ok      evaluation e: a: score 0.5, $0.25" in out
+    assert fake.calls == [["a"]]
+    fake.write("print('no key'); sys.exit(2)")
+    code, out, _ = run("doctor", "--one-item")
+    assert code == 1
+    assert "evaluation e: a has no score: the log has no result of it (exit status 2; its last line: no key" in (
+        " ".join(out.split())
+    )
 
 
 @pytest.mark.slow

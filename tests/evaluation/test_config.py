@@ -212,7 +212,7 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[[eval]]\nbank = 'a'\n[[eval]]\nbank = 'b/a'", ":3: two evaluations have the name 'a'"),
         (
             "[[eval]]\nbank = 'a'\n[[eval.gate]]\nmetric = 'accuracy'",
-            ":3: a gate has one condition of at_least, not_worse_than, rank_within, above; found none",
+            ":3: a gate has one condition of at_least, at_most, not_worse_than, rank_within, above; found none",
         ),
         (
             "[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmargin = 0.1",

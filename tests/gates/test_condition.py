@@ -18,6 +18,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
 AT_LEAST = Condition("accuracy", "at_least", 0.6)
+AT_MOST = Condition("accuracy", "at_most", 0.2)
 ABILITY = Condition("ability", "at_least", -0.5)
 PAIRED = Condition("accuracy", "not_worse_than", 0.02, "old")
 RANK = Condition("accuracy", "rank_within", 3)
@@ -39,7 +40,7 @@ def make_bank(*, calibrated=True, **more):
     ("change", "message"),
     [
         ({"metric": "speed"}, "metric 'speed' is not known; use ability, accuracy, auc"),
-        ({"kind": "at_most"}, "condition 'at_most' is not known; use at_least, not_worse_than, rank_within, above"),
+        ({"kind": "below"}, "condition 'below' is not known; use at_least, at_most, not_worse_than, rank_within"),
         ({"value": True}, r"accuracy\.at_least\(True\): expected a number"),
         ({"value": "0.6"}, r"accuracy\.at_least\('0\.6'\): expected a number"),
         ({"value": float("nan")}, "expected a number"),
@@ -72,7 +73,7 @@ def test_thresholds_out_of_range(change, message):
         (PAIRED, {"value": 1.0}, r"margin is 1\.0"),
         (PAIRED, {"value": -0.02}, r"margin is -0\.02"),
         (PAIRED, {"name": ""}, "not_worse_than: expected the name of a subject to compare with"),
-        (PAIRED, {"metric": "ability"}, r"ability\.not_worse_than: ability has no such condition; use at_least"),
+        (PAIRED, {"metric": "gain"}, r"gain\.not_worse_than: gain has no such condition; use at_least"),
         (RANK, {"value": 0}, r"rank_within\(0\): expected a whole number of at least 1"),
         (RANK, {"value": 1.5}, r"rank_within\(1\.5\): expected a whole number"),
         (RANK, {"metric": "ability"}, "ability has no such condition"),
@@ -87,7 +88,11 @@ def test_thresholds_out_of_range(change, message):
         (AREA, {"value": -0.5}, "expected a number of levels above 0"),
         (AREA, {"name": ""}, "not_worse_than: expected the name of a subject"),
         (AREA, {"metric": "last_level"}, r"last_level\.not_worse_than: last_level has no such condition"),
-        (AREA, {"kind": "rank_within"}, r"auc\.rank_within: auc has no such condition; use at_least, not_worse_than"),
+        (
+            AREA,
+            {"kind": "rank_within"},
+            r"auc\.rank_within: auc has no such condition; use at_least, at_most, not_worse_than",
+        ),
     ],
 )
 def test_comparisons_out_of_range(condition, change, message):
@@ -106,7 +111,7 @@ def test_what_lies_in_range_is_taken():
         assert replace(AREA, value=value).value == value
     assert replace(RANK, value=1).value == 1
     assert replace(RANK, confidence=0.51).confidence == 0.51
-    assert {AT_LEAST.kind, PAIRED.kind, RANK.kind, ABOVE.kind} == set(KINDS)
+    assert {AT_LEAST.kind, AT_MOST.kind, PAIRED.kind, RANK.kind, ABOVE.kind} == set(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,9 @@ def test_results_and_metrics_are_named_where_they_are_shown():
     assert repr(result) == "<result of eval: 60 of 200 items>"
     assert repr(result.accuracy) == "accuracy of eval"
     assert result.ladder is None  # no levels were climbed
-    with pytest.raises(AttributeError, match=r"<result of eval.*> has no 'speed'; use ability, accuracy, auc, gain"):
+    with pytest.raises(
+        AttributeError, match=r"<result of eval.*> has no 'speed'; use ability, accuracy, auc, cost, gain"
+    ):
         _ = result.speed
 
 

@@ -77,6 +77,13 @@ def test_false_verdicts_of_climbs_are_as_rare_as_promised():
         assert wrong / trials <= MOST
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", error_rates.answer_gates())
+def test_false_verdicts_on_values_of_answers_are_as_rare_as_promised(name):
+    for _, wrong, trials in error_rates.measure(name, SEEDS, 1):
+        assert wrong / trials <= MOST
+
+
 def test_every_stop_and_every_policy_that_feeds_gates_has_its_row():
     stops = set(get_args(get_type_hints(Policy)["stop"]))
     assert {row.stop for row in ROWS} == stops - {"level"}

@@ -92,6 +92,18 @@ def test_a_line_of_a_bank_may_be_an_id_alone(tmp_path: Path) -> None:
         read_bank(path)
 
 
+def test_a_call_holds_as_many_ids_as_fit_into_one_argument(fake: Fake) -> None:
+    names = [f"{number}{'.' * 5000}" for number in range(60)]
+    model = fake.model(command=f"{fake.write()} {{regex}}", parallel=60)
+    model.prepare(items(names))
+    size = model.call_size(60)
+    assert 2 < size < 60
+    assert {each.score for each in model.answer(items(names[:size]))} == {1.0}
+    short = fake.model(parallel=60)
+    short.prepare(items(["a"]))
+    assert short.call_size(60) == 60
+
+
 def test_a_call_grows_with_its_start_and_never_beyond_what_is_expected() -> None:
     times = CallTimes(parallel=16)
     assert [times.size(expected) for expected in (1, 8, 32, 500)] == [1, 8, 32, 32]
@@ -100,6 +112,18 @@ def test_a_call_grows_with_its_start_and_never_beyond_what_is_expected() -> None
     quick = CallTimes(parallel=1)
     quick.note(8, first=0.1, last=8.0)
     assert quick.size(500) == 8
-    silent = CallTimes(parallel=1)
-    silent.note(1, first=5.0, last=5.0)
-    assert silent.size(500) == 8
+
+
+def test_calls_grow_where_all_results_come_at_the_end_until_two_sizes_show_the_start() -> None:
+    times = CallTimes(parallel=1)
+    sizes = []
+    for _ in range(4):
+        sizes.append(times.size(500))
+        seconds = 20.0 + 0.5 * sizes[-1]
+        times.note(sizes[-1], first=seconds, last=seconds)
+    assert sizes == [8, 32, 160, 160], "a start of 20 s may take a fourth of the time of 160 items"
+    assert times.size(12) == 12
+    slow = CallTimes(parallel=1)
+    for size in (8, 32):
+        slow.note(size, first=1.0 + 60.0 * size, last=1.0 + 60.0 * size)
+    assert slow.size(500) == 8

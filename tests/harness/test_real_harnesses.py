@@ -1,19 +1,23 @@
 """Gates over real harnesses, offline.
 
-``ADAPTIVE_EVAL_HARNESSES`` names a folder with an environment for each: ``harbor``, ``inspect`` and ``lm-eval`` of
-Python, and ``promptfoo`` of npm. What is not there is skipped by name.
+``ADAPTIVE_EVAL_HARNESSES`` names the folder into which ``.ci/harnesses`` has installed them, each in an environment of
+its own. What is not there is skipped by name.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pytest_adaptive_eval.banks.responses import read_responses
 
 FOLDER = Path(os.environ.get("ADAPTIVE_EVAL_HARNESSES", "no-harnesses"))
 EVALUATION = """
@@ -40,7 +44,7 @@ def program(harness: str, path: str) -> Path:
     """Return the program of a harness; skip the test where it is not installed."""
     found = FOLDER.absolute() / harness / path
     if not found.exists():
-        pytest.skip(f"{harness} is not installed: set ADAPTIVE_EVAL_HARNESSES to a folder that has {harness}/{path}")
+        pytest.skip(f"the harness {harness} is not installed: .ci/harnesses FOLDER, ADAPTIVE_EVAL_HARNESSES=FOLDER")
     return found
 
 
@@ -251,32 +255,52 @@ task: sums
 dataset_path: json
 dataset_kwargs: {data_files: {test: sums.jsonl}}
 test_split: test
-output_type: multiple_choice
-doc_to_text: "{{question}}"
-doc_to_choice: ["yes", "no", "maybe"]
-doc_to_target: label
-metric_list:
-  - {metric: acc, aggregation: mean, higher_is_better: true}
+output_type: generate_until
+doc_to_text: "{{prompt}}"
+doc_to_target: "{{answer}}"
+generation_kwargs: {until: ["\\n"], max_gen_toks: 16, do_sample: false}
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
 """
+ROOT = Path(__file__).parents[2]
+DOCUMENTS, AT_LEAST = 120, 0.5
 
 
-def test_lm_eval(tmp_path: Path) -> None:
+def test_lm_eval_on_a_checkpoint_scores_documents_and_decides_as_its_whole_run(tmp_path: Path) -> None:
     harness = program("lm-eval", "bin/lm_eval")
+    lines = (ROOT / "fixtures/banks/text.items.jsonl").read_text().splitlines()
+    documents = [json.loads(line) for line in random.Random(5).sample(lines, DOCUMENTS)]
+    rows = [json.dumps({"prompt": each["prompt"], "answer": each["answer"]}) + "\n" for each in documents]
+    (tmp_path / "sums.jsonl").write_text("".join(rows))
     (tmp_path / "sums.yaml").write_text(LM_EVAL)
-    rows = [{"question": f"is {n} even?", "label": n % 3} for n in range(40)]
-    (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    start = f"{harness} run --model dummy --include_path . --log_samples"
+    checkpoint = ROOT / "fixtures/checkpoints/text-late"
+    start = f"{harness} run --model hf --device cpu --batch_size 16 --include_path . --log_samples"
+    common = f"{start} --model_args pretrained={{checkpoint}},dtype=float32"
     environment = {**os.environ, "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
-    whole = [*start.split(), "--tasks", "sums", "--output_path", "whole"]
-    subprocess.run(whole, cwd=tmp_path, check=True, timeout=200, env=environment)
-    (log,) = tmp_path.glob("whole/**/samples_sums_*.jsonl")
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    ids = [f"sums:{line['doc_hash']}" for line in lines]
-    command = f"{start} --tasks {{tasks}} --samples {{samples}} --output_path {{output}}"
-    found = scores(tmp_path, "lm-eval", command, ids, budget=12)
-    assert len(found) == 12
-    # the dummy model draws its likelihoods, so the documents are the whole run's, and the scores are those of the log
-    logs = list(tmp_path.glob(".adaptive-eval/harness/*/*/output/**/samples_sums_*.jsonl"))
-    logged = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    assert found == {f"sums:{line['doc_hash']}": line["acc"] for line in logged}
-    assert {*found} <= {*ids}
+
+    def run(*words: str, codes: Sequence[int] = (0,)) -> None:
+        ended = subprocess.run(words, cwd=tmp_path, check=False, timeout=500, env=environment)
+        assert ended.returncode in codes
+
+    whole = common.format(checkpoint=checkpoint)
+    run(*whole.split(), "--tasks", "sums", "--output_path", "whole")
+    command = [sys.executable, "-m", "pytest_adaptive_eval"]
+    run(*command, "calibrate", "whole", "--uncalibrated", "-o", "sums.bank")
+    options = json.dumps(f"{common} --tasks {{tasks}} --samples {{samples}} --output_path {{output}}")
+    (tmp_path / "adaptive-eval.toml").write_text(
+        f'[[eval]]\nbank = "sums.bank"\nmodel = "harness:lm-eval#{checkpoint}"\n'
+        f"[eval.model_options]\ncommand = {options}\n[[eval.gate]]\nat_least = {AT_LEAST}\n"
+    )
+    run(sys.executable, "-m", "pytest", "--adaptive-eval", "-p", "no:cacheprovider", codes=(0, 1))
+    run(*command, "gate", "whole", "--at-least", str(AT_LEAST), "--json", "whole.json", codes=(0, 1))
+    (path,) = (tmp_path / ".adaptive-eval/runs").glob("*.json")
+    record = json.loads(path.read_text())
+    (interview,) = record["interviews"]
+    asked = {row["item"]: row["score"] for row in interview["administrations"] if row["status"] != "not_awaited"}
+    responses = read_responses(tmp_path / "whole")
+    recorded = responses.scores_of(responses.subjects[0])
+    assert asked == {item: recorded[item] for item in asked}
+    assert 0 < len(asked) < DOCUMENTS
+    (of_whole,) = json.loads((tmp_path / "whole.json").read_text())["gates"]
+    (of_part,) = record["gates"]
+    assert of_part["verdict"]["outcome"] == of_whole["outcome"] in ("PASS", "FAIL")
+    assert interview["subject"]["environment"]["weights"] == "files of this hash"

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from fake_harness import Fake
 
+from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+
 EVALUATION = """
 [[eval]]
 name = "{name}"
@@ -86,12 +89,38 @@ def test_a_gate_asks_a_harness_for_a_part_of_a_bank_of_ids(project: Project) -> 
     assert result.ret == 0
     interview = project.interview
     result.stdout.fnmatch_lines(["cost: * calls, * s, $* of about $30 for the whole bank"])
+    cost = interview["costs"]["prices"]["subject"]
+    assert cost == {"money": len(project.begun) / 2, "currency": "USD", "whole": 30.0}
     scores = {row["item"]: row["score"] for row in interview["administrations"] if row["status"] == "ok"}
     assert scores == {item: float(int(item[1:]) % 4 > 0) for item in scores}
     assert len(project.calls[0]) == 8
     assert len(project.begun) == len(set(project.begun)) < 60
     assert interview["call_sizes"]
     assert interview["subject"]["decoding"]["command"][0].startswith("python")
+
+
+def test_reports_have_what_items_took_and_what_the_whole_bank_would(project: Project) -> None:
+    script = """
+for item in ids:
+    failed = {"score": None, "error": "no container"} if item == "t7" else {"score": 1.0}
+    write(item, cost=0.5, steps=6, seconds=2, input_tokens=10, **failed)
+"""
+    project.evaluate(script, more='stop = "budget"\nbudget = 60\nsamples = 2')
+    project.run("--adaptive-eval-junit=gates.xml", "--adaptive-eval-html=page.html")
+    asked = 2 * 60 + 2  # a second try of both samples of an item
+    whole = f"${asked / 2:g} of about $60 for the whole bank"
+    spent = f"{whole}, 2.0 s and 6 steps per item"
+    report = (project.path / "gates.xml").read_text()
+    assert spent in report
+    assert f'name="cost" value="{asked / 2:g}"' in report
+    assert 'name="cost_of_whole_bank" value="60"' in report
+    summary = summary_markdown(RunRecord.from_json(project.record)).replace("<span>$</span>", "$")
+    assert spent in summary
+    page = (project.path / "page.html").read_text()
+    assert whole in page
+    assert "Of this run, 2.0 s and 6 steps per item." in page
+    facts = page.partition('<p class="f">')[2].partition("<")[0]
+    assert {"2.0 s", "$0.50", "10 tokens read", "6 steps"} < {*facts.split(" · ")}
 
 
 FEW = 'stop = "budget"\nbudget = 6'
@@ -154,6 +183,8 @@ for item in ids:
         ({"command": "python x.py {output}"}, "does not say which items to run"),
         ({"command": "python x.py {ids_file}"}, "has no {output}"),
         ({"command": "python x.py {ids} {otput}"}, "has {otput}, which is not known; did you mean 'output'?"),
+        ({"command": "python x.py {samples} {output}"}, "has {samples}, which is for lm-eval"),
+        ({"command": "python x.py --only={items} {output}"}, "has {items} where it is not a word of its own"),
         ({"command": "python x.py {ids} {output} -m {checkpoint}"}, "has {checkpoint}, and none is given"),
         ({"command": "python 'x.py {ids} {output}"}, "cannot be split into words"),
         ({"paralel": 3}, "has no option paralel"),
@@ -177,6 +208,18 @@ def test_a_mistake_in_the_command_is_refused_at_collection(
     result = project.run()
     assert result.ret == 4
     assert words in " ".join(result.stderr.str().split())
+
+
+def test_an_id_that_the_harness_cannot_be_given_is_refused_at_collection(project: Project) -> None:
+    (project.path / "agent.jsonl").write_text('{"id": "t1"}\n{"id": "with,comma"}\n')
+    project.evaluate()
+    file = project.path / "adaptive-eval.toml"
+    file.write_text(file.read_text().replace("harness:command", "harness:inspect"))
+    result = project.run("--collect-only")
+    assert result.ret == 4
+    told = " ".join(result.stderr.str().split())
+    assert "adaptive-eval.toml:2" in told
+    assert "item 'with,comma': the id has ',', which separates ids" in told
 
 
 def test_a_bank_of_ids_needs_a_model_that_knows_them(project: Project) -> None:
@@ -217,6 +260,18 @@ def test_keys_of_other_models_do_not_reach_the_harness(
     assert "PLACE" in environment
     assert model.identity.decoding["env"] == {"AGENT_KEY": "", "MODE": "fast"}
     assert "secret" not in json.dumps(model.identity.to_json())
+
+
+def test_an_edited_script_or_settings_file_is_another_subject(fake: Fake) -> None:
+    settings = fake.path / "settings.json"
+    command = f"{fake.write()} --config={settings}"
+    seen = []
+    for script, content in (("", "1"), ("", "1"), ("print(1)", "1"), ("print(1)", "2")):
+        fake.write(script)
+        settings.write_text(content)
+        seen.append(fake.model(command=command).identity)
+    assert [seen.index(each) for each in seen] == [0, 0, 2, 3]
+    assert len({each.decoding_hash for each in seen}) == 1, "a baseline of the script before it is still comparable"
 
 
 def test_identity_has_no_paths_and_follows_command_and_checkpoint(fake: Fake) -> None:

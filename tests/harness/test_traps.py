@@ -11,7 +11,7 @@ from fake_harness import Fake, items
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, ResponsesError
 from pytest_adaptive_eval.extensions.harness.calls import Question
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.base import TIMED_OUT, Completion
 
 #: A harness that writes logs of others, which `BODY` makes.
 LOG = """
@@ -52,10 +52,12 @@ def test_a_result_is_taken_with_what_the_log_states_of_it(fake: Fake) -> None:
 def test_an_item_without_a_score_is_asked_twice_and_then_missing(
     fake: Fake, script: str, status: Status, words: str
 ) -> None:
-    (completion,) = fake.model(script, item_timeout=0.2, call_timeout=9.0, grace=0.2).answer(items(["a"]))
+    limit = 0.2 if status is Status.TIMEOUT else 0.0
+    model = fake.model(script, item_timeout=limit, grace=0.2)
+    (completion,) = model.answer(items(["a"]))
     assert (completion.score, completion.status) == (None, status)
     assert words in completion.detail
-    assert fake.calls == [["a"], ["a"]]
+    assert len(list(model.calls.folder.glob("*/asked.json"))) == 2
 
 
 def test_an_exit_status_that_is_not_0_means_nothing(fake: Fake) -> None:
@@ -184,6 +186,7 @@ log("job/result.json", {{"n_total_trials": 4}})
     assert scores == {"solved": 1, "wrong": 0, "timed-out": 0, "crashed": None, "no-reward": None, "runs": None}
     assert "RuntimeError: why" in completions[3].detail
     assert completions[0].measures == {"cost": 0.5, "input_tokens": 100, "output_tokens": 10, "seconds": 30}
+    assert completions[2].measures == {**completions[0].measures, TIMED_OUT: 1.0}  # above any bound of seconds
 
 
 def test_swebench_lists_say_who_failed(fake: Fake) -> None:
@@ -197,7 +200,7 @@ def test_swebench_lists_say_who_failed(fake: Fake) -> None:
         "incomplete_ids": ["zzz"],
     }
     model = fake.model(
-        name="swe-bench", command=with_log(fake, f"log('m.run.json', dict({lists}, submitted_ids=ids))", "{items}")
+        name="swe-bench", command=with_log(fake, f"log('m.run.json', dict({lists}, submitted_ids=ids))", "-i {ids}")
     )
     scored = model.answer(items(["a", "b", "c", "d", "e"]))
     assert outcomes(scored) == [
@@ -209,9 +212,32 @@ def test_swebench_lists_say_who_failed(fake: Fake) -> None:
     ]
 
 
+def test_swebench_takes_cost_and_errors_of_the_server_from_trajectories(fake: Fake) -> None:
+    lists = {"resolved_ids": ["a"], "unresolved_ids": [], "empty_patch_ids": ["b", "c"]}
+    body = f"""
+for item in "abc":
+    info = {{"exit_status": "Submitted", "model_stats": {{"instance_cost": 0.5, "api_calls": 20}}}}
+    if item == "c": info |= {{"exit_status": "APIError", "exception_str": "HTTP 529"}}
+    log(f"patches/{{item}}/{{item}}.traj.json", {{"info": info}})
+log("m.run.json", dict({lists}, submitted_ids=ids))
+"""
+    model = fake.model(name="swe-bench", command=with_log(fake, body, "{ids_file}"))
+    right, empty, failed = model.answer(items(["a", "b", "c"]))
+    assert outcomes([right, empty, failed]) == [(1.0, ""), (0.0, ""), (None, "HTTP 529")]
+    assert right.measures == {"cost": 0.5, "steps": 20.0}
+    assert model.usage.money == 2.0, "the failed one cost money twice"
+
+
+def test_swebench_takes_all_ids_behind_one_option_since_it_reads_the_last_one_alone(fake: Fake) -> None:
+    model = fake.model(name="swe-bench", command="python run.py -i {ids} {output}")
+    assert model.command.filled(["a", "b"], {"output": "log"}) == ["python", "run.py", "-i", "a", "b", "log"]
+    with pytest.raises(ConfigError, match="this harness has no such option"):
+        fake.model(name="swe-bench", command="python run.py {items} {output}")
+
+
 def test_swebench_reports_of_instances_count_before_the_report_of_the_run(fake: Fake) -> None:
     body = "for item in ids: log(f'logs/run_evaluation/r/m/{item}/report.json', {item: {'resolved': item == 'a'}})"
-    model = fake.model(name="swe-bench", command=with_log(fake, body, "{items}"))
+    model = fake.model(name="swe-bench", command=with_log(fake, body, "-i {ids}"))
     assert [each.score for each in model.answer(items(["a", "b"]))] == [1.0, 0.0]
 
 
@@ -329,6 +355,12 @@ def test_lm_eval_that_runs_everything_ends_the_run(fake: Fake, monkeypatch: pyte
     model = lm_eval(fake, monkeypatch, SAMPLES + "chosen['sum'] = range(10)\n" + LINES)
     with pytest.raises(ConfigError, match="which was not asked for"):
         model.answer(items(["sum:h7"]))
+
+
+def test_lm_eval_needs_the_placeholders_that_restrict_it(fake: Fake) -> None:
+    for command in ("--samples {samples} --tasks mysum", "--tasks {tasks} {ids}"):
+        with pytest.raises(ConfigError, match=r"needs \{samples\} and \{tasks\}: a task that --samples does not name"):
+            fake.model(name="lm-eval", command=f"python {{output}} {command}")
 
 
 @pytest.mark.parametrize("name", ["h7", "sum:", ":h7"])

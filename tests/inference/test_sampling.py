@@ -20,7 +20,13 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.betting import interval_of_draws
 from pytest_adaptive_eval.inference.design import DesignLog, uniform_draws
 from pytest_adaptive_eval.inference.noise import noise_margin
-from pytest_adaptive_eval.inference.sampling import approximate_interval, is_exact, mean_of_draws, standard_error
+from pytest_adaptive_eval.inference.sampling import (
+    approximate_interval,
+    is_exact,
+    mean_of_draws,
+    sampling_error,
+    standard_error,
+)
 from pytest_adaptive_eval.items.bank import ItemBank
 
 
@@ -31,6 +37,15 @@ def uniform_log(scores, size):
     reach = left * 0.5
     columns = (np.arange(drawn), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach)
     return DesignLog(*columns, size, horizon=drawn, fixed=True)
+
+
+def test_the_error_of_new_items_and_answers_is_the_spread_over_the_root_of_their_number():
+    scores = np.array([1.0] * 30 + [0.0] * 10 + [np.nan])
+    mean, spread = 30.5 / 41, (30.5 * 10.5 / 41**2) ** 0.5
+    assert mean == pytest.approx(0.744, abs=1e-3)
+    assert sampling_error(scores) == pytest.approx(spread / 40**0.5)
+    assert sampling_error(np.full(100, 0.5)) == pytest.approx((0.25 / 101) ** 0.5 / 10)
+    assert sampling_error(np.ones(20)) > 0.0  # right answers alone make nothing certain
 
 
 @given(st.integers(2, 60), st.data())

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.irt.estimation import (
     Estimator,
     PseudoItems,
     _derivatives,
+    sandwich_error,
 )
 
 ALL = (MAP(), EAP(), MLE())
@@ -317,3 +318,29 @@ def test_recovery_and_coverage(guess: float | None) -> None:
     assert np.corrcoef(got.theta[:, 0], theta[:, 0])[0, 1] > (0.93 if guess else 0.95)
     bias = (got.theta - theta).mean()
     assert abs(bias) < 0.03
+
+
+@pytest.mark.parametrize(("guess", "within"), [(0.0, 0.06), (0.25, 0.14)])
+def test_sandwich_errors_are_those_of_new_items_and_answers(guess: float, within: float) -> None:
+    """Over new samples of items and answers of a model that the bank misfits, estimates vary by them."""
+    rng = np.random.default_rng(5)
+    subjects, items = 3000, 60
+    a = rng.choice([0.5, 1.0, 2.5], (subjects, items))
+    d = rng.normal(size=(subjects, items))
+    p = guess + (1 - guess) / (1 + np.exp(-(0.7 + d)))  # of slope 1, whatever the bank says
+    scores = (rng.random((subjects, items)) < p).astype(float)
+    c = np.full((subjects, items), guess) if guess else None
+    estimator = MAP()
+    estimate = estimator.estimate(scores, a[..., None], d * a, c, estimator.prior(subjects, 1))
+    errors = sandwich_error(estimate, scores, a[..., None], d * a, c)
+    assert errors.shape == (subjects, 1)
+    spread = float(estimate.theta.std())
+    assert float(np.sqrt((errors**2).mean())) == pytest.approx(spread, rel=within)
+
+
+def test_missing_scores_do_not_count_for_sandwich_errors() -> None:
+    estimator = MAP()
+    scores, a, d = np.array([[1.0, 0.0, np.nan]]), np.ones((1, 3, 1)), np.zeros((1, 3))
+    estimate = estimator.estimate(scores, a, d, None, estimator.prior(1, 1))
+    whole = sandwich_error(estimate, scores, a, d, None)
+    np.testing.assert_allclose(whole, sandwich_error(estimate, scores[:, :2], a[:, :2], d[:, :2], None))

@@ -14,10 +14,13 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selection import View
 from pytest_adaptive_eval.cat.selectors import SELECTORS, FormatInformation
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
+from pytest_adaptive_eval.errors import BankError, BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.inference.design import uniform_draws
 from pytest_adaptive_eval.irt.model import probability
 from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -296,11 +299,31 @@ class TestGates:
         with pytest.raises(ConfigError, match=message):
             condition.check(bounded)
 
-    def test_only_at_least_is_asked_of_a_part(self):
-        with pytest.raises(ConfigError, match="has no such condition; use at_least"):
+    def test_only_thresholds_and_losses_are_asked_of_a_part(self):
+        with pytest.raises(ConfigError, match="has no such condition; use at_least, not_worse_than"):
             Condition("ability.cross", "rank_within", 3)
         with pytest.raises(ConfigError, match="accuracy has no part 'cross'"):
             interviewed(np.zeros(4), budget=4).accuracy["cross"]
+
+    def test_a_loss_of_a_part_is_compared_with_the_fit_to_the_whole_baseline(self):
+        result = interviewed(np.zeros(4))
+        scores = interviewed(np.array([0.0, 0.5, 0.0, 0.0]), budget="100%", batch=240).scores_by_item
+        old = Baseline("old", scores)
+        fitted = weighted_ability(result.bank, uniform_draws(scores, len(scores))).theta[1]
+        shown = result.ability["image"].at_least(fitted - 0.4)
+        lost = dataclasses.replace(result, baselines={"old": old}).ability["image"].not_worse_than("old", margin=0.4)
+        assert lost.outcome is shown.outcome
+        assert lost.metric == "image ability less that of old"
+        moved = (shown.interval.low - fitted, shown.interval.high - fitted)
+        assert (lost.interval.low, lost.interval.high) == pytest.approx(moved)
+
+    def test_a_partial_baseline_or_one_at_the_end_of_a_part_is_refused(self):
+        pairs = asked_in_formats(bank(60, content_hash="x"))
+        condition = Condition("ability.image", "not_worse_than", 0.3, "old")
+        known = interviewed(np.zeros(4))
+        partial = Baseline("old", known.scores_by_item, known.log)
+        with pytest.raises(BaselineError, match="expected all: its ability would have an error"):
+            condition.claims(pairs, {"old": partial})
 
     def test_accuracy_by_format_is_by_the_draws(self):
         from pytest_adaptive_eval.claims.categories import by_category

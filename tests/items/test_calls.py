@@ -71,7 +71,9 @@ def paris(**arguments: Any) -> dict[str, Any]:
         (PARIS, marked(PARIS, PARIS), 0),
         (PARIS, marked({"name": "Weather", "arguments": PARIS["arguments"]}), 0),
         (PARIS, marked(PARIS)[:-20], 0),  # cut
-        (PARIS, 'weather("Paris", 2)', 0),
+        (PARIS, 'weather("Paris", 2)', 1),
+        (PARIS, 'weather(2, "Paris")', 0),
+        (PARIS, 'weather("Paris", 2, "C", 1)', 0),
         (PARIS, "The weather is fine.", 0),
         (paris(city="Paris"), marked(paris(city="Paris", days=1)), 1),  # the default
         (paris(city="Paris", days=1), marked(paris(city="Paris")), 1),
@@ -148,3 +150,34 @@ def test_tools_are_part_of_the_content() -> None:
     one, other = item(NOW), item(PARIS)
     assert one.to_json()["tools"] == TOOLS
     assert parse_item(json.dumps(one.to_json()), "line 1").content_hash == one.content_hash != other.content_hash
+
+
+CITY = '{"name": "weather", "arguments": {"city": "Ulm"}}'
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        CITY,
+        f"<tool_call>{CITY}</tool_call>",
+        f"<tools>{CITY}</tools>",
+        '<|python_tag|>{"name": "weather", "parameters": {"city": "Ulm"}}',
+        '<|python_tag|>weather.call(city="Ulm")',
+        f"[TOOL_CALLS][{CITY}]",
+        '[TOOL_CALLS]weather[ARGS]{"city": "Ulm"}',
+        '<function=weather>{"city": "Ulm"}</function>',
+        "<function=weather>\n<parameter=city>\nUlm\n</parameter>\n</function>",
+        f"functools[{CITY}]",
+        f'{{"tool_calls": [{CITY}]}}',
+        '{"function_call": {"name": "weather", "arguments": "{\\"city\\": \\"Ulm\\"}"}}',
+        'weather("Ulm")',
+        f"I look it up:\n```json\n{CITY}\n```",
+        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{"city": "Ulm"}\n```<｜tool▁call▁end｜>',
+        'Action: weather\nAction Input: {"city": "Ulm"}',
+        "{'name': 'weather', 'arguments': {'city': 'Ulm',}}",
+    ],
+)
+def test_calls_in_the_notations_of_templates(form: str) -> None:
+    assert item(paris(city="Ulm")).grade(form) == 1
+    assert item(paris(city="Ulm")).grade(form.replace("Ulm", "Bonn")) == 0
+    assert item([]).grade(form) == 0

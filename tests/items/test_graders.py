@@ -248,3 +248,11 @@ def test_a_text_tells_choices_apart_by_its_strictest_form(
     choices: tuple[str, ...], answer: str, text: str, score: float
 ) -> None:
     assert Item("case", "Which?", answer, "choice", choices=choices).grade(text) == score
+
+
+@pytest.mark.parametrize(
+    "text", ['{"answer": 5,}', "{'answer': 5}", "So: {'answer': 5, 'sure': True}.", '{"answer": 5, "x": [1,],}']
+)
+def test_json_with_single_quotes_or_a_comma_at_its_end_is_read(text: str) -> None:
+    assert grade("json", "5", text) == 1
+    assert grade("json", "6", text) == 0

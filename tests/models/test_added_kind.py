@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.harness.settings import HarnessSettings
 from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import built_in_kinds, load_model, resolve, subject_kinds
@@ -56,8 +57,6 @@ def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
         pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
     if "endpoint" in module or "serving" in module:
         pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-    if "harness" in module:
-        pytest.importorskip("lm_eval")
     load = getattr(importlib.import_module(module), loader).load
     parameters = inspect.signature(load).parameters.values()
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
@@ -68,7 +67,7 @@ def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
         assert {*kind.options} == read
         return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        tables = {"checkpoint": CheckpointSettings, "litellm": LiteLLMSettings}
+        tables = {"checkpoint": CheckpointSettings, "litellm": LiteLLMSettings, "harness": HarnessSettings}
         by_name += tables.get(kind.name, EndpointSettings).__struct_fields__
     assert sorted(kind.options) == sorted(by_name)
 

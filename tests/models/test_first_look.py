@@ -64,6 +64,9 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
     ("member", "message"),
     [
         ('"nowhere"', "model 'nowhere' is not known; expected an existing checkpoint folder"),
+        ('"gpt-4o"', "model 'gpt-4o' is not known; write 'openai:gpt-4o' for the model of that provider"),
+        ('"opanai:gpt-4o"', "did you mean 'openai:gpt-4o'?"),
+        ('"ann/tiny-7B"', "run `hf download ann/tiny-7B --local-dir tiny-7B` and give 'tiny-7B'"),
         ('"judge-model"', "holds neither model.safetensors"),
         ('{{ model = "judge-model", options = {{ dtyp = "float32" }} }}', "has no option dtyp; expected "),
         ('"{url}#nobody"', "there is no model nobody"),

@@ -107,3 +107,13 @@ def test_replies_of_other_runs_cost_nothing_and_are_taken_of_models_that_may_be_
         reply = RecordedModel(model, CompletionStore(shared=shared)).ask([Message("user", "hello")])
     assert (reply.reused, reply.cost.calls, len(model.asked)) == expected
     assert len(shared) == expected[0]
+
+
+@pytest.mark.parametrize(("checkpoint", "reused"), [("hash", True), ("", False)])
+def test_replies_of_a_model_that_nothing_identifies_are_of_one_run(checkpoint: str, reused: bool) -> None:
+    store = CompletionStore()
+    chat = [Message("user", "who?")]
+    first = RecordedModel(Talking(checkpoint=checkpoint), store)
+    first.ask(chat)
+    assert first.ask(chat).reused  # within the run it is asked once
+    assert RecordedModel(Talking(checkpoint=checkpoint), store).ask(chat).reused is reused

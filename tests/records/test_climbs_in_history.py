@@ -208,7 +208,8 @@ def test_what_cannot_be_correlated_says_so(verbs: Verbs, tmp_path: Path) -> None
     for arguments in ([], ["--subject", "none"]):
         code, _, err = verbs("history", "--correlate", *arguments)
         assert code == 4
-        assert "has too little to correlate: give --correlate FILE.csv" in err
+        assert "has too little to correlate, expected two quantities of the same subjects" in err
+        assert "give --correlate FILE.csv" in err
     code, _, err = verbs("history", "--correlate", tmp_path / "none.csv")
     assert code == 4
     assert "none.csv: No such file" in err

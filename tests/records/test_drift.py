@@ -39,6 +39,11 @@ def histories(values: np.ndarray) -> list[Series]:
     return [series(row.tolist(), category=f"c{k}" if k else "") for k, row in enumerate(values)]
 
 
+def sampled(one: Series, error: float) -> Series:
+    """A series whose runs vary by an error beyond that of their draws."""
+    return replace(one, points=tuple(replace(point, sampling_error=error) for point in one.points))
+
+
 def places(alarms: Sequence[Alarm]) -> list[tuple[str, int, int]]:
     return [(alarm.series.category, alarm.at, alarm.since) for alarm in alarms]
 
@@ -235,17 +240,60 @@ def test_a_category_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("runs", "state"),
-    [(6, "6 of 10 runs: cannot alarm yet"), (10, "10 of 10 runs: cannot alarm yet"), (11, "")],
+    [
+        (1, "1 run: nothing to compare with yet"),
+        (2, "2 of 10 runs: alarms by the errors of the runs alone"),
+        (10, "10 of 10 runs: alarms by the errors of the runs alone"),
+        (11, ""),
+    ],
 )
-def test_a_series_says_that_it_still_learns_its_level(runs: int, state: str) -> None:
+def test_a_series_says_what_is_known_of_its_level(runs: int, state: str) -> None:
     points = tuple(SeriesPoint(f"r{n:02}", f"2031-05-{n + 1:02}", "s", "c", 0.9, 0.02) for n in range(runs))
     assert Series("text", "b", "h", "s", "accuracy", "", points).learning == state
 
 
-def test_the_runs_that_set_the_level_never_alarm() -> None:
-    assert not monitor([series([0.0] * 5 + [-50.0] * 5)])
+def test_no_series_and_no_run_alarm_nothing() -> None:
     assert not monitor([series([])])
     assert not monitor([])
+    assert not monitor([series([5.0])])
+
+
+def test_the_first_runs_alarm_by_their_errors_until_the_level_is_back() -> None:
+    values = [*LEVEL[:4], -5.0, -5.0, -5.0, *LEVEL[:5], *LEVEL]
+    (alarm,) = monitor([series(values)])
+    assert (alarm.at, alarm.since, alarm.until) == (4, 4, 9)
+    assert alarm.before == pytest.approx(np.mean(LEVEL[:4]))
+    assert alarm.sentence.endswith(
+        "at a steady level, at most one evaluation in 100 has such an alarm within 10 runs, if these vary by their "
+        "errors alone"
+    )
+    lower = [value - 5.0 for value in LEVEL]
+    (alarm,) = monitor([series([*LEVEL[:4], *lower, *lower])])
+    assert alarm.until is None
+    assert alarm.after == pytest.approx(np.mean(lower))
+
+
+def test_rises_alarm_at_no_time() -> None:
+    assert not monitor([series(np.linspace(-20.0, 20.0, 30).tolist())])
+
+
+def test_the_series_of_an_evaluation_share_the_early_rate() -> None:
+    drop = series([0.0, 0.1, -0.1, 0.0, *[-4.0] * 4])
+    alone = places(monitor([drop]))[0][1]
+    beside = [series([0.0] * 8, category=f"c{k}") for k in range(40)]
+    assert places(monitor([drop, *beside]))[0][1] > alone
+    foreign = [replace(one, evaluation="other") for one in beside]
+    assert places(monitor([drop, *foreign]))[0][1] == alone
+
+
+def test_the_first_runs_take_the_error_of_new_items_and_answers() -> None:
+    drop = series([0.0, 0.1, -0.1, 0.0, *[-5.0] * 4])
+    assert monitor([drop])
+    assert not monitor([sampled(drop, 4.0)])
+    # an error that is small by luck counts as the others
+    lucky = [replace(drop.points[0], sampling_error=0.01), *drop.points[1:5]]
+    lucky[4] = replace(lucky[4], value=-1.0)
+    assert not monitor([replace(drop, points=tuple(lucky))])
 
 
 def test_one_odd_run_alone_neither_alarms_nor_moves_the_level() -> None:
@@ -295,9 +343,9 @@ def test_errors_that_are_small_by_luck_do_not_count_more() -> None:
 def test_a_spread_beyond_the_errors_is_learned() -> None:
     wide = [4 * value for value in LEVEL]
     assert monitor([series([*LEVEL, -3.0, -3.0, -3.0])])
-    assert not monitor([series([*wide, -3.0, -3.0, -3.0])])
+    assert not monitor([sampled(series([*wide, -3.0, -3.0, -3.0]), 4.0)])
     # and the evaluation's other series lend theirs, which another evaluation's do not
-    noisy = [series(wide * 4, category=f"c{k}") for k in range(5)]
+    noisy = [sampled(series(wide * 4, category=f"c{k}"), 4.0) for k in range(5)]
     drop = [*LEVEL, *[-2.6] * 4]
     assert not monitor([series(drop), *noisy])
     foreign = [replace(one, evaluation="other") for one in noisy]
@@ -311,7 +359,9 @@ def test_extremes_break_nothing() -> None:
             for at in (3, 12, 13):
                 values[at], errors[at] = extreme, error
             assert all(math.isfinite(alarm.before + alarm.after) for alarm in monitor([series(values, errors)] * 2))
-    assert not monitor([series(LEVEL * 3, 1e-308)])
+    assert not monitor([sampled(series(LEVEL * 3, 1e-308), 1.0)])
+    (alarm,) = monitor([series([1e308] * 3 + [-1e308] * 3, 1e-308)])
+    assert math.isfinite(alarm.before + alarm.after)
 
 
 # --- properties -------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from pytest_adaptive_eval.text import clean_terminal
 from tests.reports.runner import Command, commands
 
 ROOT = Path("/srv/checkout")
+SENTENCE = "61 % right, between 55.1 % and 67 %; at least 55 % required"
 HOSTILE = [
     "::set-output name=promote::true",
     "x\n::set-output name=promote::true",
@@ -78,10 +79,11 @@ def test_each_gate_is_told_where_it_stands(make: SimpleNamespace) -> None:
         "line": "12",
         "title": "FAIL test_fail_0",
     }
-    assert found[1].data == "FAIL accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based"
+    formula = "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based"
+    assert found[1].data == f"FAIL {SENTENCE}; {formula}"
+    escaped = f"{SENTENCE}; {formula}".replace("%", "%25")
     assert annotation_lines(make.record(gates=at(make, "FAIL")), folder=ROOT, workspace=ROOT) == [
-        "::error file=tests/test_eval.py,line=12,title=FAIL test_fail_0::FAIL accuracy .612 [.551, .671] < .55 "
-        "required, 95 %25, 96 of 640 items, design-based"
+        f"::error file=tests/test_eval.py,line=12,title=FAIL test_fail_0::FAIL {escaped}"
     ]
 
 
@@ -170,6 +172,7 @@ def test_outputs(make: SimpleNamespace) -> None:
         "inconclusive": "1",
         "errors": "0",
         "notices": "1",
+        "drift": "off",
         "exit-status": "0",
         "asked": "96",
     }
@@ -199,7 +202,7 @@ def test_outputs_are_words_and_numbers(make: SimpleNamespace, text: str) -> None
     for outcome in ("PASS", "ERROR"):
         for name, value in outputs(hostile(make, text, outcome)).items():
             assert name.replace("-", "").isalpha()
-            assert value in {"", "true", "false", "PASS", "ERROR", "NONE"} or value.isdecimal()
+            assert value in {"", "true", "false", "PASS", "ERROR", "NONE", "off"} or value.isdecimal()
 
 
 def keys(path: Path) -> dict[str, str]:
@@ -259,7 +262,7 @@ def test_no_record_is_no_promotion(tmp_path: Path) -> None:
     write_failure(environ, told.append)
     (found,) = commands("".join(told))
     assert (found.name, found.properties) == ("error", {"title": "adaptive evaluation"})
-    assert keys(tmp_path / "output") == {"promote": "false", "verdict": "ERROR"}
+    assert keys(tmp_path / "output") == {"promote": "false", "verdict": "ERROR", "drift": "unknown"}
     assert "Not to be promoted" in (tmp_path / "summary").read_text()
 
 

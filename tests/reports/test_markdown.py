@@ -145,24 +145,33 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
         ["⚠️ INCONCLUSIVE", "test_warned"],
         ["✅ PASS", "test_promotion"],
     ]
-    assert rows[1][2] == "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based; a note"
+    assert rows[1][2] == (
+        "61 % right, between 55.1 % and 67 %; at least 55 % required"
+        "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based; a note"
+    )
     assert [[told(cell) for cell in line.findall("td")] for line in interviews.iter("tr")][1] == [
         "vlm-2b-step-4000",
         "mmmu",
         "1.23 ± .31",
         ".612 [.551, .671]",
-        "96/640 15%",
+        "96 of 640",
         "the budget is spent",
     ]
     assert told(interviews).rstrip().endswith("(no score: 2 timeout)void: 3 errors in a row")
     assert [[told(cell) for cell in line.findall("td")] for line in categories.iter("tr")][1:] == [
-        ["art", "12/40", ".500 [.400, .600]"],
-        ["law", "12/40", "-"],
+        ["art", "12 of 40", ".500 [.400, .600]"],
+        ["law", "12 of 40", "-"],
     ]
     assert [told(summary) for summary in page.iter("summary")] == ["Accuracy by category: mmmu", "Wrong answers"]
     wrong = told(page.findall(".//details")[1])
     assert wrong.index("q-3 of mmmu, right with a chance of .93") < wrong.index("q-1 of mmmu")
-    assert [told(block) for block in page.iter("pre")] == ["eight\nnine\n", "seven\n"]
+    assert [told(block) for block in page.iter("pre")] == [
+        "pytest --adaptive-eval tests/test_eval.py::test_promotion\n",
+        "pytest --adaptive-eval --adaptive-eval-failed=20310506T070809000Z\n",
+        "pytest --adaptive-eval --adaptive-eval-budget=192\n",
+        "eight\nnine\n",
+        "seven\n",
+    ]
     assert "q-5 of mmmu\nan empty answer" in wrong
     assert "q-2" not in text
     assert "q-4" not in text

@@ -28,8 +28,10 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Example, Presentation, presented
+from pytest_adaptive_eval.items.responses import AgentStep
+from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
-from pytest_adaptive_eval.records.parts import LevelsRecord, PolicyRecord
+from pytest_adaptive_eval.records.parts import LevelsRecord, Pair, PolicyRecord
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.markdown import summary_markdown
@@ -165,11 +167,13 @@ def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
     text = page.text
     assert text.startswith("Not to be promoted: adder-2")
     order = [
-        "Not to be promoted adder-2 1 gate failed; the run ended with exit status 1.",
-        "1 PASS 1 FAIL 0 INCONCLUSIVE 0 ERROR",
-        "✓ PASS test_promotion accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
-        "✕ FAIL test_promotion accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based a note",
+        "Not to be promoted: adder-2 1 gate failed; the run ended with exit status 1.",
+        "✕ FAIL test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
+        "accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based a note",
+        "✓ PASS test_promotion 61 % right, between 55.1 % and 67 %; at least 55 % required "
+        "accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
         "tests/test_eval.py:12",
+        "Next: read the answers adaptive-eval report 20310506T070809000Z --html report.html",
         "adder-2 on sums",
         "Ability",
         "no score: 1 timeout",
@@ -353,7 +357,7 @@ def test_an_error_is_counted(make: SimpleNamespace) -> None:
     gate.verdict = Verdict(Outcome.ERROR)
     text = read(make.record(gates=[gate])).text
     assert "! ERROR" in text
-    assert "0 PASS 0 FAIL 0 INCONCLUSIVE 1 ERROR" in text
+    assert "1 gate could not be judged" in text
 
 
 def test_what_does_not_exist_is_said(record: RunRecord, make: SimpleNamespace) -> None:
@@ -460,6 +464,50 @@ def test_several_interviews_keep_their_questions_apart(sums: ItemBank) -> None:
     assert page.text.count("adder-2 on again") == 2
     assert page.all("li", id="q2-12")
     assert page.all("section", id="i2")
+
+
+def test_what_went_between_model_and_run_is_shown_with_time_and_tokens(record: RunRecord, sums: ItemBank) -> None:
+    (interview,) = record.evaluations
+    asked = interview.administrations[0]
+    asked.sent = "key"
+    exchange = Exchange(
+        {"seconds": 1.25, "input_tokens": 1200.0, "output_tokens": 45.0, "reasoning_tokens": 30.0, "steps": 2.0},
+        "let me think",
+        ["<rank>4</rank>"],
+        [AgentStep("assistant", "ls()"), AgentStep("tool", "a.txt")],
+    )
+    requests = {"key": '{"prompt":"hi"}', interview.exchange_key(asked): exchange.to_text()}
+    text = read(record, banks={"sums": sums}, requests=requests).text
+    assert (
+        'Request as sent, thought, steps, reply of the judge request as sent { "prompt": "hi" } thought let me think '
+        "steps: assistant ls() steps: tool a.txt reply of the judge <rank>4</rank>"
+    ) in text
+    assert "1.2 s · 1,200 tokens read · 45 tokens written · 30 of thought · 2 steps · " in text
+
+
+def test_side_by_side_lists_the_answers_of_all_with_different_results_first(make: SimpleNamespace) -> None:
+    interviews = []
+    for name, second in (("alpha", 1.0), ("beta", 0.0), ("gamma", None)):
+        scores = {"same": 1.0, "second": second}
+        answers = []
+        for n, (item, score) in enumerate(scores.items(), 1):
+            if score is not None:
+                answers.append(Administration(n, item, "h", score=score, text=f"{name} says {score:g}"))
+        interviews.append(
+            make.interview(name=f"q-{name}", group="q", variant=name, administrations=answers, nodeid=f"t::{name}")
+        )
+    record = make.record(interviews, [])
+    bounds = Interval(0.3, 0.1, 0.5, 0.95, "")
+    record.differences = [Pair("q", ("alpha", "beta"), bounds, 2), Pair("q", ("alpha", "gamma"), None, 0, "too few")]
+    page = read(record)
+    start = page.text.index("Answers to each question")
+    assert page.text[start:].startswith(
+        "Answers to each question 1 of 2 questions got different results; these come first. "
+        "question expected alpha beta gamma "
+        "second - alpha says 1 beta says 0 not asked same - alpha says 1 beta says 1 gamma says 1"
+    )
+    assert sum(attrs.get("class") == "target" for attrs in page.all("line")) == 1, "a bar for the pair that compares"
+    assert page.text.count("the bank is not calibrated") <= 1
 
 
 def test_long_texts_are_cut_and_say_so(record: RunRecord, sums: ItemBank) -> None:
@@ -811,6 +859,18 @@ def test_categories_without_intervals_say_why(record: RunRecord) -> None:
     text = read(record).text
     assert "Each interval holds by itself" not in text
     assert "There are no intervals: as for the whole bank, the draws of this interview allow none." in text
+
+
+def test_approximate_categories_of_an_interview_that_ended_at_its_verdict_have_counts_alone(record: RunRecord) -> None:
+    interview = record.interviews[0]
+    approximate = [replace(row, accuracy=replace(row.accuracy, method="approximate")) for row in interview.categories]
+    interview.categories = approximate
+    interview.stop = "BUDGET"
+    assert "Each interval holds by itself" in read(record).text
+    interview.stop = "DECISION"
+    text = read(record).text
+    assert "Each interval holds by itself" not in text
+    assert "miss too often where an interview ended at its verdict" in text
 
 
 def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:

@@ -65,11 +65,11 @@ def text_of(report: str, run: RunRecord) -> str:
 @pytest.mark.parametrize(
     ("report", "dash"),
     [
-        ("terminal", "        -  -         3/640"),
+        ("terminal", "        -  -         3 of 640"),
         ("history", "  -  void  "),
         ("junit", "ability -, accuracy -"),
         ("page", "Accuracy over the whole bank"),
-        ("markdown", "| - | - | 3/640"),
+        ("markdown", "| - | - | 3 of 640"),
     ],
 )
 def test_an_interview_without_a_score_shows_dashes(report: str, dash: str, run: RunRecord) -> None:
@@ -109,6 +109,6 @@ def test_answers_are_told_by_status(make: SimpleNamespace, statuses: dict[str, i
 def test_a_category_without_a_score_may_have_any_accuracy(make: SimpleNamespace) -> None:
     row = figures()["categories"][0]
     record = recorded(**{**make.interview().to_json(), "categories": [row, {**row, "asked": 0}]})
-    shown = [words.category_accuracy(row) for row in record.categories]
+    shown = [words.category_accuracy(row, record) for row in record.categories]
     assert shown == [Interval(0.5, 0.0, 1.0, 0.95, ""), None]
-    assert "| maths | 3/20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", evaluations=[record]))
+    assert "| maths | 3 of 20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", evaluations=[record]))

@@ -10,11 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made import made
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.sweeps.cells import read_sweep
+from pytest_adaptive_eval.extensions.sweeps.cells import Cell, read_sweep
+from pytest_adaptive_eval.extensions.sweeps.verbs import _name_apart
 from pytest_adaptive_eval.records.run_files import read_run
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 EVALUATION = '[[eval]]\nbank = "toy.jsonl"\nbudget = 20\nstop = "budget"\n\n[[eval.gate]]\nat_least = 0.4\n'
 SWEEP = 'checkpoints = ["replay:answers/step-*.jsonl"]\nevaluations = ["*.eval.toml"]\n'
@@ -104,6 +107,36 @@ def test_cells_are_plain_runs_and_run_again_only_when_a_file_changed(
     assert "1 of 2 cells finished before" in capsys.readouterr().out
     assert main(["report", "--from", str(folder), "--index", "pages"]) == 0
     assert "index: pages/index.html" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_sweep_correlates_its_evaluations_over_the_checkpoints(
+    grid: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in (7, 8):
+        write_answers(grid / "answers" / f"step-{step}.jsonl", step - 5)
+    (grid / "hard.eval.toml").write_text(EVALUATION.replace("budget = 20", "budget = 30"))  # of the same name
+    main(["sweep", "sweep.toml"])
+    capsys.readouterr()
+    record = grid / ".adaptive-eval-sweep" / "record.json"
+    assert main(["history", "--correlate", "--from", str(record)]) == 0
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows == ["toy, easy.eval.toml (accuracy) toy, hard.eval.toml (accuracy) 4 1.00 1.00 .083"]
+    assert {entry.own_name for entry in read_run(record).interviews} == {"toy, easy.eval.toml", "toy, hard.eval.toml"}
+
+
+def cell_record(grid: Path, checkpoint: str, subject: str, name: str = "toy") -> tuple[Cell, RunRecord]:
+    entry = made(EvaluationRecord, name, "t", {"name": subject}, {"name": "toy", "content_hash": "h"}, asked=1, size=1)
+    cell = Cell(checkpoint, checkpoint, "easy.eval.toml", (), grid, grid)
+    return cell, RunRecord(f"r-{checkpoint}", "2031-05-06T07:08:09+00:00", evaluations=[entry])
+
+
+def test_checkpoints_whose_subjects_share_a_name_are_told_apart(grid: Path) -> None:
+    finished = [cell_record(grid, name, subject) for name, subject in (("a/end", "end"), ("b/end", "end"), ("c", "c"))]
+    entries = [record.evaluations[0] for record in _name_apart(finished)]
+    assert [entry.subject.name for entry in entries] == ["a/end", "b/end", "c"]
+    assert [entry.name for entry in entries] == ["toy (a/end)", "toy (b/end)", "toy (c)"]
+    assert {entry.evaluation_name for entry in entries} == {"toy"}
 
 
 @pytest.mark.slow

@@ -233,6 +233,13 @@ def comprehension(prompt: str) -> str:
     return being if ask.startswith("Who") else place[being]
 
 
+def retelling(prompt: str) -> str:
+    text, ask = prompt.split("\n\n")
+    (being,) = re.findall(r"what the (\w+) did", ask)
+    deeds = re.findall(rf"The {being} \w+ the (\w+) \w+ the (\w+)\.", text)
+    return "\n".join(f"- At the {place}, something happened to the {thing}." for thing, place in deeds)
+
+
 #: What a step may say, and the Python that it means.
 SAID = (
     (r"add the distance between (.+) and (\d+) to the total", "total = total + max({0} - {1}, {1} - {0})"),
@@ -398,6 +405,7 @@ SOLVERS: dict[str, Callable[..., str]] = {
     "path_nodes": shortest_way,
     "path_density": shortest_way,
     "comprehension": comprehension,
+    "retelling": retelling,
     "code_generation": program,
     "code_repair": program,
     "instructions": written,

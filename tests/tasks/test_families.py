@@ -67,6 +67,7 @@ GOLDEN: dict[str, tuple[int, str]] = {
     "instructions": (13, "e883030ff0aa4678"),
     "writing": (10, "9da88ca68d951bbf"),
     "comprehension": (13, "a579017a28a13c6f"),
+    "retelling": (10, "aae65b801da22555"),
 }
 
 #: Families whose terse forms have been the only ones, or differ by more than the form of the answer.

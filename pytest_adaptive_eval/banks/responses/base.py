@@ -80,7 +80,7 @@ def measures_of(values: Mapping[str, Any]) -> dict[str, float]:
     """Return the values that are numbers of at least 0."""
     measures = {}
     for name, value in values.items():
-        if isinstance(value, int | float) and value >= 0:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
             measures[name] = float(value)
     return measures
 

@@ -19,7 +19,7 @@ import numpy as np
 from pytest_adaptive_eval.banks.responses.base import ReadSettings
 from pytest_adaptive_eval.banks.rows import load_file
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Reply, Responses, Stated
+from pytest_adaptive_eval.items.responses import AgentStep, FormatResponses, LoggedQuestion, Reply, Responses, Stated
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 from pytest_adaptive_eval.text import counted
 
@@ -161,6 +161,8 @@ class Answer(NamedTuple):
 
     Args:
         values: Scores by metric, as they are logged; empty where it was not scored.
+        steps: Messages of an agent; empty for a model that only answers.
+        measures: See `models.base.Completion`.
         sample: Label of one of several answers to the item, such as an epoch.
         fault: What the sample has, where its scores are there twice and differ; empty for most.
     """
@@ -172,6 +174,8 @@ class Answer(NamedTuple):
     reply: Any = None
     sample: str = ""
     fault: str = ""
+    steps: Sequence[AgentStep] = ()
+    measures: Mapping[str, float] = {}
 
 
 class TaskLog(NamedTuple):
@@ -262,7 +266,15 @@ class Collected:
         """Number of scores of a subject on an item that it has a score on already."""
         return sum(len(positions) - len(set(positions)) for positions, _ in self._scores.values())
 
-    def add(self, subject: str, item: str, score: float, text: object = None) -> None:
+    def add(
+        self,
+        subject: str,
+        item: str,
+        score: float,
+        text: object = None,
+        steps: Sequence[AgentStep] = (),
+        measures: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         """Add one score, with its answer if that is a text; NaN means that the item is present without a score."""
         positions, scores = self._scores.setdefault(subject, (array("q"), array("d")))
         positions.append(self._items.setdefault(item, len(self._items)))
@@ -271,7 +283,7 @@ class Collected:
             replies = self._replies.setdefault(item, [])
             is_example = len(replies) < _REPLIES and len(text) <= _REPLY_LENGTH and not math.isnan(score)
             if self._texts or is_example:
-                replies.append(Reply(subject, text, score))
+                replies.append(Reply(subject, text, score, steps, dict(measures)))
 
     def ask(self, item: str, question: LoggedQuestion | None, where: str) -> None:
         """Add what a log holds of an item.
@@ -334,7 +346,7 @@ class Collected:
             measured = measured or [value for value in scores if not math.isnan(value)]
             for answer, value in zip(log.answers, scores, strict=True):
                 if answer.item not in settled:
-                    self.add(log.subject, answer.item, value, answer.reply)
+                    self.add(log.subject, answer.item, value, answer.reply, answer.steps, answer.measures)
                 self.ask(answer.item, answer.question, answer.where)
             samples |= {(answer.item, answer.sample) for answer in log.answers}
             settled |= {answer.item for answer, value in zip(log.answers, scores, strict=True) if not math.isnan(value)}

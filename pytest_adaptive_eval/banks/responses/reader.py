@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import files_of, with_families
 from pytest_adaptive_eval.banks.responses.readers.mapped import propose
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
-from pytest_adaptive_eval.banks.rows import head
+from pytest_adaptive_eval.banks.rows import head, refuse_other_form
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import StrPath, reading
@@ -26,8 +26,17 @@ from pytest_adaptive_eval.text import Tell
 FORMATS: Mapping[str, ResponseReader] = registered(
     "pytest_adaptive_eval.banks.responses.readers", "adaptive_eval.response_readers", ResponseReader
 )
-#: Begin of sums by task, as lm-evaluation-harness writes them beside its samples.
-_SUMS = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
+#: Begins of files that lack answers, with what they have and what to do.
+_INCOMPLETE = {
+    re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"'): (
+        "looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness with "
+        "--log_samples and give the folder of samples_*.jsonl"
+    ),
+    re.compile(r'\s*\{"accuracy": [\d.]+, "correct_count": \d+, "total_count": \d+'): (
+        "looks like a score file of BFCL, which has the failed samples alone: write a CSV with the columns subject, "
+        "item and score, in which each id of the result file has the score 1 unless the score file has it"
+    ),
+}
 
 
 def read_responses(
@@ -130,11 +139,10 @@ def _recognise(path: Path) -> ResponseReader:
 
 def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
     """Return the error for files of no format."""
-    if summed := next((file for file in files if file.suffix == ".json" and _SUMS.match(head(file))), None):
-        return ResponsesError(
-            f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
-            "with --log_samples and give the folder of samples_*.jsonl"
-        )
+    for file in files:
+        for begin, problem in _INCOMPLETE.items():
+            if file.suffix == ".json" and begin.match(head(file)):
+                return ResponsesError(f"{file} {problem}")
     expected = ", ".join(reader.content for reader in FORMATS.values())
     problem = "neither its name nor its beginning says a format"
     proposal = ""
@@ -144,6 +152,7 @@ def _unsupported(path: Path, files: list[Path]) -> ResponsesError:
         problem = f"it holds {holds}"
         proposal = "; rows of a table are given by their own file"
     else:
+        refuse_other_form(path, head(path))
         proposal = propose(path)
     return ResponsesError(
         f"{path}: {problem}; expected {expected}; or write a CSV with the columns subject, item and score{proposal}"

@@ -32,7 +32,7 @@ from pytest_adaptive_eval.cli.options import (
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.settings import CalibrateTable, add_reading_arguments, settings_of
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
@@ -154,21 +154,27 @@ def _read_responses(
 def _write_questions(options: argparse.Namespace) -> int:
     """Write a bank of the questions in the logs, without a fit."""
     from pytest_adaptive_eval.banks.writer import write_uncalibrated
+    from pytest_adaptive_eval.calibration.build import items_in_order
 
     refuse(options, ("items", "ids", "formats", "parameters", "force", *RECIPE), "is not for --uncalibrated")
     if options.output is None:
         raise ConfigError("--uncalibrated writes a bank: give -o NAME.bank")
     with tempfile.TemporaryDirectory() as folder:
-        _, items = _texts_of_logs(read(options, options.source), Path(folder))
-        if not items:
-            raise ResponsesError(
-                f"{options.source}: the logs hold no question with its right answer; write the questions as JSON "
-                "lines and use them as a bank"
-            )
-        report = {"source": _source(options, None)}
+        responses = read(options, options.source)
+        _, items = _texts_of_logs(responses, Path(folder))
+        report = {"source": _source(options, None), "textless": items is None}
+        items = items or items_in_order(responses, None)
         bank = write_uncalibrated(options.output, items, report=report, replace=options.replace)
-    say([f"wrote {options.output}: {len(bank)} items without parameters, content {bank.content_hash}"])
+    lines = [f"wrote {options.output}: {len(bank)} items without parameters, content {bank.content_hash}"]
+    say([*lines, *_without_texts(bank)])
     return PASSED
+
+
+def _without_texts(bank: ItemBank) -> list[str]:
+    """Return a line on a bank of ids."""
+    if bank.report["textless"]:
+        return ["it has no texts: a harness can be asked by its ids, and --items adds the texts for other models"]
+    return []
 
 
 def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any]:
@@ -290,9 +296,7 @@ def _write(built: Built, options: argparse.Namespace, source: dict[str, Any]) ->
         ]
     bank = built.write(write_bank, output, source=source, replace=options.replace)
     lines = [f"wrote {output}: {len(bank)} items, scale {bank.scale}{'' if trusted else ', marked untrusted'}"]
-    if bank.report["textless"]:
-        lines.append("it has no texts and cannot be asked: give --items for that")
-    return lines
+    return lines + _without_texts(bank)
 
 
 REGISTERED = (

@@ -35,6 +35,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
     text = "budget of an evaluation, for its probability of a verdict (the default budget)"
     add("--budget", metavar="N|N%", help=text)
+    text = "an earlier run that predicts the answers: a record, a history, or recorded answers"
+    add("--predict-from", metavar="FILE", help=text)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -91,7 +93,8 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
     from pytest_adaptive_eval.claims.paired import FLIPS
     from pytest_adaptive_eval.claims.projection import accuracy_at
     from pytest_adaptive_eval.gates.condition import Condition, find_metric
-    from pytest_adaptive_eval.gates.planning import outlooks
+    from pytest_adaptive_eval.gates.planning import outlooks, predicted_outlooks
+    from pytest_adaptive_eval.records.earlier import read_earlier
     from pytest_adaptive_eval.text import number
 
     confidence = 1.0 - options.alpha
@@ -123,7 +126,12 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
     if bank.calibrated:
         rows.append((label, outlooks(threshold, bank, decide, margin=margin)))
     rows.append((f"{label}, uniform draws", outlooks(threshold, plain, uniform, margin=margin)))
-    if "not_worse_than" not in measure.kinds:
+    if options.predict_from is not None:
+        earlier = read_earlier(options.predict_from, [Path.cwd()], bank, bank.name)
+        policy = decide if bank.calibrated else uniform.by_predictions
+        forecasts = predicted_outlooks(threshold, bank, policy, earlier.on(bank), margin)
+        rows.append((f"{label}, {earlier.source.sentence}, {FLIPS:.0%} of answers differ", forecasts))
+    if "not_worse_than" not in measure.kinds or not measure.is_share:  # margins here are of an accuracy
         return rows
     paired = Condition(options.metric, "not_worse_than", margin, "baseline", confidence=confidence)
     policy = decide if bank.calibrated else uniform

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,12 @@ from pytest_adaptive_eval.registry import service
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
+    from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Kinds of exports, and whether each takes a path.
 _EXPORTS = {"responses": True, "mlflow": False, "wandb": False}
-#: Runs on the page of a history, and the newest of them that get a page of their own.
+#: Newest runs that the page of a history lists, and those that get a page of their own.
 _RUNS, _PAGES = 100, 10
 
 
@@ -44,7 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("for people").add_argument
     add("--html", metavar="FILE", type=Path, help="one page, without a network")
     add("--markdown", metavar="FILE", type=Path, help="a summary")
-    text = "a page over many runs: a list, a comparison of two, and pages of the newest"
+    text = "the page of a history: each evaluation over its runs, the newest runs, and pages of them"
     add("--index", metavar="DIR", type=Path, help=text)
     text = "where the bank of an evaluation is now, for its questions; by default, where the run found it"
     add_bank_argument(add, text)
@@ -69,11 +71,14 @@ def _run(options: argparse.Namespace) -> int:
     record = _open(options, writes)
     paths = bank_paths(options, record)
     spare(writes, [*paths.values(), *named_paths(record)])
-    series, alarms = _trend(record, options.source)
+    history = _history_at(options.source)
+    series, alarms = _trend(record, history)
     banks: Mapping[str, ItemBank] = {}
     try:
-        banks = _banks(record, paths)
+        banks = _banks(record, paths, [Path.cwd(), Path(options.run).parent])
         _write(options, record, banks, series, alarms)
+        if options.index:
+            _write_index(history or open_history(options.source, {}), options.index)
         for kind, path in exports.items():
             _export(record, kind, path)
     finally:  # the run is shown even if a file cannot be written
@@ -99,14 +104,14 @@ def _open(options: argparse.Namespace, writes: Mapping[str, Path | None]) -> Run
         raise
 
 
-def _banks(record: RunRecord, paths: Mapping[str, Path]) -> Mapping[str, ItemBank]:
+def _banks(record: RunRecord, paths: Mapping[str, Path], folders: Sequence[Path]) -> Mapping[str, ItemBank]:
     """Return the banks at hand by evaluation; a bank that cannot be read is a note."""
     from pytest_adaptive_eval.evaluation import recorded_banks
 
     def unread(error: Exception) -> None:
         screen.note(f"shown without questions: {error}")
 
-    return recorded_banks(record, [Path.cwd()], paths, unread=unread)
+    return recorded_banks(record, folders, paths, unread=unread)
 
 
 def _write(
@@ -122,7 +127,8 @@ def _write(
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
-        requests = _requests(record, options.source)
+        beside = Path(options.run).parent / ".adaptive-eval"
+        requests = _requests(record, [options.source, beside])
         write_page(record, options.html, banks=banks, series=series, alarms=alarms, requests=requests)
         screen.note(f"page: {options.html}")
     if options.markdown:
@@ -142,11 +148,9 @@ def _write(
 
         write_gate_report(record, options.junit)
         screen.note(f"JUnit report: {options.junit}")
-    if options.index:
-        _write_index(options.source, options.index)
 
 
-def _requests(record: RunRecord, source: Path) -> dict[str, str]:
+def _requests(record: RunRecord, folders: Sequence[Path]) -> dict[str, str]:
     """Return the requests of a run by key, if a store of answers has them; one that cannot be read is a note."""
     from pytest_adaptive_eval.inputs import ANSWERS_FILE
     from pytest_adaptive_eval.models.store import CompletionStore
@@ -156,7 +160,7 @@ def _requests(record: RunRecord, source: Path) -> dict[str, str]:
         if interview.reuse:
             named.append(Path(interview.reuse.store))
     found: dict[str, str] = {}
-    for path in dict.fromkeys([source / ANSWERS_FILE, *named]):
+    for path in dict.fromkeys([*(folder / ANSWERS_FILE for folder in folders), *named]):
         if path.is_file():
             try:
                 with CompletionStore(path, exclusive=False) as store:
@@ -166,22 +170,34 @@ def _requests(record: RunRecord, source: Path) -> dict[str, str]:
     return found
 
 
-def _write_index(source: Path, folder: Path) -> None:
-    """Write the page over the newest runs of a history, and their pages."""
+def _write_index(history: History, folder: Path) -> None:
+    """Write the page of a history, and pages of its newest runs."""
+    from pytest_adaptive_eval.records.drift import lasting, monitor
     from pytest_adaptive_eval.reports.index_page import write_index
     from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted
 
-    history = open_history(source, {})
-    names = dict.fromkeys(record.run for record, _ in history.evaluations())
-    runs = [history.whole(run) for run in list(names)[-_RUNS:]]
+    series = history.series()
+    alarms = monitor(series)
+    newest = [history.whole(record.run) for record in history.runs[-_RUNS:]]
     folder.mkdir(parents=True, exist_ok=True)
-    links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
-    for record in runs[-_PAGES:]:
-        write_page(record, folder / links[record.run], series=history.series_of(record))
+    links = {record.run: f"{record.run}.html" for record in newest[-_PAGES:]}
+    for record in newest[-_PAGES:]:
+        write_page(record, folder / links[record.run], series=_until(record, series))
     index = folder / "index.html"
-    write_index(index, runs, links)
-    screen.note(f"index: {index}, {counted(len(runs), 'run')}")
+    write_index(index, history.runs, links, newest=newest, alarms=alarms, lasting=lasting(alarms, series))
+    screen.note(f"index: {index}, {counted(len(history.runs), 'run')}")
+
+
+def _until(record: RunRecord, series: Sequence[Series]) -> list[Series]:
+    """Return the series that a run is of, up to it."""
+    found = []
+    for entry in series:
+        runs = [point.run for point in entry.points[-_RUNS:]]
+        if record.run in runs:
+            end = len(entry.points) - len(runs) + runs.index(record.run) + 1
+            found.append(replace(entry, points=entry.points[:end]))
+    return found
 
 
 def _export_of(text: str) -> tuple[str, Path]:
@@ -216,17 +232,27 @@ def _export(record: RunRecord, kind: str, path: Path) -> None:
                 screen.note(f"answers to items leave out {', '.join(others)}: see the record")
 
 
-def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
-    """Return the series of the run's evaluations up to it, and the alarms that last; both empty without a history."""
-    from pytest_adaptive_eval.records.drift import lasting, monitor
+def _history_at(source: Path) -> History | None:
+    """Return the history of a folder; None without one that can be read."""
     from pytest_adaptive_eval.records.history import History
 
-    series: list[Series] = []
     if source.exists():
         with suppress(AdaptiveEvalError):
-            history = History(source)
+            return History(source)
+    return None
+
+
+def _trend(record: RunRecord, history: History | None) -> tuple[list[Series], list[Alarm]]:
+    """Return the series of the run's evaluations up to it, and the alarms that last; both empty without a history."""
+    from pytest_adaptive_eval.records.drift import lasting, monitor
+
+    series: list[Series] = []
+    if history is not None:
+        with suppress(AdaptiveEvalError):
+            own_runs = list(history.runs)
             history.add(record)
             series = history.series_of(record)
+            history.runs = own_runs  # the page of a history has its own runs alone
     return series, lasting(monitor(series), series)
 
 

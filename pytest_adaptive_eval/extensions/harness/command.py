@@ -19,7 +19,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.harness.row import Harness, find_harness
 from pytest_adaptive_eval.extensions.harness.settings import HarnessSettings
 from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash
+from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash, file_hash
 from pytest_adaptive_eval.records.baseline import HARNESS_VERSION
 from pytest_adaptive_eval.text import shown_command
 from pytest_adaptive_eval.typed_tables import read_options, suggestion
@@ -29,6 +29,7 @@ PLACEHOLDERS = ("items", "ids", "regex", "samples", "tasks", "ids_file", "output
 _CHOOSING = ("items", "ids", "regex", "samples", "ids_file")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PYTHON = re.compile(r"python[\d.]*")
 #: Names of variables whose values are not shown.
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 VERSION_SECONDS = 60.0  #: For a harness to print its version.
@@ -73,6 +74,10 @@ class Command:
             else:
                 words.append(_PLACEHOLDER.sub(lambda match: str(texts[match[1]]), word))
         return words
+
+    def for_item(self, item: str) -> list[str]:
+        """Return the words that run one item, with the placeholders that only a call fills."""
+        return self.filled([item], {name: f"{{{name}}}" for name in PLACEHOLDERS})
 
     def _with_options(self, written: Sequence[str]) -> list[str]:
         words = []
@@ -127,13 +132,22 @@ class Command:
             weights = f"{self.checkpoint} {self.settings.revision}"
             known = "not known: the harness is taken at its word"
         environment = {"weights": known, "revision": self.settings.revision, HARNESS_VERSION: self.version()}
+        answering = [self.harness.name, weights, *(file_hash(path, cache=cache) for path in self.files())]
         return SubjectIdentity(
             name,
-            hashlib.sha256(json.dumps([self.harness.name, weights]).encode()).hexdigest(),
+            hashlib.sha256(json.dumps(answering).encode()).hexdigest(),
             self.stated(),
             environment,
             hashes_files=is_folder,
         )
+
+    def files(self) -> list[Path]:
+        """Return the files that the command names: scripts and settings, without the program of a known harness."""
+        words = list(self.words)
+        if self.harness.version or _PYTHON.fullmatch(Path(words[0]).name):
+            del words[0]
+        paths = [Path(_value_of(word)) for word in words]
+        return [path for path in paths if path.is_file()]
 
     def version(self) -> str:
         """Return the harness's version; empty where it does not say."""
@@ -155,7 +169,7 @@ class Command:
 
     def python(self) -> str:
         """Return the Python interpreter that runs the program: the program itself, or by its first line; else empty."""
-        if re.fullmatch(r"python[\d.]*", Path(self.words[0]).name):
+        if _PYTHON.fullmatch(Path(self.words[0]).name):
             return self.words[0]
         program = shutil.which(self.words[0])
         if program is None:
@@ -168,12 +182,17 @@ class Command:
         return ""
 
 
+def _value_of(word: str) -> str:
+    """Return what follows ``--option=``, else the word."""
+    return word.rpartition("=")[2]
+
+
 def _without_path(word: str) -> str:
     """Return a word with the last part of a path in place of it; of ``--option=PATH`` too."""
-    option, mark, value = word.rpartition("=")
+    value = _value_of(word)
     is_path = value.startswith(("/", "./", "../", "~")) or ("/" in value and Path(value).exists())
     if is_path:
-        return option + mark + Path(value).name
+        return word.removesuffix(value) + Path(value).name
     return word
 
 

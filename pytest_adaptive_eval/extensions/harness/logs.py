@@ -23,12 +23,12 @@ from pytest_adaptive_eval.banks.responses.questions import inner
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.inputs import read_regular
 
-MEASURES = ("seconds", "cost", "input_tokens", "output_tokens", "steps")
+_ANSWER = ("id", "score", "error", "text")  #: Fields of a line that are no values of its answer.
 _EXPECTED = 'expected one JSON object with "id", and "score" in [0, 1] or "error"'
 
 
 class _Line(msgspec.Struct):
-    """A line of a command's results, which may have other fields too."""
+    """A line of a command's results; its other fields that are numbers are values of the answer."""
 
     id: Annotated[str, msgspec.Meta(min_length=1)]
     score: Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None = None
@@ -75,7 +75,10 @@ def _result_of_line(line: bytes, where: str) -> ItemResult:
     score = None
     if read.score is not None:
         score = float(read.score)
-    return ItemResult(read.id, score, read.error or "", read.text, measures_of({n: getattr(read, n) for n in MEASURES}))
+    measures = msgspec.json.decode(line)
+    for name in _ANSWER:
+        measures.pop(name, None)
+    return ItemResult(read.id, score, read.error or "", read.text, measures_of(measures))
 
 
 def promptfoo(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:  # noqa: ARG001 -- of all formats alike

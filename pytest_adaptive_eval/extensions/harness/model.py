@@ -12,7 +12,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.harness.calls import Question, folders_of
 from pytest_adaptive_eval.extensions.harness.command import Command, read_command
 from pytest_adaptive_eval.extensions.harness.running import LATE, Asked, Calls
-from pytest_adaptive_eval.extensions.harness.sizes import MOST
 from pytest_adaptive_eval.items.item import Item, canonical_json
 from pytest_adaptive_eval.models.base import Arrived, Completion, Model, Usage, sample_of
 from pytest_adaptive_eval.models.request_keys import request_key
@@ -62,7 +61,7 @@ class HarnessModel(Model):
     @property
     def shared_batch(self) -> int:
         """Number of items that calls hold at most."""
-        return MOST * self.command.settings.calls
+        return self.calls.times.most * self.command.settings.calls
 
     @property
     def usage(self) -> Usage:
@@ -77,8 +76,10 @@ class HarnessModel(Model):
         return "nothing identifies the model: name its version as revision, or give a folder as checkpoint"
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Raise ConfigError for an id that the harness cannot be given."""
-        self.command.harness.check_ids(item.id for item in items)
+        """Raise ConfigError for an id that the harness cannot be given, and let calls hold as many ids as fit."""
+        ids = [item.id for item in items]
+        self.command.harness.check_ids(ids)
+        self.calls.times.fit(ids)
 
     def request(self, item: Item) -> bytes:
         """Return the harness's version, the command without paths and ids, and the item's id; see the base class."""

@@ -27,9 +27,9 @@ class Harness(Table, frozen=True):
         separator: Text between the ids of ``{ids}``; a blank makes each id one word.
         refused: Signs that no id may have, such as the separator.
         escape: Whether it reads ids as patterns of fnmatch; their signs are escaped then.
-        needs_task: Whether ids must be ``TASK:ID``.
-        id_map: How an id becomes the index of ``{samples}``; empty where there is none.
+        id_map: How an id ``TASK:HASH`` becomes the index of ``{samples}``; empty where ids are the harness's own.
         agent_failures: The log's names of what the agent did, which counts as wrong.
+        time_outs: Those of them that are time-outs, whose seconds are above any bound.
         infrastructure: The log's names of what the infrastructure did, which leaves no score.
         version: Command that prints its version; ``{program}`` is the first word of the user's command, and
             ``{python}`` the interpreter that runs it.
@@ -43,9 +43,9 @@ class Harness(Table, frozen=True):
     separator: str = ","
     refused: str = ""
     escape: bool = False
-    needs_task: bool = False
     id_map: str = ""
     agent_failures: tuple[str, ...] = ()
+    time_outs: tuple[str, ...] = ()
     infrastructure: tuple[str, ...] = ()
     version: str = ""
 
@@ -75,7 +75,7 @@ class Harness(Table, frozen=True):
             yield "the id is empty, begins with a hyphen or has unprintable signs"
         if self.separator == " " and any(sign.isspace() for sign in item):
             yield "the id has a blank"
-        if self.needs_task and not all(item.partition(":")[::2]):
+        if self.id_map and not all(item.partition(":")[::2]):
             yield "expected an id TASK:HASH, as in banks made from the harness's own log"
 
 

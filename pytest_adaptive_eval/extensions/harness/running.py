@@ -33,7 +33,7 @@ from pytest_adaptive_eval.extensions.harness.samples import chosen, numbers_of
 from pytest_adaptive_eval.extensions.harness.sizes import CallTimes
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.arrivals import Arrivals
-from pytest_adaptive_eval.models.base import Arrived, Completion, Usage, sent_request
+from pytest_adaptive_eval.models.base import TIMED_OUT, Arrived, Completion, Usage, sent_request
 from pytest_adaptive_eval.models.request_keys import draw_number
 
 #: Shortest pause between two looks at a log, in seconds, and the pause as a multiple of how long a look takes.
@@ -97,7 +97,7 @@ class Calls:
         return Results(folder.output, self.command.harness, self.reading)
 
     def spend(self, result: ItemResult, begun: float) -> Usage:
-        """Count the cost of a result of a call that began at a time, and return it."""
+        """Count the cost of a result of a call that began at a time, and return it; the caller holds the lock."""
         now = clock.elapsed()
         cost = Usage(
             calls=1,
@@ -229,13 +229,16 @@ class Call:
     def _completion(self, item: Item, result: ItemResult, cost: Usage) -> Completion:
         command = self.calls.command
         is_graded = command.settings.grade and bool(result.text.strip()) and not item.meta.get("textless")
+        measures = dict(result.measures)
+        if result.fault.startswith(command.harness.time_outs):
+            measures[TIMED_OUT] = 1.0
         return Completion(
             result.text,
             score=None if is_graded else result.score,
             detail=result.fault,
             cost=cost,
             request=sent_request(f"{shlex.join(command.stated()['command'])}\n{item.id}"),
-            measures=result.measures,
+            measures=measures,
             own_score=not is_graded,
         )
 
@@ -356,6 +359,9 @@ class _Running:
             if name not in self._group:
                 self._strange = result.item
             elif result.score is None:
+                if name not in self._words:
+                    with self._calls.lock:
+                        self._calls.spend(result, self._begun)
                 self._words[name] = result.fault
             elif not self._group[name].done:
                 found.append((self._group[name], result))

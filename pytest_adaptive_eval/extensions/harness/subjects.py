@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from pytest_adaptive_eval.extensions.harness.settings import HarnessSettings
 from pytest_adaptive_eval.models.kind import ModelKind
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.extensions.harness.command import Command
+    from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.models.base import Model
 
 
@@ -46,12 +49,25 @@ class HarnessKind(ModelKind):
         chats: bool = False,  # noqa: ARG002
     ) -> Model | None:
         """Check the command without asking the harness for its version, which takes seconds; see `ModelKind`."""
-        self.check_names(spec, options)
+        self._read(spec, options)
+        return None
+
+    def check_items(self, spec: str, items: Sequence[Item]) -> None:
+        """Raise ConfigError for an id that the harness cannot be given."""
+        from pytest_adaptive_eval.extensions.harness.row import find_harness
+
+        find_harness(self.arguments(spec)[0]).check_ids(item.id for item in items)
+
+    def command(self, spec: str, options: Mapping[str, Any], item: str) -> str:
+        """Return the command that runs an item, with the names of files and folders that a call has of its own."""
+        return shlex.join(self._read(spec, options).for_item(item))
+
+    def _read(self, spec: str, options: Mapping[str, Any]) -> Command:
         from pytest_adaptive_eval.extensions.harness.command import read_command
 
+        self.check_names(spec, options)
         given = {name: value for name, value in options.items() if name != "cache"}
-        read_command(*self.arguments(spec), given)
-        return None
+        return read_command(*self.arguments(spec), given)
 
 
 REGISTERED = (HarnessKind(),)

@@ -202,6 +202,12 @@ def _check_supported(path: Path, evaluation: Interview, conditions: Sequence[Con
     """Refuse gates that compare with another run, and interviews that do not draw items one by one."""
     for condition in conditions:
         condition.check(evaluation.bank)
+        condition.measure.check_samples(condition, evaluation.samples)
+        if not condition.measure.by_scores:
+            raise ConfigError(
+                f"{path}: the gate {condition.label!r} is on {condition.metric}, and early stopping gets scores alone: "
+                "remove it, or run the task by harness:inspect"
+            )
         if condition.name:
             raise ConfigError(
                 f"{path}: the gate {condition.label!r} compares with another run; stop by the others, and compare "

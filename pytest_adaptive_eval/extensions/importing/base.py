@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.rows import TableRecord
-from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, DatasetError
+from pytest_adaptive_eval.extensions.importing.undecided import Undecided, reason_kind
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.mappings import ItemMapping
-from pytest_adaptive_eval.typed_tables import replaced
+from pytest_adaptive_eval.mappings import ItemMapping, split_list
+from pytest_adaptive_eval.typed_tables import read_table, replaced
 
 #: Places of refused records that are listed for each reason.
-_SHOWN = 5
+_SHOWN = 3
 
 
 class ImportSettings(ItemMapping, frozen=True):
@@ -46,6 +47,9 @@ class ImportSettings(ItemMapping, frozen=True):
     image_root: str = ""
     source: str = ""
     licence: str = ""
+
+
+_DEFAULTS = ImportSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Imported(AbstractContextManager["Imported"]):
         facts: Source, licence, hashes of the files and the mapping, for the bank's report.
         proposed: Whether the mapping follows from names, and a person has to confirm it.
         unused: Fields that no question uses; first the ones that questions may need.
+        undecided: Errors of refused records that settings can decide, by their reasons.
     """
 
     folder: Path
@@ -93,6 +98,19 @@ class Imported(AbstractContextManager["Imported"]):
     notes: list[str] = field(default_factory=list)
     parts: list[tuple[tuple[str, ...], ItemMapping]] = field(default_factory=list)
     unused: list[Any] = field(default_factory=list)
+    undecided: dict[str, Undecided] = field(default_factory=dict)
+
+    def refuse(self, where: str, error: AdaptiveEvalError) -> None:
+        """Leave a record out."""
+        reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
+        self.refused.append((where, reason))
+        if isinstance(error, Undecided):
+            self.undecided[reason] = error
+
+    def problem(self, reason: str) -> str:
+        """Return a reason without advice, which may not fit all of the data."""
+        error = self.undecided.get(reason)
+        return error.problem if error else reason
 
     @property
     def read(self) -> int:
@@ -103,7 +121,7 @@ class Imported(AbstractContextManager["Imported"]):
         """Return how many records were refused for each kind of reason, an example of it, and the first places."""
         kinds: dict[str, list[tuple[str, str]]] = {}
         for where, reason in self.refused:
-            kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
+            kinds.setdefault(reason_kind(self.problem(reason)), []).append((where, reason))
         rows = []
         for entries in sorted(kinds.values(), key=len, reverse=True):
             first, *others = (where for where, _ in entries[:_SHOWN])
@@ -144,6 +162,20 @@ class Importer:
     open: Callable[[str, ImportSettings], Sequence[Dataset]]
     by_source: bool = False
     proposes: bool = False
+
+
+def applied(settings: ImportSettings, texts: Mapping[str, Any]) -> ImportSettings:
+    """Return settings with values as the command line gives them, where a text may hold several expressions.
+
+    Raises:
+        ConfigError: Names the setting and its value.
+    """
+    data = {}
+    for name, value in texts.items():
+        several = name == "missing" or isinstance(getattr(_DEFAULTS, name), tuple)
+        data[name] = split_list(value) if several and isinstance(value, str) else value
+    given = read_table(ImportSettings, data, "--set", strict=False)
+    return replaced(settings, **{name: getattr(given, name) for name in data})
 
 
 def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:

@@ -13,12 +13,26 @@ from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.text import counted
 
-#: Graders whose right answers follow from the item's answer.
-_KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal")
+#: Forms of a right answer that each grader reads, beside the key and "Answer: KEY".
+_FORMS = {
+    "choice": ("({key})", "The answer is {key}.", "\\boxed{{{key}}}"),
+    "yesno": ("The answer is {key}.",),
+    "numeric": ("The answer is {key}.", "\\boxed{{{key}}}", "Thus:\n\n**{key}**"),
+    "math": ("So it follows.\n\n$\\boxed{{{key}}}$", "The answer is \\({key}\\)."),
+    "exact": ("The answer is {key}",),
+    "exact_match": ("The answer is {key}.", "\\boxed{{{key}}}"),
+    "contains": ("I am sure that it is {key}.",),
+    "f1": (),
+    "literal": ("The answer is {key}",),
+}
+#: Items of an import that are checked.
+MOST_CHECKED = 2000
+#: Characters of a key by which its form is known.
+_FORM = 80
 #: Answer of no question.
 _NONSENSE = "qzxv wkjq"
 #: Time limit of all checks of an import, in seconds.
-_SECONDS = 60.0
+_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -31,12 +45,12 @@ class KeyCheck:
     _keys: dict[str, list[str]] = field(default_factory=dict)
 
     def check(self, item: Item) -> None:
-        """Grade "Answer: KEY", the key alone, and another item's key.
+        """Grade the key in the forms that its grader reads, and another item's key.
 
         Raises:
-            DatasetError: They do not give 1, 1 and 0.
+            DatasetError: A right answer does not get 1, or the wrong one does not get 0.
         """
-        if item.grader not in _KINDS:
+        if item.grader not in _FORMS:
             self._unchecked[f"of the grader {item.grader}"] += 1
         elif self._spent > _SECONDS:
             self._unchecked[f"after {_SECONDS:g} s of grading"] += 1
@@ -61,12 +75,24 @@ class KeyCheck:
         return [right, *unchecked] if self.graded else unchecked
 
 
+def spread(items: Sequence[Item], most: int) -> list[int]:
+    """Return the numbers of at most so many items, spread over graders and forms of keys."""
+    seen = Counter[tuple[str, str]]()
+    ranks = []
+    for number, item in enumerate(items):
+        kind = (item.grader, re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", item.answer[:_FORM])))
+        seen[kind] += 1
+        ranks.append((seen[kind], number))
+    return sorted(number for _, number in sorted(ranks)[:most])
+
+
 def _faults(item: Item, others: Sequence[str]) -> Iterator[str]:
     """Yield what a grader does wrong."""
     key = item.answer
     wrong = next((other for other in reversed(others) if not _may_be_equal(item, other)), _NONSENSE)
     gradable = _with_placeholders(item, f"answer {key} {wrong}")
-    for text, right in ((f"Answer: {key}", True), (key, True), (wrong, False)):
+    texts = [(form.format(key=key), True) for form in ("Answer: {key}", "{key}", *_FORMS[item.grader])]
+    for text, right in (*texts, (wrong, False)):
         try:
             score = gradable.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
         except (BankError, Unscored) as error:

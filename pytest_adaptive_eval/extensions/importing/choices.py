@@ -8,6 +8,8 @@ from types import UnionType
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.extensions.importing.names import normal
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, literal
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -16,6 +18,10 @@ _LABEL_KEYS = ("label", "labels", "key", "id", "letter", "name", "option", "iden
 _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
 #: Words before the letter or number of a choice.
 _PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
+#: A letter or number before a choice in one text of all, and what may follow the choice.
+_MARK, _ENDS = r"(?:\A|[\s,;|，；、。])[(\[]?{0}\s?[)\].:、．：]\s*|(?:\A|\n){0}\s+(?=\S)", " \n\t,;|，；、。"
+#: Marks in one text at most: letters up to the last one, or numbers.
+_MARKS = 25
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 #: Signs around a text that do not count, and those around a letter.
 _AROUND, _AROUND_LETTER = " .!,;:\"'`*$", " .!,;:\"'`*$()[]<>"
@@ -64,6 +70,8 @@ def read_choices(value: Any, missing: Sequence[str]) -> Choices:
     value = literal(value)
     if isinstance(value, Mapping):
         return choices_of(_of_mapping(value), missing)
+    if isinstance(value, str):
+        return choices_of(_of_one_text(value), missing)
     if not isinstance(value, list):
         return Choices(())
     if all(isinstance(entry, Mapping) for entry in value):
@@ -118,10 +126,36 @@ def _of_objects(value: Sequence[Mapping[str, Any]]) -> list[Entry]:
 
 def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Iterable[str], kind: type | UnionType) -> str:
     """Return the first of the keys under which all objects have a value of a kind, empty if there is none."""
+    names = list(value[0]) if value else []
     for key in keys:
-        if all(isinstance(entry.get(key), kind) for entry in value):
-            return key
+        for name in (key, *(name for name in names if normal(str(name)).endswith(key))):
+            if all(isinstance(entry.get(name), kind) for entry in value):
+                return name
     return ""
+
+
+def _of_one_text(text: str) -> list[Entry]:
+    """Return the choices in one text: behind letters or numbers in order, or in lines."""
+    for first in "Aa1":
+        marks = []
+        at = 0
+        for label in following(first, _MARKS):
+            match = re.compile(_MARK.format(label)).search(text, at)
+            if match is None:
+                break
+            marks.append(match)
+            at = match.end()
+        if len(marks) > 1 and not text[: marks[0].start()].strip():
+            ends = [mark.start() for mark in marks[1:]] + [len(text)]
+            names = following(first, len(marks))
+            return [
+                Entry(text[mark.end() : end].strip(_ENDS), name)
+                for mark, end, name in zip(marks, ends, names, strict=True)
+            ]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1:
+        return _of_texts(lines)
+    return []
 
 
 def _of_texts(texts: Sequence[str]) -> list[Entry]:
@@ -153,17 +187,40 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     Args:
         answer: One answer, a list of answers, or letters such as ``ABD``.
     """
+    return frozenset(ordered(answer, choices, convention))
+
+
+def ordered(answer: Any, choices: Choices, convention: str) -> list[int]:
+    """Return the indexes of the choices that an answer names, in its order; empty if it names none."""
     whole = _index(as_text(answer), choices, convention)
+    if whole is None:
+        whole = _index_with_text(as_text(answer), choices)
     if whole is not None:
-        return frozenset([whole])
+        return [whole]
     parts = as_list(answer)
     if len(parts) == 1 and isinstance(parts[0], str):
         parts = _split(parts[0].strip(), convention)
-    indexes = [_index(as_text(part), choices, convention) for part in parts]
-    named_choices = frozenset(index for index in indexes if index is not None)
-    if len(named_choices) == len(parts):
-        return named_choices
-    return frozenset()
+    indexes = []
+    for part in parts:
+        index = _index(as_text(part), choices, convention)
+        if index is not None and index not in indexes:
+            indexes.append(index)
+    if len(indexes) == len(parts):
+        return indexes
+    return []
+
+
+def _index_with_text(answer: str, choices: Choices) -> int | None:
+    """Return the index of the choice that an answer names by its letter or label and its text, as in ``B) ivy``."""
+    lead = _LEAD.match(answer)
+    if lead is None:
+        return None
+    text = answer[lead.end() :].strip()
+    for index, choice in enumerate(choices.texts):
+        names = (LETTERS[index : index + 1], *choices.labels[index : index + 1])
+        if choice == text and lead[1].upper() in map(str.upper, names):
+            return index
+    return None
 
 
 def _index(answer: str, choices: Choices, convention: str) -> int | None:
@@ -212,11 +269,14 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     best = max(_CONVENTIONS, key=explained.__getitem__)
     if explained[best] < _EXPLAINED * len(judged):
         answer, choices = judged[readings[best].index(frozenset())]
-        raise DatasetError(
+        problem = (
             f"the answers of {name!r} name a choice in {explained[best]} of {len(judged)} rows only: found "
-            f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set "
-            "choices=FIELDS"
+            f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}"
         )
+        orders = sum(len(ordered(*row, "letter")) == len(row[1].texts) for row in judged)
+        if orders >= _EXPLAINED * len(judged):
+            raise Undecided(problem, Advice({"answer_kind": "list"}, "where they put the choices in order"))
+        raise Undecided(f"{problem}; write --set answer=FIELD, or --set choices=FIELDS")
     equal = []
     for other in _CONVENTIONS:
         if explained[other] == explained[best]:
@@ -225,9 +285,12 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     if rival != best != "label":  # labels are the data set's own names
         pairs = zip(readings[best], readings[rival], strict=True)
         answer, choices = judged[[first == second for first, second in pairs].index(False)]
-        raise DatasetError(
+        raise Undecided(
             f"the answers of {name!r} name choices by {_CONVENTIONS[best]} or by {_CONVENTIONS[rival]}, which "
-            f"differ: {answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set counted={best} or {rival}"
+            f"differ: {answer!r:.60} for the choices {list(choices.texts)!r:.120}",
+            Advice({"counted": best}),
+            Advice({"counted": rival}),
+            even=True,
         )
     return best
 

@@ -8,16 +8,19 @@ from itertools import permutations
 from statistics import median
 from typing import Any, NamedTuple
 
+from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import (
     as_list,
     as_text,
     flat_texts,
-    how_to_say,
     is_missing,
     literal,
     may_be_missing,
+    may_mean_none,
+    without_place,
 )
 from pytest_adaptive_eval.items.graders.kinds.words import normal_words
 from pytest_adaptive_eval.items.grading import JUDGE
@@ -48,6 +51,10 @@ _SIGNS = re.compile(
 )
 _OPERATED = re.compile(r"[\^√π∞=<>≤≥]|\d\s?[a-z](?![A-Za-z])|[a-z)]\s?[+*/−-]\s?[\da-z(]|sqrt|\d\s?pi")
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\s*\{([^{}\\]*)\}")
+_DELIMITED = re.compile(
+    r"\$\$?([^$]+)\$\$?|\\\(((?:(?!\\\)).)+)\\\)|\\\[((?:(?!\\\]).)+)\\\]|\\boxed\{(.+)\}", re.DOTALL
+)
+_ANNOUNCED = re.compile(r"(?i)\A\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:：]\s*(?=\S)")
 _BRACKETED = re.compile(r"\s*\[\[([^\[\],]*)\]\]\s*")
 #: Choices that a question lists, behind letters with a mark, or behind letters alone.
 _BEFORE = r"(?<![A-Za-z0-9_])"
@@ -56,13 +63,18 @@ _LETTERED = [re.compile(rf"\s{letter}\s+\S") for letter in "ABC"]
 #: A letter, one with the text of its choice, and several letters.
 _LETTER = re.compile(r"\(?([A-Ja-j])\)?\.?")
 _WITH_TEXT, _LETTERS = re.compile(r"[(\[]?([A-J])[)\].:]\s+\S.*", re.DOTALL), re.compile(r"[A-J]{2,10}")
+#: A code with its name, and several codes in one text.
+_NAMED_CODE = re.compile(r"([A-Z][A-Za-z]{0,9}[-. ]?\d[\w.-]*)\s*(?::|\s[-–—])\s+[^\W\d_].*")
+_CODES = re.compile(r"[A-Z][A-Za-z]{0,9}-?\d[\w.-]*(?:\s*[;,|/]\s*[A-Z][A-Za-z]{0,9}-?\d[\w.-]*)+")
 #: Texts that are the same without punctuation only if they are.
 _PLAIN = re.compile(r"[^\W_](?:[\w\s.,'’&/:-]*[\w.)'’])?\s*(?:\([^()]*\))?")
 _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
 #: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
 _COMMA, _CODE = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+"), re.compile(r"\d{1,2}")
-_CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)")
+_CODED = re.compile(
+    r"(?i)(.*[._ ])?(label|labels|target|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)"
+)
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
@@ -77,10 +89,17 @@ _END = 60
 _LONG_WORDS, _LABELS, _EACH_LABEL, _PARTS = 7, 12, 5, 4
 #: Answers for each number that may mean a class.
 _EACH_CODE = 3
+#: How an answer of several parts may be read.
+_PART_KINDS = {
+    "all": "where all are wanted in any order",
+    "any": "where each entry is right",
+    "list": "where they are wanted in this order",
+}
 #: Sentences that say how a question for a grader is answered.
 INSTRUCTIONS = {
     "choice": "Answer with the letter of the right choice.",
     "several": "Answer with the letters of all right choices.",
+    "order": "End with a line `Answer: <letters in order, such as B, A, C>`.",
     "yesno": "Answer yes or no.",
     "numeric": "End with a line `Answer: <number>`.",
     "math": "End with a line `Answer: <expression>`.",
@@ -128,12 +147,18 @@ def accepted_texts(value: Any, accepted: Sequence[Any], mapping: ItemMapping) ->
     Raises:
         DatasetError: The answer is an object, or a list that may be read in several ways.
     """
-    texts = [*_texts_of(value, mapping), *flat_texts(accepted)]
-    return list(dict.fromkeys(_without_solution(text) for text in texts if text))
+    texts = []
+    for text in filter(None, [*_texts_of(value, mapping), *flat_texts(accepted)]):
+        texts.append(_without_solution(text))
+        named_code = _NAMED_CODE.fullmatch(texts[-1])
+        if named_code and not mapping.grader:
+            texts.append(named_code[1])
+    return list(dict.fromkeys(texts))
 
 
 def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     """Return the accepted texts of an answer, as its mapping says how several parts are read."""
+    value = without_place(value)
     entries = as_list(value)
     kind = mapping.answer_kind
     grader = mapping.grader
@@ -141,13 +166,17 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
         return [as_text(value)]  # a list of calls, or of none, is one answer
     parts = flat_texts(entries)
     objects = not grader and any(isinstance(entry, Mapping) for entry in entries)
+    is_codes = isinstance(value, str) and bool(_CODES.fullmatch(value.strip()))
+    if is_codes:
+        entries = parts = re.split(r"\s*[;,|/]\s*", value.strip())
     if kind == "all" and len(parts) > _PARTS:
         raise DatasetError(f"its answer has {len(parts)} parts, at most {_PARTS} are read in any order")
     alone = isinstance(value, list) and len(value) == 1 and not objects
     if kind == "any" or not parts or alone:
         return parts
     if kind == "all":
-        return [", ".join(order) for order in permutations(parts)]
+        signs = [", ", "; "] if is_codes else [", "]
+        return [sign.join(order) for sign in signs for order in permutations(parts)]
     if kind == "letters":
         return [", ".join(parts)]
     if grader or has_end(value):
@@ -155,22 +184,44 @@ def _texts_of(value: Any, mapping: ItemMapping) -> list[str]:
     else:
         opened = literal(value)
     whole = kind == "list" or ungraded(grader) or grader in ("literal", "json")
-    if objects or (isinstance(opened, list) and not whole):
-        raise DatasetError(
-            f"its answer is {'an object' if objects else 'a list'}, {value!r:.80}; give --set "
-            "answer_kind=any where each entry is right, all where all are wanted in any order, or list where they are "
-            f"wanted in this order; or --set answer={mapping.answer or '$label'}.KEY, or --set grader=judge"
-        )
+    if objects or ((is_codes or isinstance(opened, list)) and not (whole or grader)):
+        raise _of_parts(entries, value, mapping)
     return [as_text(value)]
 
 
+def _of_parts(entries: Sequence[Any], value: Any, mapping: ItemMapping) -> Undecided:
+    """Return the error on an answer of several parts: an object, a list, or codes in one text."""
+    name = as_path(mapping.answer or "$label")
+    if isinstance(entries[0], Mapping):
+        return Undecided(
+            f"its answer is an object, {value!r:.80}: write --set answer={name}.KEY for the part that is the answer, "
+            "or --set grader=judge"
+        )
+    kinds = list(_PART_KINDS)
+    words = [set(as_text(entry).casefold().split()) for entry in entries]
+    if words[0].intersection(*words[1:]):  # spellings of one answer
+        kinds = ["any", "all", "list"]
+    elif isinstance(value, str) and isinstance(literal(value), list):
+        kinds = ["list", "all", "any"]
+    advice = [Advice({"answer_kind": kind}, _PART_KINDS[kind]) for kind in kinds]
+    return Undecided(f"its answer is a list, {value!r:.80}", *advice)
+
+
 def _without_solution(text: str) -> str:
-    """Return the end of a solution, without the command that marks a text in LaTeX."""
-    ended = _end_of(text) or text
+    """Return the end of a solution, without the words that announce it or the command that marks a text in LaTeX."""
+    ended = _ANNOUNCED.sub("", _end_of(text) or text)
     plain = _TEXT_COMMAND.fullmatch(ended.strip("$ "))
     if plain:
         return plain[1].strip()
-    return ended
+    return formula_in(ended) or ended
+
+
+def formula_in(text: str) -> str:
+    """Return the formula that a text puts between signs of LaTeX; empty for other texts."""
+    match = _DELIMITED.fullmatch(text.strip().rstrip("."))
+    if match is None:
+        return ""
+    return str(next(filter(None, match.groups()))).strip()
 
 
 def has_end(answer: Any) -> bool:
@@ -232,9 +283,9 @@ class GraderChoice:
         questions = [key.question for key in keys]
         stated = mapping.grader or mapping.answer_kind == "letters"
         if stated:
-            self._problem = ""
+            self._problem = None
         else:
-            self._problem = next(_problems(firsts, questions, self._name), "")
+            self._problem = next(_problems(firsts, questions, self._name), None)
 
     def grade(self, key: Key) -> Graded:
         """Return how a question is graded.
@@ -260,13 +311,15 @@ class GraderChoice:
     def _faults(self, key: Key) -> Iterator[str]:
         """Yield why an answer cannot be graded, or may mean no value."""
         grader = self._mapping.grader
-        yield from filter(None, [self._problem])
+        if self._problem:
+            raise self._problem
         if self._mapping.missing is None and not (ungraded(grader) or grader == "literal"):
             words = []
             for text in key.answers:
                 if may_be_missing(text) or text in _DASHES:
                     words.append(text)
-            yield from (f"the answer {word!r} may mean no value: {how_to_say(word)}" for word in words)
+            if words:
+                raise may_mean_none("answer", words[0])
         for other in key.answers if grader == "numeric" else ():
             if not is_number(other):
                 yield f"the answer {other!r:.60} is not one number"
@@ -290,10 +343,13 @@ class GraderChoice:
         if first in self._labels and len(answers) == 1:
             return Graded(_grader_of_labels(self._labels), answers, self._labels)
         if _COMMA.fullmatch(first):
-            raise DatasetError(
-                f"the answer {first!r:.40} may have a decimal comma, or be two numbers; write it with a point, or give "
-                "--set grader=exact to compare the texts"
+            raise Undecided(
+                f"the answer {first!r:.40} may have a decimal comma, or be two numbers",
+                Advice({"grader": "exact"}, "to compare the texts"),
             )
+        is_formula = len(first) > 1 and (formula_in(as_text(key.value)) or _end_of(as_text(key.value)) == f"${first}$")
+        if is_formula and not any(map(is_number, answers)):
+            return Graded("math", answers)
         return Graded(_grader_of_texts(answers), answers)
 
     def _letter(self, question: str, text: str) -> str:
@@ -314,29 +370,45 @@ class GraderChoice:
             return letter
         several = listed and _LETTERS.fullmatch(text) and list(text) == sorted(set(text))
         if several or (letter and (listed or self._lettered)) or (marked and re.fullmatch(r"\d", text)):
-            raise DatasetError(
-                f"the answer {text!r:.40} may name choices, or be a text or a number; give --set answer_kind=letters "
-                "where it is letters of choices in the question, choices=FIELD,.. where fields have the choices, "
-                f"answer='letter({self._name})' where numbers count them from 0, or --set grader=exact or numeric"
-            )
+            raise self._may_name_choices(text, listed=listed)
         return ""
 
+    def _may_name_choices(self, text: str, *, listed: bool) -> Undecided:
+        """Return the error on an answer that may name choices; without choices there is no way to ask it."""
+        if not listed:
+            return Undecided(
+                f"the answer {text!r:.40} may name choices, which the question does not list: write --set "
+                "choices=FIELD,.. where fields have them, or --set grader=exact where a letter is asked for"
+            )
+        problem = f"the answer {text!r:.40} may name choices, or be a text or a number"
+        if not text.isdigit():
+            letters = Advice({"answer_kind": "letters"}, "where it is letters of choices in the question")
+            return Undecided(problem, letters, Advice({"grader": "exact"}, "where it is a text"))
+        name = as_path(self._name)
+        return Undecided(
+            problem,
+            Advice({"answer": f"letter({name}, `1`)"}, "where it counts the choices from 1"),
+            Advice({"answer": f"letter({name})"}, "where it counts them from 0"),
+            Advice({"grader": "numeric"}, "where it is a number"),
+        )
 
-def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Iterator[str]:
+
+def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Iterator[Undecided]:
     """Yield why no answer of a data set can be graded."""
     kinds = sorted(set(firsts))
     if len(kinds) == 1 and len(firsts) >= _SAME_FROM:
-        yield (
-            f"the answers of {name!r} are all {firsts[0]!r:.60}, as where they are hidden; give --set answer=FIELD, or "
-            "--set grader=NAME to keep them"
+        yield Undecided(
+            f"the answers of {name!r} are all {firsts[0]!r:.60}, as where they are hidden: write --set answer=FIELD, "
+            "or --set grader=NAME to keep them"
         )
     flags = kinds == ["0", "1"] and len(firsts) >= _CODES_FROM
     coded = _CODED.fullmatch(name) and len(firsts) >= _EACH_CODE * len(kinds) > _EACH_CODE
     if all(map(_CODE.fullmatch, kinds)) and (flags or coded):
         listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
-        yield (
-            f'the numbers in {name!r} may mean {len(kinds)} classes; give --set choices="{listed}" and --set '
-            f"counted={min(map(int, kinds))}, or --set grader=numeric where a number is asked for"
+        yield Undecided(
+            f"the numbers in {name!r} may mean {len(kinds)} classes, whose names no field has: write --set "
+            f'choices="{listed}" and --set counted={min(map(int, kinds))}, or --set grader=numeric where a number is '
+            "asked for"
         )
     words = []
     for text in firsts:
@@ -344,9 +416,11 @@ def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Ite
             words.append(count_words(text))
     sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
     if len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS and not sorted_words:
-        yield (
-            f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name a "
-            "grader (--set grader=f1, contains, judge or python:module:function), or another field (--set answer=FIELD)"
+        yield Undecided(
+            f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade",
+            Advice({"grader": "judge"}, "where a model judges them"),
+            Advice({"grader": "f1"}, "for the share of common words"),
+            Advice({"grader": "contains"}, "where an answer has to repeat them"),
         )
 
 

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Imported, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.check import MOST_CHECKED
 from pytest_adaptive_eval.extensions.importing.items import build_items
 from pytest_adaptive_eval.extensions.importing.proposal import (
     APART,
@@ -43,17 +44,28 @@ _GENERAL = Importer(
 )
 #: Characters of all questions of a data set, which are kept in memory, and of the records that are looked at.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
+#: Items whose graders are checked where few records are read to try settings.
+_CHECKED_IN_TRIALS = 200
 #: Where records are in lines, a list, an object or lists in an object.
 _PLACES = ("", "[*].", "*.", "*.[*].")
 
 
-def import_items(source: str, settings: ImportSettings | None = None, importer: str = "") -> Imported:
+def import_items(
+    source: str,
+    settings: ImportSettings | None = None,
+    importer: str = "",
+    limit: int | None = None,
+    *,
+    proposes: bool = False,
+) -> Imported:
     """Read a published data set.
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
         importer: Name of a preset. Without it, and without a mapping of question and answer,
             the mapping is proposed from the names of fields.
+        proposes: Whether a mapping of question and answer is completed from names too.
+        limit: About how many records are read, the first of each file; all where it is None.
 
     Raises:
         ConfigError: An unknown preset, or a malformed expression.
@@ -71,19 +83,19 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
     datasets = reader.open(source, settings)
     hashes = {name: hashed for dataset in datasets for name, hashed in dataset.facts["files"].items()}
     facts = {**datasets[0].facts, "files": hashes, "importer": importer or "general"}
-    proposed = reader.proposes and not is_complete(settings)
+    proposed = reader.proposes and (proposes or not is_complete(settings))
     imported = Imported(Path(tempfile.mkdtemp(prefix="adaptive-eval-import-")), proposed, facts)
     try:
         for dataset in datasets:
             imported.notes += dataset.notes
-        _read(imported, datasets, settings)
+        _read(imported, datasets, settings, limit)
     except BaseException:
         shutil.rmtree(imported.folder, ignore_errors=True)
         raise
     return imported
 
 
-def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSettings) -> None:
+def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSettings, limit: int | None) -> None:
     """Read the records of each mapping, and build the items of all."""
     folder = imported.folder
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
@@ -92,9 +104,9 @@ def _read(imported: Imported, datasets: Sequence[Dataset], settings: ImportSetti
         mapping = _whole_mapping(imported, dataset, settings)
         imported.parts.append((dataset.files if len(datasets) > 1 else (), mapping))
         number = sum(len(drafts) for drafts, _ in groups) + len(imported.refused)
-        drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported.refused)
+        drafts = _drafts(replace(dataset, mapping=mapping), number, store, imported, limit)
         groups.append((drafts, mapping))
-    build_items(groups, imported, datasets[0].name)
+    build_items(groups, imported, datasets[0].name, _CHECKED_IN_TRIALS if limit else MOST_CHECKED)
     # line 2 comes before line 10
     imported.refused.sort(
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
@@ -109,7 +121,7 @@ def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSetting
     mapping, sample = _nested(dataset, _sample(dataset))
     labelled = settings.labels and not settings.labels_by
     mapping = propose(sample, mapping, UNLABELLED if labelled else ())
-    imported.unused += unused_fields(sample, mapping, settings.ignore)
+    imported.unused += unused_fields(sample, mapping, (*settings.ignore, settings.labels_by))
     return mapping
 
 
@@ -157,7 +169,7 @@ def check_refused(imported: Imported, source: str) -> None:
         raise DatasetError(f"{source}: {imported.refusals()}")
 
 
-def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple[str, str]]) -> list[Draft]:
+def _drafts(dataset: Dataset, start: int, store: ImageStore, imported: Imported, limit: int | None) -> list[Draft]:
     """Return the drafts of all records, with stored images, and add place and reason of others to those refused."""
     file = dataset.settings.labels
     if file:
@@ -167,20 +179,21 @@ def _drafts(dataset: Dataset, start: int, store: ImageStore, refused: list[tuple
     reader = RecordReader(dataset.mapping, labels, dataset.settings.labels_by)
     drafts = []
     count = size = 0
-    for count, record in enumerate(dataset.records(None), 1):
+    for count, record in enumerate(dataset.records(limit), 1):
         try:
             draft = reader.read(record, count - 1)
             if draft is None:
                 continue
             draft.images = [store.add(image) for image in draft.images]
         except (BankError, DatasetError) as error:
-            refused.append((record.where, str(error)))
+            imported.refuse(record.where, error)
             continue
         draft.number += start
         drafts.append(draft)
         size += _size_of([draft.question, draft.answer, *draft.choices.texts, *draft.meta.values()])
         if size > _TEXT_LIMIT:
             raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
-    if not isinstance(labels, Mapping) and labels and len(labels) != count:
+    is_by_line = not isinstance(labels, Mapping) and labels and limit is None
+    if is_by_line and len(labels) != count:
         raise DatasetError(f"{file}: {len(labels)} labels for {count} records; expected one each")
     return drafts

@@ -6,14 +6,14 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Imported
-from pytest_adaptive_eval.extensions.importing.check import KeyCheck
-from pytest_adaptive_eval.extensions.importing.choices import LETTERS, find_convention, named
+from pytest_adaptive_eval.extensions.importing.check import MOST_CHECKED, KeyCheck, spread
+from pytest_adaptive_eval.extensions.importing.choices import LETTERS, find_convention, named, ordered
 from pytest_adaptive_eval.extensions.importing.grading import (
     INSTRUCTIONS,
     Graded,
@@ -24,6 +24,7 @@ from pytest_adaptive_eval.extensions.importing.grading import (
     ungraded,
 )
 from pytest_adaptive_eval.extensions.importing.reading import Draft, paragraphs
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import as_list, as_text, is_missing, may_be_missing
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.presentation import CHOICES_SHOWN
@@ -38,12 +39,19 @@ _SENTENCE = 500
 _T = TypeVar("_T")
 
 
-def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Imported, prefix: str) -> None:
-    """Add the items of drafts to an import; `prefix` begins ids that the data set lacks.
+def build_items(
+    forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Imported, prefix: str, most: int = MOST_CHECKED
+) -> None:
+    """Add the items of drafts to an import.
 
     The drafts are taken out of their lists, since a million of them take as much memory as their items.
+
+    Args:
+        prefix: Begin of ids that the data set lacks.
+        most: Items whose graders are checked.
     """
     check = KeyCheck()
+    places: list[str] = []
     graded = sorted(_graded(forms, imported), key=lambda entry: -entry[0].number)
     for drafts, _ in forms:
         drafts.clear()
@@ -64,10 +72,18 @@ def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], imported: Impo
             used[name] += 1
             data["id"] = name if used[name] == 1 else f"{name}-{used[name]}"
             item = parse_item(json.dumps(data), draft.where, str(imported.folder))
-            check.check(item)
             imported.items.append(item)
+            places.append(draft.where)
         except (BankError, DatasetError) as error:
-            imported.refused.append((draft.where, re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))))
+            imported.refuse(draft.where, error)
+    wrong = set()
+    for number in spread(imported.items, most):
+        try:
+            check.check(imported.items[number])
+        except DatasetError as error:
+            imported.refuse(places[number], error)
+            wrong.add(number)
+    imported.items[:] = [item for number, item in enumerate(imported.items) if number not in wrong]
     imported.notes += check.notes()
 
 
@@ -80,7 +96,7 @@ def _kept(
         try:
             drafts.append((draft, read(draft, *more)))
         except DatasetError as error:
-            imported.refused.append((draft.where, str(error)))
+            imported.refuse(draft.where, error)
     return drafts
 
 
@@ -97,33 +113,37 @@ def _graded(
             try:
                 yield from ((draft, graded, mapping) for draft, graded in read(group, mapping, imported))
             except DatasetError as error:
-                imported.refused += [(draft.where, str(error)) for draft in group]
+                for draft in group:
+                    imported.refuse(draft.where, error)
 
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, imported: Imported) -> list[tuple[Draft, Graded]]:
     """Return drafts with their right choices, which all answers name in one way."""
     unmarked = [draft for draft in drafts if draft.choices.right is None]
     convention: str = mapping.counted
-    if convention == "auto":
+    if convention == "auto" and mapping.answer_kind != "list":
         rows = [(draft.answer, draft.choices) for draft in unmarked if not _hides(draft.answer)]
         if rows:
             convention = find_convention(rows, mapping.answer or "labels")
         else:
             convention = "letter"
+    if mapping.answer_kind == "list":
+        return _kept(((draft,) for draft in drafts), lambda draft: _in_order(draft, mapping), imported)
     rights = _kept(((draft,) for draft in drafts), lambda draft: _right_choices(draft, convention, mapping), imported)
     rights_by_place = {right for _, right in rights}
     always_same = len(rights_by_place) == 1 and len(rights) >= _ALWAYS_SAME
     if always_same and unmarked and mapping.counted == "auto" and convention != "text":
-        raise DatasetError(
+        raise Undecided(
             f"the answers of {mapping.answer or 'the labels'!r} are all {unmarked[0].answer!r:.60}, as where they are "
-            f"hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
+            "hidden",
+            Advice({"counted": convention}, "where each names the right choice"),
         )
     if mapping.distractors or (always_same and rights_by_place == {frozenset({0})}):
         if not mapping.distractors:
             imported.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
         others = [draft.where for draft, _ in rights if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
         for where in others:
-            imported.refused.append((where, "a choice names others by letter, and they are shuffled"))
+            imported.refuse(where, DatasetError("a choice names others by letter, and they are shuffled"))
         rights = [_shuffled(*entry) for entry in rights if entry[0].where not in others]
     several = any(len(right) > 1 and not _is_either(draft, mapping) for draft, right in rights)
     return [(draft, _of_choices(draft, right, mapping, several=several)) for draft, right in rights]
@@ -168,9 +188,10 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
             none = f"the answer {answer!r:.60}"
         raise DatasetError(f"{none}: {word!r:.60} names none of its {len(choices.texts)} choices" if word else none)
     if len(right) > 1 and choices.right is None and not mapping.answer_kind:
-        raise DatasetError(
-            f"the answer {answer!r:.60} names {len(right)} choices; give --set answer_kind=all where these are right "
-            "together, or any where each of them is"
+        raise Undecided(
+            f"the answer {answer!r:.60} names {len(right)} choices",
+            Advice({"answer_kind": "all"}, "where these are right together"),
+            Advice({"answer_kind": "any"}, "where each of them is right"),
         )
     if len(choices.texts) > len(LETTERS):
         raise DatasetError(f"{len(choices.texts)} choices, at most {len(LETTERS)} have a letter")
@@ -179,6 +200,19 @@ def _right_choices(draft: Draft, convention: str, mapping: ItemMapping) -> froze
         if choices.texts[n] != letters[n] and (letters[n] in choices.texts or choices.texts[n] in letters):
             raise DatasetError(f"its choices {list(choices.texts)!r:.80} are letters in another order than their own")
     return right
+
+
+def _in_order(draft: Draft, mapping: ItemMapping) -> Graded:
+    """Return the grading of a question whose answer puts choices in order.
+
+    Raises:
+        DatasetError: The answer does not name choices by letters.
+    """
+    order = ordered(draft.answer, draft.choices, "letter")
+    if not order:
+        raise DatasetError(f"the answer {draft.answer!r:.60} is not the letters of choices in order")
+    answer = ", ".join(LETTERS[n] for n in order)
+    return Graded(mapping.grader or "exact", (answer,), draft.choices.texts, True, INSTRUCTIONS["order"])
 
 
 def _is_either(draft: Draft, mapping: ItemMapping) -> bool:
@@ -224,6 +258,8 @@ def _key(draft: Draft, mapping: ItemMapping, *, solved: bool) -> Key:
         raise DatasetError("its answer has no marked end, such as a box, and most have one")
     if draft.turns and isinstance(answer, list) and len(answer) == 1 + len(draft.turns):
         # the answer to the last turn, or for a judge to all
+        if any(isinstance(entry, list | Mapping) for entry in answer):
+            raise DatasetError(f"each turn has an answer of several parts, {answer!r:.60}, and no grader compares them")
         first, *others = map(as_text, answer)
         whole = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
         texts = list(filter(None, [whole if mapping.grader == JUDGE else others[-1]]))

@@ -20,27 +20,34 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "question": _words(
         """
         question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext
-        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim clue
-        riddle hypothesis instruction instructions task text content title userprompt frage pregunta pertanyaan qtext
-        startphrase utterance
+        problemstatement query prompt inputprompt input inputtext inputs q ctx goal sentence statement claim
+        clue riddle hypothesis instruction instructions task text content title userprompt frage pregunta
+        pertanyaan qtext startphrase utterance conclusion citingprompt domanda questão вопрос soru otázka 질문
+        问题 題目 题目 質問 سؤال السؤال प्रश्न kysymys fråga spørsmål pytanie întrebare vraag câuhỏi kérdés swali
+        ερώτηση
         """
     ),
     "context": _words(
         """
         instruction instructions definition taskdescription taskdefinition taskinstruction taskprefix system
-        systemprompt passage context contexts story article paragraph background body premise document situation
-        scenario florespassage dialogue dialog excerpt abstract material text hint statement input case introduction
+        systemprompt passage context contexts story article paragraph background body premise document
+        situation scenario florespassage dialogue dialog excerpt abstract material text hint statement input
+        case introduction narrative rule rules description premises theory law statute statutes patientnote
+        pretext posttext
         """
     ),
     "answer": _words(
         """
-        answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx
-        correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer
-        correctchoice bestanswer correct finalanswer final expectedanswer goldanswer goldenanswer standardanswer
-        referenceanswer answer shortanswer target targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx
-        finaldecision label cop expectedoutput expected ideal answernumber ans output outputs solution reference
-        response continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment
-        labels
+        answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx
+        correctchoiceidx correctchoiceindex correctanswernum answerletter correctoption correctletter
+        answeroption correctanswer correctchoice bestanswer correct finalanswer final expectedanswer
+        goldanswer goldenanswer standardanswer referenceanswer answer shortanswer targettext target
+        targetvalue groundtruth gtanswer gt gold goldlabel goldindex goldidx finaldecision labeltext labelname
+        label cop expectedoutput expected ideal answernumber ans output outputs solution reference response
+        continuation completion rightanswer answerrightending antwort respuesta verdict class sentiment labels
+        assert asserts codes correctoptions correctchoices groundtruthanswer exactanswer ra risposta resposta réponse
+        ответ cevap odpověď 정답 答案 回答 答え الجواب الإجابة उत्तर vastaus svar odpowiedź antwoord răspuns đápán válasz
+        jibu απάντηση
         """
     ),
     "accepted": _words(
@@ -52,8 +59,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "choices": _words(
         """
-        choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist optionlist
-        questionchoices multiplechoicetargets mc1targets targetscores questionoptions candidateanswers opts choice
+        choices options endings candidates alternatives answerchoices answeroptions mcoptions choicelist
+        optionlist questionchoices multiplechoicetargets mc1targets targetscores questionoptions
+        candidateanswers opts choice opciones optionen opzioni opções варианты seçenekler secenekler možnosti
+        选项 選項 選択肢 보기 선택지 vaihtoehdot alternativer الخيارات विकल्प
         """
     ),
     "images": _words(
@@ -64,19 +73,24 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "unit": _words(
         """
-        unit units answerunit
+        unit units answerunit scale
+        """
+    ),
+    "tools": _words(
+        """
+        tools functions function availabletools apis
         """
     ),
     "category": _words(
         """
-        category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic type
-        questiontype skill discipline field genre level difficulty
+        category subject domain topic task subset subcategory subfield l2category subjectname topicname
+        subtopic type questiontype skill discipline field genre level difficulty
         """
     ),
     "id": _words(
         """
-        id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid idstring
-        queryid index idx ind key no questionnumber number
+        id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid
+        idstring queryid index idx ind key no questionnumber number
         """
     ),
 }
@@ -86,6 +100,7 @@ COLUMNS = re.compile(
     r"(?i)(|(?:mc[ _]?)?(?:choices?|options?|opt?|answers?|ans|endings?|sol|solution|alternatives?|candidates?))[ _.-]?"
     r"\(?(\d{1,2}|[A-Ja-j])[).:]?"
 )
+NUMBERED = re.compile(r"(\D+?)[ _-]?(\d)")
 #: Names of questions in a list within a record.
 ASKED = frozenset(_words("question questiontext problem prompt query stem"))
 #: Names of answers that say which of several choices is right.
@@ -93,7 +108,18 @@ INDEX = re.compile(r"label|id?x|index|key|letter|num|option|choice")
 #: Names of accepted answers beside an answer.
 SPELLINGS = re.compile(r"alias|accept|possible|valid|alternative|anyof")
 #: Names inside an object or a list that is an answer, and those of accepted answers beside it.
-WITHIN_ANSWER = ("text", "value", "answer", "label")
+WITHIN_ANSWER = ("text", "value", "answer", "content", "label")
+#: Names inside an answer that names a choice.
+LABELS = ("key", "label", "letter", "option", "id")
+#: Graders for the types of assertions of promptfoo.
+ASSERTIONS = {
+    "equals": "exact",
+    "contains": "contains",
+    "icontains": "contains",
+    "regex": "regex",
+    "is-json": "schema",
+    "llm-rubric": "judge",
+}
 #: Names of answers that may also be what a model replied.
 REPLIES = ("response", "output", "outputs", "completion")
 #: Names of fields that say of each record whether its answer is right, or whether it has one.
@@ -115,28 +141,48 @@ _ABOUT = frozenset(
     _words("""
     explanation explanations rationale rationales reasoning solution solutions cot steps proof source url link license
     author authors year date split answer answers target output response id idx index hash keywords metadata meta tags
-    difficulty level category subject topic type canary
+    difficulty level category subject topic type canary justification justifications analysis annotation annotations
+    annotated template templates tests unittest unittests assertions feedback formula derivation
     """)
+)
+#: Names of tests that a program has to pass, which show what it returns.
+_TESTS = frozenset(_words("test testlist testcode testcase testcases testsetup hiddentest"))
+#: Words of fields that name a record or a file, and of fields and files that have answers.
+_FILES = frozenset(_words("file filename attachment attachments path"))
+_REFERENCES = frozenset(_words("id idx index")) | _FILES
+ANSWERING = frozenset(
+    _words("answer answers key keys gold truth label labels target targets output outputs solution correct")
 )
 _NOT_NEEDED = _ABOUT - {"id", "idx", "index", "source"} | {"is", "has", "includes"}
 
 
 def normal(key: str) -> str:
     """Return a field's name in small letters and digits."""
-    return re.sub(r"[^a-z0-9]", "", key.lower())
+    return re.sub(r"[\W_]", "", key.casefold())
 
 
 def is_needed(key: str) -> bool:
     """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
-    words = _words_of(key)
-    return bool(words & _NEEDED) and not words & _NOT_NEEDED
+    words = words_of(key)
+    return bool(words & _NEEDED) and not (words & _NOT_NEEDED or normal(key) in _TESTS)
+
+
+def is_reference(key: str) -> bool:
+    """Return whether a field's name says that it names something else: a record or a file."""
+    return bool(words_of(key) & _REFERENCES)
+
+
+def is_file(key: str) -> bool:
+    """Return whether a field's name says that it names a file."""
+    return bool(words_of(key) & _FILES)
 
 
 def is_about(key: str) -> bool:
     """Return whether a field's name says that it belongs to the answer, or is about the question."""
-    return bool(_words_of(key) & _ABOUT)
+    return bool(words_of(key) & _ABOUT) or normal(key) in _TESTS
 
 
-def _words_of(key: str) -> frozenset[str]:
+def words_of(key: str) -> frozenset[str]:
+    """Return the words in a name such as ``rule_id`` or ``codeSnippet``, and the whole name."""
     separated = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()
-    return frozenset(re.findall(r"[a-z]+", separated)) | {normal(key)}
+    return frozenset(re.findall(r"[^\W\d_]+", separated)) | {normal(key)}

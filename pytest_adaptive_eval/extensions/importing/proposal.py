@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, is_template, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
-from pytest_adaptive_eval.extensions.importing.choices import following
+from pytest_adaptive_eval.extensions.importing.choices import following, read_choices
 from pytest_adaptive_eval.extensions.importing.grading import count_words
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
-from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing, literal
+from pytest_adaptive_eval.extensions.importing.values import (
+    as_list,
+    as_text,
+    entries_of,
+    fields_of,
+    is_missing,
+    literal,
+)
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -33,9 +40,15 @@ _MOSTLY = 0.9
 _ALIKE = 10
 #: Characters of a value that are compared and shown.
 _BEGIN = 4000
+#: Words below which a field with so many records for each value sorts them.
+_SORTING, _EACH = 2, 5
+#: Numbered columns of another name, above which they may be choices.
+_COLUMNS = 2
+#: Levels of lists and objects in which questions are looked for.
+_DEPTH = 3
 _FLAG_WORDS = {"0", "1", "true", "false"}
 #: Types of the values of a key of a mapping, where not all are read.
-_TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int}
+_TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int, "unit": str}
 
 
 class Unused(NamedTuple):
@@ -45,12 +58,29 @@ class Unused(NamedTuple):
         needed: Whether questions may need it: by its name, or as a text of several words.
         example: One of its values.
         constant: Whether all of its values are equal.
+        words: Number of words in the middle.
+        asks: Whether most values have a question mark.
+        varied: Share of values that are distinct.
+        is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
+        holds_question: Whether most values have the text of the question and more.
+        partly: Whether some records have no value.
     """
 
     name: str
     needed: bool
     example: str
     constant: bool
+    words: float = 0
+    asks: bool = False
+    varied: float = 0
+    is_text: bool = False
+    holds_question: bool = False
+    partly: bool = False
+
+    @property
+    def expression(self) -> str:
+        """The field as an expression."""
+        return _expression(self.name)
 
 
 class _Fields:
@@ -89,6 +119,15 @@ class _Fields:
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
         self.used |= {part for text in expressions for part in (text, text.partition("[")[0])}
+
+    def free(self) -> list[str]:
+        """Return the whole fields that no key uses yet."""
+        return [text for text, path in self.paths.items() if len(path) == 1 and text not in self.used]
+
+    def are(self, expression: str, kind: Callable[[Any], bool]) -> bool:
+        """Return whether an expression has values, all of one kind."""
+        values = self.values(expression)
+        return bool(values) and all(map(kind, values))
 
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
@@ -132,13 +171,40 @@ def nested_rows(records: Sequence[TableRecord]) -> str:
     first = records[0].data
     if any(isinstance(first.get(name), str) for name in ("question", "prompt")):
         return ""
-    for key, value in first.items():
-        inner = None
+    whole = records[0].names.get("parent")
+    for array in entries_of(whole)[:1]:
+        for number, part in enumerate(entries_of(array)):
+            if any(map(_are_asked, map(fields_of, entries_of(part)[:1]))):
+                return f"[*][{number}][*]"
+    return _rows_in(first, _DEPTH)
+
+
+def _rows_in(fields: Mapping[str, Any], depth: int) -> str:
+    """Return the place of a list of questions in fields, or in lists and objects of theirs."""
+    for key, value in fields.items():
+        inner = value
+        step = ""
         if isinstance(value, list) and value:
             inner = value[0]
-        if isinstance(inner, Mapping) and len(inner) > 1 and not names.ASKED.isdisjoint(map(normal, map(str, inner))):
+            step = "[*]"
+        if not isinstance(inner, Mapping):
+            continue
+        if step and _are_asked(inner):
             return as_path(key)
+        below = ""
+        if depth:
+            below = _rows_in(inner, depth - 1)
+        if below:
+            return f"{as_path(key)}{step}.{below}"
     return ""
+
+
+def _are_asked(fields: Mapping[str, Any]) -> bool:
+    """Return whether fields have the name of a question, or those of an instruction and its answer."""
+    found = set(map(normal, map(str, fields)))
+    if len(found) < 2:
+        return False
+    return not names.ASKED.isdisjoint(found) or ("instruction" in found and not found.isdisjoint(NAMES["answer"]))
 
 
 def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = ()) -> ItemMapping:
@@ -153,6 +219,20 @@ def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[s
     return mapping
 
 
+def _question(fields: _Fields) -> str:
+    """Return the field of the question; a template is filled from the fields that it names."""
+    question = fields.first("question")
+    prompts = [f"{as_path(text)}[0]" for text in fields.named("", ("prompts",))]
+    for template in filter(None, (*prompts, question)):
+        texts = fields.values(template)
+        for key in ("@", *fields.paths):
+            holders = fields.values(key)
+            pairs = zip(texts, holders, strict=False)
+            if len(holders) == len(texts) and all(is_template(text, holder) for text, holder in pairs):
+                return f"fill({as_path(template)}, {key if key == '@' else as_path(key)})"
+    return question
+
+
 def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the field of the choices, or a column of each."""
     if mapping.distractors:
@@ -160,6 +240,10 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     field = fields.first("choices")
     if not field and names.INDEX.search(normal(fields.first("answer"))):
         field = next(fields.named("", ("answers",)), "")
+    if not field:
+        field = next((text for text in fields.free() if fields.are(text, _are_lettered)), "")
+    if not field:
+        field = next((text for text in fields.named("accepted") if fields.are(text, _are_labelled)), "")
     if field:
         return (field,)
     groups: dict[str, dict[str, str]] = {}
@@ -173,7 +257,28 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     longest = max(map(_run, groups.values()), key=len, default=())
     if len(longest) > 1:
         return longest
+    numbered: dict[str, dict[str, str]] = {}
+    for text in fields.free():
+        match = names.NUMBERED.fullmatch(text)
+        if match and not (names.is_needed(match[1]) or names.DISTRACTORS.fullmatch(normal(text))):
+            numbered.setdefault(match[1], {})[match[2]] = text
+    longest = max(map(_run, numbered.values()), key=len, default=())
+    if len(longest) > _COLUMNS:
+        return longest
     return ()
+
+
+def _are_lettered(value: Any) -> bool:
+    """Return whether a value is an object of texts by letters from A."""
+    if not isinstance(value, Mapping) or len(value) < 2:
+        return False
+    return [str(key).upper() for key in value] == following("A", len(value))
+
+
+def _are_labelled(value: Any) -> bool:
+    """Return whether a value is a list of objects with a text and a label each."""
+    are_objects = isinstance(value, list) and len(value) > 1 and all(isinstance(entry, Mapping) for entry in value)
+    return are_objects and len(read_choices(value, ()).labels) > 1
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
@@ -194,12 +299,13 @@ def _distractors(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
 
 def _answer(fields: _Fields, mapping: ItemMapping) -> str:
     """Return the field of the answer; empty where the answers are hidden beside a model's reply."""
-    answers = list(fields.named("answer"))
+    calls = [text for text in fields.named("accepted") if fields.are(text, _are_calls)]
+    answers = [*calls, *fields.named("answer")]
     named = {normal(path[-1]) for path in fields.paths.values()} & set(NAMES["answer"])
     hidden = answers and normal(answers[0]) in names.REPLIES and not named <= set(names.REPLIES)
     if not answers or mapping.accepted or hidden:
         return ""
-    return _inner(fields, answers[0])
+    return _inner(fields, answers[0], labels=bool(mapping.choices))
 
 
 def _accepted(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
@@ -228,7 +334,7 @@ def _may_be_choices(values: Sequence[Any]) -> bool:
     return len(lists) == len(values) >= _ALIKE and len(counts) == 1 and counts <= {3, 4, 5}
 
 
-def _inner(fields: _Fields, text: str) -> str:
+def _inner(fields: _Fields, text: str, *, labels: bool = False) -> str:
     """Return the expression of the answer within objects that are the values of a field."""
     first = literal(fields.values(text)[0])
     if isinstance(first, list) and first:
@@ -236,10 +342,11 @@ def _inner(fields: _Fields, text: str) -> str:
     else:
         inner = first
     if isinstance(inner, Mapping):
-        keys = {normal(str(name)): name for name in inner}
+        keys = {normal(str(name)): name for name in inner if "arguments" not in inner}
     else:
         keys = {}
-    key = next((keys[name] for name in names.WITHIN_ANSWER if name in keys), "")
+    wanted = (*(names.LABELS if labels else ()), *names.WITHIN_ANSWER)
+    key = next((keys[name] for name in wanted if name in keys), "")
     if isinstance(first, list):
         step = "[*]"
     else:
@@ -252,11 +359,49 @@ def _inner(fields: _Fields, text: str) -> str:
 def _context(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     """Return the texts before the question."""
     contexts = () if mapping.messages else fields.named("context")
-    return tuple(text for text in contexts if len(fields.paths[text]) == 1 and all(map(_is_prose, fields.values(text))))
+    outer = fields.records[0].names.get("outer")
+    beside = []
+    for number, part in enumerate(entries_of(outer)):
+        if entries_of(part) and _is_prose(part):
+            beside.append(f"$outer[{number}]")
+    asked = fields.paths.get(mapping.question, ("",))
+    for text in contexts:
+        path = fields.paths[text]
+        if (len(path) == 1 or path[:-1] == asked[:-1]) and fields.are(text, _is_prose):
+            beside.append(text)
+    return tuple(beside)
 
 
 def _is_prose(value: Any) -> bool:
     return isinstance(value, str) or all(isinstance(part, str) for part in value)
+
+
+def _grader(fields: _Fields, mapping: ItemMapping) -> str:
+    """Return the grader that tools, or the assertions of a test, ask for."""
+    if mapping.tools:
+        return "calls"
+    name, _, inner = mapping.answer.partition("[*].")
+    if normal(name) != "assert" or inner != "value":
+        return ""
+    kinds = {as_text(kind) for value in fields.values(f"{name}[*].type") for kind in value}
+    graders = {names.ASSERTIONS.get(kind, "") for kind in kinds}
+    if len(graders) > 1:
+        return ""
+    return graders.pop()
+
+
+def _tools(fields: _Fields, mapping: ItemMapping) -> str:
+    """Return the tools beside an answer that calls some."""
+    are_calls = mapping.answer and fields.are(mapping.answer, _are_calls)
+    field = fields.first("tools")
+    if are_calls and field:
+        return f"offered_tools(parse({as_path(field)}))"
+    return ""
+
+
+def _are_calls(value: Any) -> bool:
+    """Return whether a value is calls of tools: objects with a name and arguments."""
+    return all(isinstance(call, Mapping) and {"name", "arguments"} <= call.keys() for call in as_list(value))
 
 
 def _categories(fields: _Fields, _: ItemMapping) -> tuple[str, ...]:
@@ -285,7 +430,7 @@ def _id(fields: _Fields, _: ItemMapping) -> str:
 #: How each key of a mapping is found, in this order; what one takes is not found for the next.
 _FOUND = {
     "messages": lambda fields, mapping: "" if mapping.question else fields.first("messages"),
-    "question": lambda fields, mapping: "" if mapping.messages else fields.first("question"),
+    "question": lambda fields, mapping: "" if mapping.messages else _question(fields),
     "images": lambda fields, _: tuple(filter(None, [fields.first("images")])),
     "choices": _choices,
     "distractors": _distractors,
@@ -293,6 +438,8 @@ _FOUND = {
     "accepted": _accepted,
     "context": _context,
     "unit": lambda fields, mapping: "" if mapping.choices else fields.first("unit"),
+    "tools": lambda fields, mapping: _tools(fields, mapping),
+    "grader": lambda fields, mapping: _grader(fields, mapping),
     "category": _categories,
     "id": _id,
 }
@@ -317,21 +464,46 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     asked = []
     for record in records:
         asked.append(" ".join(_begin(each(record.data, record.names)) for each in read))
-    names_of_all = dict.fromkeys(name for record in records for name in record.data)
+    around = mapping.question.rpartition(".")[0]
+    records = [record._replace(data={**record.data, **_within(record.data, around)}) for record in records]
+    used |= {mapping.question, mapping.answer, *mapping.context, *mapping.choices}
+    names_of_all = list(dict.fromkeys(name for record in records for name in record.data))
+    answer_at = min((n for n, name in enumerate(names_of_all) if name in mapping.answer), default=len(names_of_all))
     unused = []
-    for name in names_of_all:
-        cells = [record.data.get(name) for record in records]
-        values = []
-        for cell in cells:
-            if not is_missing(cell):
-                values.append(cell)
-        if not values or not {name, _expression(name)}.isdisjoint(used):
+    for number, name in enumerate(names_of_all):
+        pairs = []
+        for record, text in zip(records, asked, strict=True):
+            if not is_missing(record.data.get(name)):
+                pairs.append((record.data[name], _begin(record.data[name]), text))
+        if not pairs or not {name, _expression(name)}.isdisjoint(used):
             continue
-        contained = sum(not is_missing(cell) and _begin(cell) in text for cell, text in zip(cells, asked, strict=True))
-        needed = contained < _MOSTLY * len(values) and _may_be_needed(name, values)
-        constant = len(values) == len(records) > 1 and len(set(map(_begin, values))) == 1
-        unused.append(Unused(name, needed, _begin(values[0]), constant))
+        values, begins, _ = map(list, zip(*pairs, strict=True))
+        mostly = _MOSTLY * len(pairs)
+        is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
+        holds = sum(count_words(text) >= _LONG and text.strip() in begin for _, begin, text in pairs) >= mostly
+        needed = not is_contained and _may_be_needed(name, values)
+        sorts = _middle_words(values) < _SORTING and len(set(begins)) * _EACH < len(pairs)
+        comes_before = names.is_needed(name) or number < answer_at
+        is_text = comes_before and not (sorts or names.is_reference(name))
+        field = Unused(
+            name,
+            needed,
+            begins[0],
+            constant=len(pairs) == len(records) > 1 and len(set(begins)) == 1,
+            words=_middle_words(values),
+            asks=sum("?" in begin or "？" in begin for begin in begins) * 2 > len(pairs),
+            varied=len(set(begins)) / len(pairs),
+            is_text=is_text and not holds,
+            holds_question=holds,
+            partly=len(pairs) < len(records),
+        )
+        unused.append(field)
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
+
+
+def _within(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the fields of the object that has the question, each with the name of the object before it."""
+    return {f"{name}.{key}": value for key, value in fields_of(data.get(name)).items()}
 
 
 def _begin(value: Any) -> str:
@@ -346,8 +518,13 @@ def _may_be_needed(name: str, values: Sequence[Any]) -> bool:
     named_apart = normal(name) in (*NAMES["category"], *NAMES["id"])
     if not named_apart and (names.is_needed(name) or names.is_about(name)):
         return names.is_needed(name)
+    return _middle_words(values) >= (_LONGER if named_apart else _LONG)
+
+
+def _middle_words(values: Sequence[Any]) -> float:
+    """Return the median number of words of texts, lists and objects; 0 for other values."""
     words = []
     for value in values:
         if isinstance(value, str | list | Mapping):
             words.append(count_words(_begin(value)))
-    return bool(words) and median(words) >= (_LONGER if named_apart else _LONG)
+    return median(words or [0])

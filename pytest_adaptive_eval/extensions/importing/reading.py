@@ -9,18 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.choices import Choices, Entry, choices_of, read_choices
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
 from pytest_adaptive_eval.extensions.importing.values import (
     as_list,
     as_text,
-    how_to_say,
     is_missing,
     literal,
     may_be_missing,
+    may_mean_none,
 )
 from pytest_adaptive_eval.mappings import ItemMapping
 
@@ -33,6 +34,8 @@ _NAMED = re.compile(r"(?:(\w+)=(?!=))?(.*)", re.DOTALL)
 _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
 #: Names of system messages that play an example, as in OpenAI evals.
 _PLAYED = {"example_user": "user", "example_assistant": "assistant"}
+#: Signs between choices in one text.
+_BETWEEN = ("; ", ";", " | ", "|", ", ", " / ", "\t", ",")
 _PICTURE = ("image", "image_url", "input_image")
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
@@ -221,10 +224,11 @@ class RecordReader:
             return Choices(())  # all are accepted answers
         texts = choices.texts
         if len(cells) == 1 and not (texts or is_missing(cells[0])):
-            raise DatasetError(
-                f"its choices {as_text(cells[0])!r:.80} cannot be read; give a list, as by --set "
-                "choices=\"split(FIELD, '; ')\""
-            )
+            text = as_text(cells[0])
+            field = as_path(self.mapping.choices[0])
+            signs = [sign for sign in _BETWEEN if sign in text]
+            separated = [Advice({"choices": f"split({field}, '{sign}')"}) for sign in signs]
+            raise Undecided(f"its choices {text!r:.80} are not a list", *separated)
         if "" in texts:
             raise DatasetError(f"choice {texts.index('') + 1} of {len(texts)} has no value")
         if len(texts) == 1:
@@ -234,7 +238,7 @@ class RecordReader:
             if may_be_missing(text) and text != "None":
                 unsure.append(text)
         if unsure and self.mapping.missing is None:
-            raise DatasetError(f"the choice {unsure[0]!r} may mean no value: {how_to_say(unsure[0])}")
+            raise may_mean_none("choice", unsure[0])
         return choices
 
     def _beside(self, answer: Any, distractors: Sequence[Any]) -> Choices:
@@ -297,19 +301,17 @@ def read_chat(value: Any) -> tuple[list[dict[str, str]], list[Any], list[str]]:
     """
     parts = as_list(value)
     images: list[Any] = []
-    if len(parts) == 1 and isinstance(parts[0], list):
-        parts = parts[0]
-    texts = []
-    for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-    if parts and len(texts) == len(parts):
-        return [{"role": "user", "content": texts[0]}], [], texts[1:]
+    if parts and all(isinstance(part, list) for part in parts):
+        parts = [message for turn in parts for message in turn]
     messages = [_message(part, images) for part in parts]
     while messages and messages[-1]["role"] == "assistant":
         messages.pop()
     if parts and not messages:
         raise DatasetError("the chat has no message of the user")
+    first = next((n for n, message in enumerate(messages) if message["role"] == "user"), len(messages))
+    later = messages[first + 1 :]
+    if all(message["role"] == "user" for message in later):  # nothing is answered between them
+        return messages[: first + 1], images, [message["content"] for message in later]
     return messages, images, []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,12 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.licences import licence_of
-from pytest_adaptive_eval.banks.rows import TableRecord, read_records, set_of, stem_of, suffix_of
+from pytest_adaptive_eval.banks.rows import (
+    NO_NAME,
+    SeveralRows,
+    TableRecord,
+    arrays_of,
+    read_records,
+    set_of,
+    stem_of,
+    suffix_of,
+)
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings, merged
-from pytest_adaptive_eval.extensions.importing.values import as_text, is_missing
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
+from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, is_missing
 from pytest_adaptive_eval.inputs import open_regular, reading
 from pytest_adaptive_eval.mappings import ItemMapping
+from pytest_adaptive_eval.tables import read_rows
 from pytest_adaptive_eval.text import counted
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
@@ -26,6 +38,10 @@ _SAME = {"valid": "validation", "val": "validation", "few-shot": "fewshot"}
 _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Fields by which labels are joined.
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
+#: Endings of files with a label in each line; and rows by which columns are named.
+_LABEL_FILES, _HEADED = (".lst", ".txt", ".labels"), 200
+#: Bytes of a file beside the data that may be joined to them.
+_JOINED_LIMIT = 32 << 20
 #: Levels below a folder in which its data are, and levels above a file in which its images may be.
 _BELOW, _ABOVE = 5, 2
 
@@ -164,9 +180,8 @@ def open_source(source: str, settings: ImportSettings, files: str = "", *, first
     chosen, others = chosen_files(path, settings.files or of_folder, settings.split)
     there = splits_of([*chosen, *others])
     if len(there) > 1 and not (first or settings.split or settings.files):
-        raise DatasetError(
-            f"{source}: it has the splits {', '.join(there)}; give --set split={there[0]}, or another one"
-        )
+        splits = [Advice({"split": name}) for name in there]
+        raise Undecided(f"{source}: it has the splits {', '.join(there)}", *splits)
     for more in settings.paths:
         chosen += chosen_files(Path(more), settings.files, settings.split)[0]
     if path.is_dir():
@@ -206,5 +221,81 @@ def _records(files: Sequence[Path], mapping: ItemMapping, limit: int | None = No
 def _read(path: Path, mapping: ItemMapping) -> Iterator[TableRecord]:
     try:
         yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
+    except SeveralRows as error:
+        raise Undecided(error.problem, *(Advice({"rows": name}) for name in error.places)) from None
     except ResponsesError as error:
         raise DatasetError(str(error)) from None
+
+
+def _beside(source: str) -> list[Path]:
+    """Return the data files, and files of labels, in the folder of a file."""
+    path = Path(source)
+    if not path.is_file():
+        return []
+    others = []
+    for other in sorted(path.parent.iterdir()):
+        is_data = suffix_of(other) or other.suffix in _LABEL_FILES
+        if is_data and other.is_file() and not other.is_symlink() and other != path:
+            others.append(other)
+    return others
+
+
+@functools.lru_cache(4)
+def _labels_beside(path: Path) -> Sequence[Any] | Mapping[str, Any]:
+    """Return the records of a file that may be joined; none of a large file, or one that cannot be read."""
+    if path.stat().st_size > _JOINED_LIMIT:
+        return ()
+    try:
+        return read_labels(path)
+    except DatasetError:
+        return ()
+
+
+def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the files beside a source with their first record, or the record of a name where it has one."""
+    for path in _beside(source):
+        records = _labels_beside(path)
+        if name:
+            record = fields_of(records).get(name)
+        elif isinstance(records, Mapping):
+            record = next(iter(records.values()), None)
+        else:
+            record = next(iter(records), None)
+        if record is not None:
+            yield str(path), record
+
+
+def guessed_header(source: str) -> list[Advice]:
+    """Return the setting that names the columns of a table whose first line is a record like the others.
+
+    The column with the longest texts is the question, and the last one the answer.
+    """
+    path = Path(source)
+    ending = suffix_of(path)
+    if not path.is_file() or not ending:
+        return []
+    read = read_rows if ending in (".csv", ".tsv") else arrays_of
+    try:
+        with reading(path, DatasetError):
+            rows = [list(map(as_text, cells)) for _, cells in islice(read(path), _HEADED)]
+    except (DatasetError, ResponsesError):
+        return []
+    first = next(iter(rows), [])
+    count = len(first)
+    is_record = any(map(NO_NAME.search, first))
+    if not is_record or count < 2 or any(len(cells) != count for cells in rows):
+        return []
+    lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
+    question = lengths.index(max(lengths[:-1]))
+    are_letters = all(re.fullmatch(r"[A-J]", cells[-1].strip()) for cells in rows)
+    between = "ABCDEFGHIJ" if are_letters else ""
+    names = []
+    for n in range(count - 1):
+        others = n - (n > question)
+        if n == question:
+            names.append("question")
+        elif others < len(between):
+            names.append(between[others])
+        else:
+            names.append(f"column{n + 1}")
+    return [Advice({"header": ",".join([*names, "answer"])}, "where the first line is a record")]

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided
+
 #: Characters of a text that is read as a list.
 _LONGEST = 200_000
 #: Texts that tables have for a missing value.  Each may as well be a text.
@@ -26,9 +28,13 @@ def may_be_missing(text: str) -> bool:
     return text.strip() in _MISSING_WORDS
 
 
-def how_to_say(word: str) -> str:
-    """Return the options that say what a text means."""
-    return f"give --set missing={word} if it does, or --set missing= if it is a text"
+def may_mean_none(what: str, word: str) -> Undecided:
+    """Return the error on a text that may mean no value."""
+    return Undecided(
+        f"the {what} {word!r} may mean no value",
+        Advice({"missing": word}, "if it does"),
+        Advice({"missing": ""}, "if it is a text"),
+    )
 
 
 def as_text(value: Any) -> str:
@@ -64,6 +70,20 @@ def literal(value: Any) -> Any:
     return value
 
 
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """Return an object; an empty one for another value."""
+    if isinstance(value, Mapping):
+        return value
+    return {}
+
+
+def entries_of(value: Any) -> list[Any]:
+    """Return a list; an empty one for another value."""
+    if isinstance(value, list):
+        return value
+    return []
+
+
 def as_list(value: Any) -> list[Any]:
     """Return a value as a list: a list, a text that holds one, or the value alone; nothing for none."""
     value = literal(value)
@@ -74,10 +94,21 @@ def as_list(value: Any) -> list[Any]:
     return [value]
 
 
+def without_place(entry: Any) -> Any:
+    """Return the text of a list that pairs one with numbers, as with its place in a passage; other values unchanged."""
+    if not isinstance(entry, list):
+        return entry
+    texts = [part for part in entry if isinstance(part, str)]
+    are_numbers = all(isinstance(part, int | float | str) for part in entry)
+    if len(texts) == 1 < len(entry) and are_numbers:
+        return texts[0]
+    return entry
+
+
 def flat_texts(value: Any) -> list[str]:
     """Return the texts of all entries of a list, at any depth; of a value alone, its text."""
     if isinstance(value, list):
-        return [text for entry in value for text in flat_texts(entry)]
+        return [text for entry in value for text in flat_texts(without_place(entry))]
     if is_missing(value):
         return []
     return [as_text(value)]

@@ -5,31 +5,32 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pytest_adaptive_eval.cli.options import PASSED, check_bank_output, origin
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.settings import add_settings_arguments, given_settings
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, DatasetError
-from pytest_adaptive_eval.mappings import split_list
-from pytest_adaptive_eval.typed_tables import read_table, replaced
+from pytest_adaptive_eval.typed_tables import replaced
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
+    from pytest_adaptive_eval.extensions.importing.advice import Plan
     from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings
     from pytest_adaptive_eval.items.item import Item
 
 #: Settings that most imports without a preset need, which are options too.
 _COMMON = ("id", "question", "choices", "answer", "images", "grader", "split", "labels", "image_root")
-#: Characters of a shown question, and fields that no question uses.
-_SHOWN, _FIELDS = 8000, 24
-#: A label before a key, up to its colon.
-_LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
+#: Lines at the begin and at the end of a shown question, and characters of each.
+_FIRST, _LAST, _WIDE = 2, 7, 160
+#: Fields that no question uses, reasons of refusals and open points that are shown, and characters of a point.
+_FIELDS, _REASONS, _POINTS, _LONGEST = 10, 4, 8, 900
 
 
 def _add_arguments(parser: VerbParser) -> None:
@@ -41,6 +42,8 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--yes", action="store_true", help="accept the mapping that is proposed, if nothing about it is open")
     add("--preset", metavar="NAME", default="", help="a published benchmark, as --presets lists them")
     add("--presets", action="store_true", help="list the presets and tools")
+    text = "take the parameters of a ready bank, as `adaptive-eval banks` lists them, joined by id"
+    add("--ready", metavar="NAME", default="", help=text)
     add("--partial", action="store_true", help="go on without the records that are refused")
     add("--replace", action="store_true", help="replace a bank that is in place")
     add_settings_arguments(parser, _table, _COMMON)
@@ -53,7 +56,10 @@ def _table() -> type[ImportSettings]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.ready import read_ready
+    from pytest_adaptive_eval.extensions.importing.advice import Adviser
     from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
+    from pytest_adaptive_eval.extensions.importing.undecided import Undecided
 
     if options.presets:
         say(list(_presets()))
@@ -63,14 +69,27 @@ def _run(options: argparse.Namespace) -> int:
     source = options.source[0]
     if options.output is not None:
         check_bank_output(options.output, replaces=options.replace)
+    if options.ready:
+        read_ready(options.ready)  # a misspelt name is refused before the data are read
     settings = _settings(options)
+    adviser = Adviser(source, settings, options.preset)
     screen.progress(f"reading {source}")
-    with import_items(source, settings, options.preset) as imported:
+    try:
+        imported = import_items(source, settings, options.preset)
+    except DatasetError as error:
+        plan = adviser.plan(error)
+        if plan.settings is None and not isinstance(error, Undecided):
+            raise
+        _decide(plan, options)
+    with imported:
         say(list(_report(imported, source)))
         if imported.proposed or options.output is None:
             say(list(_examples(imported.items)))
         if imported.proposed:
-            _confirm(imported, options)
+            points = adviser.open_points(imported, partial=options.partial)
+            if points:
+                _decide(adviser.plan(imported), options)
+            _confirm(options)
         elif not options.partial:
             check_refused(imported, source)
         if not imported.items:
@@ -84,28 +103,18 @@ def _run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> ImportSettings:
     """Return the settings; a text that may hold several expressions is a list of them."""
-    data = given_settings(options)
-    default = _table()()
-    for name, value in data.items():
-        if isinstance(value, str) and (name == "missing" or isinstance(getattr(default, name), tuple)):
-            data[name] = split_list(value)
-    settings = read_table(_table(), data, "--set", strict=False)
+    from pytest_adaptive_eval.extensions.importing.base import applied
+
+    settings = applied(_table()(), given_settings(options))
     return replaced(settings, paths=(*options.source[1:], *settings.paths))
 
 
-def _confirm(imported: Imported, options: argparse.Namespace) -> None:
+def _confirm(options: argparse.Namespace) -> None:
     """Ask a person at a terminal whether a proposed mapping is right; elsewhere ``--yes`` says so.
 
     Raises:
         DatasetError: It is not accepted, or something about it is open.
     """
-    from pytest_adaptive_eval.text import clean_terminal, counted, wrap
-
-    open_points = list(_open_points(imported, partial=options.partial))
-    say(["", *(line for point in open_points for line in wrap(clean_terminal(point), width(), "  ", first="- "))])
-    if open_points:
-        count = counted(len(open_points), "open point")
-        raise DatasetError(f"nothing was written: the mapping is a proposal with {count}")
     accepted = options.yes
     if not accepted and options.output is not None and sys.stdin.isatty() and sys.stdout.isatty():
         accepted = input("Is this mapping right? [y/N] ").strip().lower() in ("y", "yes")
@@ -116,41 +125,54 @@ def _confirm(imported: Imported, options: argparse.Namespace) -> None:
         )
 
 
-def _open_points(imported: Imported, *, partial: bool) -> Iterator[str]:
-    """Yield what a person has to decide before a proposed mapping can be accepted."""
-    from pytest_adaptive_eval.extensions.importing.names import PLAIN, normal
+def _decide(plan: Plan, options: argparse.Namespace) -> NoReturn:
+    """Show what is open about a source and the command that decides it.
 
-    mapping = imported.parts[0][1]
-    items = imported.items
-    if not (mapping.question or mapping.messages):
-        yield "no field has the name of a question: give --set question=FIELD"
-    for field in imported.unused:
-        if field.needed:
-            if field.name.isidentifier():
-                name = field.name
-            else:
-                name = json.dumps(field.name)
-            yield (
-                f"questions may need {field.name!r}, and do not use it: give --set context={name}, --set "
-                f"question='{{..}} {{{name}}}', or --set ignore={name} where they are whole without it"
-            )
-    asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in items)
-    is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)
-    if is_plain and asked * 2 <= len(items):
-        yield (
-            f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
-            "'QUESTION {..}', or --set instruction=SENTENCE"
-        )
-    matches = [_LABEL.match(key) for key in {item.answer for item in items}]
-    labels = set()
-    for match in matches:
-        labels.add(match[0] if match else "")
-    label = min(labels, default="")
-    if label and len(labels) == 1 < len(matches):
-        key = f"extract({mapping.answer or 'FIELD'}, '{re.escape(label)}(.*?)[.。]*$')"
-        yield f'every key begins with {label!r}, which an answer may leave out: give --set answer="{key}"'
-    if imported.refused and not partial:
-        yield imported.refusals()
+    Raises:
+        DatasetError: Always; nothing is written.
+    """
+    from pytest_adaptive_eval.text import clean_terminal, counted, wrap
+
+    lines = [""]
+    for point in plan.points[:_POINTS]:
+        lines += wrap(clean_terminal(f"{point!s:.{_LONGEST}}"), width(), "  ", first="- ")
+    if len(plan.points) > _POINTS:
+        lines.append(f"- and {counted(len(plan.points) - _POINTS, 'other point')}")
+    if plan.settings is None:
+        lines += ["", "no setting that import can try leads to a bank: write the lines above that are yours to decide"]
+    else:
+        left_out = f", without {counted(plan.left_out, 'record')}" if plan.left_out else ""
+        what = f"this command was tried and writes a bank{left_out}; check its settings:"
+        if not plan.is_chosen:
+            what = f"no data say which of the settings is right: choose, as in this command{left_out} for the first"
+        lines += ["", what, _command(plan, options)]
+    say(lines)
+    count = counted(len(plan.points), "open point")
+    raise DatasetError(f"nothing was written: the mapping is a proposal with {count}")
+
+
+def _command(plan: Plan, options: argparse.Namespace) -> str:
+    """Return the command line with the settings of a plan in place of earlier ones."""
+    from pytest_adaptive_eval.banks.rows import stem_of
+    from pytest_adaptive_eval.extensions.importing.undecided import as_options
+
+    words = ["adaptive-eval", "import", *options.source]
+    if options.preset:
+        words += ["--preset", options.preset]
+    if options.config is not None:
+        words += ["--config", str(options.config)]
+    name = re.sub(r"\W+", "-", stem_of(Path(options.source[0])))
+    words += ["-o", str(options.output or f"{name}.bank"), "--yes"]
+    if plan.left_out:
+        words.append("--partial")
+    if options.replace:
+        words.append("--replace")
+    if options.ready:
+        words += ["--ready", options.ready]
+    given = {}
+    for name, value in given_settings(options, files=False).items():
+        given[name] = str(value)
+    return f"  {shlex.join(words)} {as_options(given | dict(plan.settings or {}))}".rstrip()
 
 
 def _presets() -> Iterator[str]:
@@ -172,7 +194,7 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     for files, mapping in imported.parts:
         yield f"{kind} of {', '.join(files) or source}, as in a file of --config:"
         for name, value in mapping.given().items():
-            yield f"  {name} = {clean_terminal(_toml(value))}"
+            yield f"  {name} = {clean_terminal(_toml(value)):.300}"
     if imported.unused:
         yield "fields that no question uses:"
     for field in imported.unused[:_FIELDS]:
@@ -182,12 +204,20 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
         else:
             remark = ""
         yield "  " + clean_terminal(f"{field.name} = {' '.join(field.example.split())!r:.90}{remark}")
+    if len(imported.unused) > _FIELDS:
+        more = ", ".join(field.name for field in imported.unused[_FIELDS:])
+        yield f"  and {len(imported.unused) - _FIELDS} more: {clean_terminal(more):.200}"
     graders = Counter(item.grader for item in imported.items)
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
         ", ".join(f"{count} {grader}" for grader, count in graders.most_common()) or "none"
     )
-    for count, reason, first_places in imported.reasons():
-        yield from wrap(clean_terminal(f"refused {count}: {reason} ({first_places})"), width(), "  ", first="  ")
+    reasons = imported.reasons()
+    for count, reason, first_places in reasons[:_REASONS]:
+        refused = f"refused {count}: {imported.problem(reason):.300} ({first_places})"
+        yield from wrap(clean_terminal(refused), width(), "  ", first="  ")
+    if len(reasons) > _REASONS:
+        rest = sum(count for count, _, _ in reasons[_REASONS:])
+        yield f"  refused {rest} for {len(reasons) - _REASONS} other reasons"
     for note in imported.notes:
         yield from wrap(clean_terminal(f"note: {note}"), width(), "  ", first="  ")
 
@@ -213,8 +243,14 @@ def _examples(items: list[Item]) -> Iterator[str]:
             texts = [item.prompt]
         else:
             texts = [f"{part['role']}: {part['content']}" for part in item.messages]
+        whole = "\n".join([*texts, *item.turns]).splitlines()
+        left_out = len(whole) - _FIRST - _LAST
+        if left_out > 1:
+            whole[_FIRST:-_LAST] = [f"({left_out} lines more)"]
         lines = []
-        for line in "\n".join([*texts, *item.turns])[-_SHOWN:].splitlines():
+        for line in whole:
+            if len(line) > _WIDE:
+                line = f"{line[:_WIDE]} ({len(line) - _WIDE} characters more)"
             lines.append(f"  | {line}")
         for image in item.images:
             lines.append(f"  image: {image}")
@@ -224,10 +260,26 @@ def _examples(items: list[Item]) -> Iterator[str]:
 
 
 def _write(imported: Imported, options: argparse.Namespace, settings: ImportSettings) -> None:
-    from pytest_adaptive_eval.banks.writer import write_uncalibrated
+    from pytest_adaptive_eval.banks.ready import join_ready, read_ready
+    from pytest_adaptive_eval.banks.writer import write_bank, write_uncalibrated
 
     facts = origin(settings, {**imported.facts, "read": imported.read, "refused": len(imported.refused)})
-    bank = write_uncalibrated(options.output, imported.items, report={"source": facts}, replace=options.replace)
+    report = {"source": facts}
+    if options.ready:
+        ready = read_ready(options.ready)
+        joined = join_ready(ready, [item.id for item in imported.items])
+        bank = write_bank(
+            options.output,
+            imported.items,
+            discrimination=joined.discrimination,
+            intercept=joined.intercept,
+            report={**report, "ready": ready.age},
+            replace=options.replace,
+            **joined.settings,
+        )
+        say([f"{joined.known} of {len(bank)} items have parameters of {ready.name}: {ready.age}"])
+    else:
+        bank = write_uncalibrated(options.output, imported.items, report=report, replace=options.replace)
     licence = facts["licence"] or "unknown"
     say([f"wrote {options.output}: {len(bank)} items, content {bank.content_hash}, licence {licence}"])
 

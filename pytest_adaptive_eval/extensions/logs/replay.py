@@ -16,7 +16,7 @@ from pytest_adaptive_eval.cli.settings import ReadingTable
 from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.presentation import Presentation, with_choices
-from pytest_adaptive_eval.items.responses import Responses, Stated
+from pytest_adaptive_eval.items.responses import Reply, Responses, Stated
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.replay import ReplayModel, grades_text
@@ -186,19 +186,22 @@ def replay_log(path: Path, subject: str | None, options: Mapping[str, Any]) -> L
         return _replay_record(path, subject or "", table)
     responses, name = read_subject(path, subject or "", table, texts=True)
     warnings = responses.check_whole(name, partial=table.partial)
-    texts: dict[str, list[str]] = {}
-    for item, replies in responses.replies.items():
-        texts[item] = [reply.text for reply in replies if reply.subject == name]
+    replies: dict[str, list[Reply]] = {}
+    for item, given in responses.replies.items():
+        replies[item] = [reply for reply in given if reply.subject == name]
     scores = responses.scores_of(name)
-    answers = {item: [LoggedAnswer(_completion(texts.get(item, ()), score))] for item, score in scores.items()}
+    answers = {item: [LoggedAnswer(_completion(replies.get(item, ()), score))] for item, score in scores.items()}
     return LogReplay(name, answers, str(path), warnings, [_OF_TOOL])
 
 
-def _completion(texts: Sequence[str], score: float) -> Completion:
+def _completion(replies: Sequence[Reply], score: float) -> Completion:
     """Return an answer with its score; of several answers the mean score alone."""
     if math.isnan(score):
         return _NO_SCORE
-    return Completion(texts[0] if len(texts) == 1 else "", score=score)
+    if len(replies) != 1:
+        return Completion("", score=score)
+    (reply,) = replies
+    return Completion(reply.text, score=score, measures=reply.measures, steps=tuple(reply.steps))
 
 
 def read_subject(

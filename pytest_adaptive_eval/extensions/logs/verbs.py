@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_adaptive_eval.cli.logs import add_ids_argument
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, check_writable, parse_share
 from pytest_adaptive_eval.cli.past_runs import show
-from pytest_adaptive_eval.cli.screen import save, say, screen
+from pytest_adaptive_eval.cli.screen import save, screen
 from pytest_adaptive_eval.cli.settings import add_reading_arguments, given_settings
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.items.responses import LoggedQuestion
 from pytest_adaptive_eval.models.kinds.replay import path_and_name
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import read_table, suggestion
@@ -27,7 +29,6 @@ from pytest_adaptive_eval.typed_tables import read_table, suggestion
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.extensions.logs.replay import ReplayTable
-    from pytest_adaptive_eval.items.responses import LoggedQuestion
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Margin of a comparison when ``--margin`` is omitted, and confidence of each one-sided verdict.
@@ -92,9 +93,9 @@ def _run(options: argparse.Namespace) -> int:
         folder = _folder(options.output, Path(scratch))
         _write(folder, _parts(items, each_task=options.each_task), candidate, settings, options)
         record = _run_pytest(folder, baseline)
-    show(record)
-    if not options.like_questions:
-        say(["", _like_questions(items, candidate, baseline, options.confidence)])
+        if not options.like_questions:
+            record.interviews[0].notes.append(_like_questions(items, candidate, baseline, options.confidence))
+        _show(record, folder, options.output)
     if options.json is not None:
         subjects = {"candidate": candidate.subject, "baseline": baseline and baseline.subject}
         gates = []
@@ -104,6 +105,24 @@ def _run(options: argparse.Namespace) -> int:
     if all(gate.holds for gate in record.gates):
         return PASSED
     return NOT_PASSED
+
+
+def _show(record: RunRecord, folder: Path, output: Path | None) -> None:
+    """Show the verdicts after their answers; logs of CI may be public, and questions are not."""
+    from pytest_adaptive_eval.evaluation import recorded_banks
+    from pytest_adaptive_eval.reports.verdict_text import Step
+
+    banks = {}
+    if not os.environ.get("CI"):
+        banks = recorded_banks(record, [folder])
+    text = "read all answers on a page"
+    if output is None:
+        text = "repeat this command with -o judged, and read all answers on a page"
+    kept = shlex.quote(str((output or Path("judged")) / "record.json"))
+    steps = []
+    if not all(gate.holds for gate in record.gates):
+        steps = [Step(text, f"adaptive-eval report {kept} --html report.html")]
+    show(record, banks, steps)
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -246,12 +265,18 @@ def _table_text(header: str, values: Mapping[str, Any]) -> str:
 
 def _item(item: str, question: LoggedQuestion | None) -> dict[str, Any]:
     """Return the question of a log as an item without a grader: its recorded score counts."""
-    prompt, category = (question.prompt, question.category) if question is not None else ("", "")
+    from pytest_adaptive_eval.reports.questions import content_text
+
+    row: dict[str, Any] = {"id": item, "meta": {"textless": True}}
+    question = question or LoggedQuestion()
+    prompt = question.prompt
+    if not prompt.strip() and question.messages:
+        prompt = content_text(question.messages[-1].get("content"))
     if prompt.strip():
-        asked = {"prompt": prompt}
-    else:
-        asked = {}
-    return {"id": item, **asked, "category": list(filter(None, (_task(item), category))), "meta": {"textless": True}}
+        row["prompt"] = prompt
+    if question.answers:
+        row["answer"] = list(question.answers)
+    return {**row, "category": list(filter(None, (_task(item), question.category)))}
 
 
 def _gates(options: argparse.Namespace, items: int) -> list[dict[str, Any]]:

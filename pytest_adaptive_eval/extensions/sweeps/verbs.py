@@ -7,6 +7,7 @@ import os
 import queue
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
         say([f"{cell.title}: {sentence}"])
     say([f"{before} of {counted(len(cells), 'cell')} finished before"])
     records = [(cell, cell.record()) for cell in cells]
-    finished = [_named(record, cell) for cell, record in records if record is not None]
+    finished = _name_apart([(cell, record) for cell, record in records if record is not None])
     if finished:
         _merge(finished, folder / "record.json")
         say([f"record: {folder / 'record.json'}", f"pages: adaptive-eval report --from {folder} --index DIR"])
@@ -120,15 +121,31 @@ def _on_ray(cells: Sequence[Cell], gpus: int, options: argparse.Namespace) -> It
         ray.shutdown()
 
 
-def _named(record: RunRecord, cell: Cell) -> RunRecord:
-    """Return a cell's record with the checkpoint in the names of its evaluations, which makes them unique."""
-    names = {entry.name for entry in record.evaluations}
-    for entry in record.evaluations:
-        entry.name += f" ({cell.name})"
-    for gate in record.gates:
-        if gate.interview in names:
-            gate.interview += f" ({cell.name})"
-    return record
+def _name_apart(finished: Sequence[tuple[Cell, RunRecord]]) -> list[RunRecord]:
+    """Return the cells' records with the checkpoint in the names of their evaluations, which makes them unique.
+
+    An evaluation keeps its own name, by which a history correlates subjects. Where files share it, it gets its file,
+    and where checkpoints share a subject's name, that becomes the checkpoint's.
+    """
+    files: dict[str, set[str]] = {}
+    checkpoints: dict[str, set[str]] = {}
+    for cell, record in finished:
+        for entry in record.evaluations:
+            files.setdefault(entry.name, set()).add(cell.evaluation)
+            checkpoints.setdefault(entry.subject.name, set()).add(cell.name)
+    for cell, record in finished:
+        names = {entry.name for entry in record.evaluations}
+        for entry in record.evaluations:
+            entry.own_name = entry.evaluation_name
+            if len(files[entry.name]) > 1:
+                entry.own_name += f", {cell.evaluation}"
+            if entry.bank and len(checkpoints[entry.subject.name]) > 1:
+                entry.subject = replace(entry.subject, name=cell.name)
+            entry.name += f" ({cell.name})"
+        for gate in record.gates:
+            if gate.interview in names:
+                gate.interview += f" ({cell.name})"
+    return [record for _, record in finished]
 
 
 def _merge(records: Sequence[RunRecord], path: Path) -> None:

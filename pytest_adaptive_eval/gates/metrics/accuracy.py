@@ -12,9 +12,11 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import (
     LIKE_QUESTIONS,
+    LIMITS,
     RANKS,
     Condition,
     Metric,
+    as_share,
     decide_by_bounds,
     with_note,
 )
@@ -35,8 +37,9 @@ class Accuracy(Metric[SessionResult]):
     name = "accuracy"
     description = "mean score over the whole bank"
     unit = "proportion"
+    plain = "right"
     minimum, maximum = 0.0, 1.0
-    kinds = ("at_least", "not_worse_than", "rank_within", "above")
+    kinds = ("at_least", "at_most", "not_worse_than", "rank_within", "above")
     margin = (1.0, "a share of the bank in (0, 1) such as 0.02")
     by_bets = True
     digits = 3
@@ -49,8 +52,8 @@ class Accuracy(Metric[SessionResult]):
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
         super().check_value(condition)
-        if condition.kind == "at_least" and not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+        if condition.kind in LIMITS and not 0 <= condition.value <= 1:
+            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]{as_share(condition.value)}")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a threshold that no model can miss, or a bank without the recorded subject that gives it."""
@@ -60,6 +63,11 @@ class Accuracy(Metric[SessionResult]):
             raise ConfigError(
                 f"{self.call(condition)}: the bank {bank.name!r} has {len(bank)} items, and thresholds below "
                 f"{0.5 / len(bank):.5g} do not differ from 0: write that or more"
+            )
+        elif condition.kind == "at_most" and (1.0 - condition.value) * len(bank) < 0.4999:
+            raise ConfigError(
+                f"{self.call(condition)}: the bank {bank.name!r} has {len(bank)} items, and thresholds above "
+                f"{1.0 - 0.5 / len(bank):.5g} do not differ from 1: write that or less"
             )
 
     def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
@@ -78,7 +86,7 @@ class Accuracy(Metric[SessionResult]):
             threshold = reference_threshold(condition, result.bank)
             verdict = replace(verdict, requirement=_rank_requirement(threshold, condition, result.bank))
             return judge_claim(result, condition, verdict, guessing=result.chance, notes=_rank_notes(result, condition))
-        if condition.kind == "at_least":
+        if condition.kind in LIMITS:
             return judge_claim(result, condition, verdict, guessing=result.chance)
         baseline = result.baselines[condition.name]
         if isinstance(condition.claims(result.bank, result.baselines)[0], PairedClaim):

@@ -21,7 +21,7 @@ class Auc(Metric[Result]):
     description = "sum of the accuracies at the levels of a task or of one node of a network"
     unit = "levels"
     minimum = 0.0
-    kinds = ("at_least", "not_worse_than")
+    kinds = ("at_least", "at_most", "not_worse_than")
     margin = (math.inf, "a number of levels above 0 such as 0.5")
     by_levels = True
     whole_bank = "area by levels"
@@ -33,7 +33,7 @@ class Auc(Metric[Result]):
 
     def judge(self, result: Result, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the bounds of the area, or of its difference from a baseline's."""
-        if condition.kind == "at_least" or not isinstance(result, SessionResult):
+        if condition.kind != "not_worse_than" or not isinstance(result, SessionResult):
             return result.judge_quantity(condition, verdict)
         ladder, policy = result.ladder, result.climb
         assert ladder is not None

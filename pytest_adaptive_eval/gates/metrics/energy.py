@@ -13,7 +13,7 @@ class Energy(Metric[Result]):
     description = "mastered share of what a network's routes hold, if accuracy never rises with level"
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
-    kinds = ("at_least", "not_worse_than")
+    kinds = ("at_least", "at_most", "not_worse_than")
     margin = (1.0, "a share in (0, 1) such as 0.05")
     on_banks = False
     whole_bank = "whole network"

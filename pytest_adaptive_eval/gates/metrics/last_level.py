@@ -14,6 +14,7 @@ class LastLevel(Metric[Result]):
     description = "last level of a task, or of one node of a network, with an accuracy above the rate that ends it"
     unit = "levels"
     minimum = 0.0
+    kinds = ("at_least", "at_most")
     by_levels = True
 
     def check_ladder(self, ladder: LadderPolicy) -> None:

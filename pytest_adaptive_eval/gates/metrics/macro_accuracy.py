@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.categories import macro_claim, macro_weights
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim
-from pytest_adaptive_eval.gates.condition import Condition, Metric
+from pytest_adaptive_eval.gates.condition import Condition, Metric, as_share
 from pytest_adaptive_eval.gates.outlook import Outlook
-from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, first_chances
+from pytest_adaptive_eval.gates.planning import mean_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.betting import Claim
@@ -27,6 +25,7 @@ class MacroAccuracy(Metric[SessionResult]):
     description = "mean of the accuracies of the bank's categories"
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
+    kinds = ("at_least", "at_most")
     by_bets = True
     digits = 3
     least_height = 0.2
@@ -34,7 +33,7 @@ class MacroAccuracy(Metric[SessionResult]):
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1]."""
         if not 0 <= condition.value <= 1:
-            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]{as_share(condition.value)}")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank with fewer than two categories."""
@@ -59,19 +58,7 @@ class MacroAccuracy(Metric[SessionResult]):
         self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
     ) -> list[Outlook]:
         """Return the outlooks of the weighted scores, with the same accuracy in every category."""
-        gap = PLANNING_MARGIN if margin is None else margin
-        n = len(bank)
-        weights = macro_weights(bank)
-        q = np.full((1, n), 1.0 / n)
-        if bank.calibrated:
-            q = first_chances(bank, policy, bank.probability(np.zeros((1, bank.dimensions))))
-        spread = float((weights**2 / q).sum()) / n**2
-        sides = []
-        for accuracy in (condition.value + gap, condition.value - gap):
-            if 0 < accuracy < 1:
-                sides.append(accuracy)
-        share = float(weights.mean())
-        return [Outlook(n, gap * share, spread * accuracy * (1 - accuracy), condition.confidence) for accuracy in sides]
+        return mean_outlooks(condition, bank, policy, condition.value, margin, macro_weights(bank))
 
 
 METRIC = MacroAccuracy()

@@ -14,7 +14,7 @@ class Score(Metric[Result]):
     name = "score"
     description = "a panel's rating of the answers: an opinion, not compared with a truth"
     unit = "points"
-    kinds = ("at_least", "not_worse_than", "rank_within", "above")
+    kinds = ("at_least", "at_most", "not_worse_than", "rank_within", "above")
     margin = (math.inf, "points above 0 such as 0.2")
     on_banks = False
     whole_bank = "whole panel"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
+from pytest_adaptive_eval.items.reading.constructions import ASKS_WHICH, either
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
@@ -16,6 +17,7 @@ from pytest_adaptive_eval.items.reading.statements import Chosen, read_statement
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+_OTHER_LANGUAGES = {language: words for language, words in ASKS_WHICH.items() if language != "en"}
 _WORD = (
     r"(?:(?:the\s+)?(?:options?|choices?|letters?|alternative|image|picture|candidate|statement|point|box|panel|region|output"
     r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
@@ -31,7 +33,7 @@ _A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-z
 #: First a part of the question, "(a)", that a long answer repeats, and "A:" for the answer. Then letters of choices:
 #: with a word or in brackets in either case, by themselves as capitals.
 _LABEL = (
-    rf"\A\s*\((?-i:[a-z])\)\s(?=[\s\S]{{200}})|\AA:\s(?=\W*[A-Z]\W*\Z)|(?:\b{_WORD}[\s_:#]{{0,4}})?(?<![{_LETTERS}])[(\[]\s{{0,2}}([A-Za-z])\s{{0,2}}[)\]]"
+    rf"\A\s*\((?-i:[a-z])\)\s(?=[\s\S]{{200}})|\AA:\s(?=\W*[A-Z]\W*\Z|\s*[(\[]?[A-Z][)\].:])|(?:\b{_WORD}[\s_:#]{{0,4}})?(?<![{_LETTERS}])[(\[]\s{{0,2}}([A-Za-z])\s{{0,2}}[)\]]"
     rf"|(?:\b{_WORD}[\s_:#]{{0,4}}[*\"']{{0,3}})((?-i:[A-Z]))(?![{_LETTERS}])(?!'\w)"
     rf"|(?<![{_LETTERS}\\])(?<![{_LETTERS}]')(?<![A-Z]\.)(?!{_A_WORD})((?-i:[A-ZАВСЕ]))(?![{_LETTERS}])(?!'\w|\.[A-Z])\)?"
 )
@@ -42,6 +44,13 @@ _NONE = lazy_pattern(
     r"\b(?:none|neither|no one) of (?:the|these|those|them)\b(?:[^.\n]{0,40}\b(?:options|choices|answers|above)\b"
     r"|\W*\Z)",
     re.I,
+)
+#: A letter before an option in a prompt, and the text up to the next.
+_INLINED = lazy_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
+#: The verb of a question for one of several: a form with s, or its last word in other languages.
+_ASKED_VERB = lazy_pattern(
+    rf"{either(ASKS_WHICH)}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b|{either(_OTHER_LANGUAGES)}\s[^?\n]*\b(\w{{3,}})\s*\?",
+    re.IGNORECASE,
 )
 #: A choice that is an expression, which is written in several ways.
 _FORMULA = lazy_pattern(r"[\d\\^_=+*/√π<>]")
@@ -284,6 +293,18 @@ class _Choices:
 
 
 @functools.lru_cache(maxsize=256)
+def _inlined(question: str) -> tuple[str, ...]:
+    """Return the options that a prompt lists behind the letters A, B and so on, of the last list; empty without one."""
+    options: list[str] = []
+    for match in _INLINED.finditer(question):
+        if match[1] == "A":
+            options = []
+        if ord(match[1]) - ord("A") == len(options) and match[2].strip(" ,;"):
+            options.append(match[2].strip(" ,;"))
+    return tuple(options) if len(set(options)) == len(options) > 1 else ()
+
+
+@functools.lru_cache(maxsize=256)
 def _listed(choices: tuple[str, ...]) -> _Choices:
     return _Choices(choices)
 
@@ -294,11 +315,14 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
 
     A text that is a choice, word for word, gives it. "A is wrong" denies A unless the question asks for what is wrong.
     """
-    listed = _listed(tuple(choices))
+    shown = tuple(choices) or _inlined(question)
+    listed = _listed(shown)
     if (index := listed.verbatim(answer_part(text))) is not None:
         return Reading(((index,),))
-    for choice in choices:
+    for choice in shown:
         question = question.replace(choice, " ")
+    if verb := _ASKED_VERB.search(question):
+        text = re.sub(rf"(?<!\w)A(?=\s+{verb[1] or verb[2]}\b)", "(A)", text)
     wrong = bool(_ASKS_WRONG.search(question))
     negative = bool(_ASKS_NOT.search(question))
     read = functools.partial(listed.stated, wrong=wrong, negative=negative)

@@ -39,6 +39,12 @@ _NEXT = lazy_pattern(
 
 #: Characters of Markdown that are written with a backslash.
 _ESCAPED = lazy_pattern(r"\\([_*#])")
+#: Text that is struck out.
+_STRUCK = lazy_pattern(
+    r"~~(?=\S)[^\n]{1,400}?(?<=\S)~~|<(del|strike)>.{0,400}?</\1>|(?<=\S)\s*<s>[^<\n]{1,400}</s>"
+    r"|\\(?:sout|st|xout)\s*\{[^{}]{0,400}\}|(?:\S\u0336\s?)+",
+    re.DOTALL | re.IGNORECASE,
+)
 _STATEMENT = lazy_pattern(
     r"^[ \t]*(?:import\s\w|from\s\w+\simport|def\s\w|for\s\w.*:$|while\s.*:$|(?:el)?if\s.*:$|else:$|print\s*\("
     r"|return\s|"
@@ -149,8 +155,8 @@ def _final_message(text: str) -> str:
 
 
 def answer_part(text: str) -> str:
-    """Return a text in plain characters without reasoning and tokens of chats."""
-    return _ESCAPED.sub(r"\1", plain_characters(without_reasoning(text))).strip()
+    """Return a text in plain characters without reasoning, tokens of chats and what is struck out."""
+    return _ESCAPED.sub(r"\1", _STRUCK.sub(" ", plain_characters(without_reasoning(text)))).strip()
 
 
 def is_program(text: str) -> bool:

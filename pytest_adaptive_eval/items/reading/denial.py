@@ -4,48 +4,53 @@ from __future__ import annotations
 
 import re
 
+from pytest_adaptive_eval.items.reading.constructions import (
+    AFFIRMS_MORE,
+    ASKED_AND_DENIED,
+    CONTRASTS,
+    DENIED,
+    DENIES,
+    LINKS,
+    NOT,
+    REMAINS,
+    REPLACES,
+    RIGHT,
+    WRONG,
+    either,
+)
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Patterns of words that say, behind "not" and by themselves, that the text does not think so.
-THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)\b", r"i\s+(?:\w+ly\s+)?doubt\b"
+THINK, DOUBT = r"\s+(?:\w+ly\s+)?(?:think|believe|suppose|expect|feel)s?\b", r"i\s+(?:\w+ly\s+)?doubt\b"
 #: "I do not think that the answer is": words that take their verb with what they deny.
 _DISBELIEVED = (
-    rf"(?:(?:(?:do|does|did|would|ca)n'?t|not){THINK}|{DOUBT})\s+(?:that\s+)?"
+    rf"(?:(?:(?:do|does|did|would|ca)n'?t|not|nobody|no\s+one){THINK}|{DOUBT})\s+(?:that\s+)?"
     r"(?:it(?:'s|\s+is|\s+was)|this\s+is|(?:the\s+)?(?:\w+\s+)?(?:answer|choice|option|result)\s+(?:is|(?:w|c|sh)ould\s+be|can\s+be))"
 )
 #: Words before what they deny.
 _DENYING = (
-    rf"\b(?:{_DISBELIEVED}|not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
-    r"|never|neither|nor|no\s+longer|rather\s+than|instead\s+of|(?<!nothing\s)(?<!none\s)other\s+than|different\s+from|differs\s+from|unlikely\s+to\s+be|any(?:thing|one|body)\s+but|every(?:thing|one|body)\s+but|all\s+but"
-    r"|except(?:\s+for)?|excluding|unlike|as\s+opposed\s+to|opposite\s+of|far\s+from|hardly|avoid(?:ing)?"
-    r"|refuse\s+to\s+(?:choose|pick|select|say)|(?:rul|exclud|eliminat|discard|reject|dismiss)"
-    r"(?:e|es|ed|s|ing)?(?:\s+out)?|nicht|kein\w{0,2}|no\s+(?:es|son)|não\s+(?:é|são)|non\s+è|n'est\s+pas|не)(?![\w-])\s*"
-    r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*=|不是|并非|并不是"
+    rf"(?:\b{_DISBELIEVED}|{either(DENIES)})(?!\s+{either(AFFIRMS_MORE)})(?!-)\s*"
+    r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*="
 )
 _BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)
 #: Where what such words deny ends.
 _END = lazy_pattern(
     r"(?:[,;:!?。，；]|\.)(?=\s|\Z|[^\x00-\x7f])|\n|(?<!\([A-Za-z])[)\]]"
-    r"|\s+(?=(?:but|because|since|so|therefore|hence|thus|while|whereas|sondern|sino|mais|mas|ma|que|а|and\s+(?:the|it|i|we|so|thus)|"
-    r"is|are|was|it's)\b)|而是|—|–",
+    rf"|\s+(?=(?:because|since|so|therefore|hence|thus|while|whereas|que|and\s+(?:the|it|i|we|so|thus)|is|are|was|it's)\b)"
+    rf"|\s*(?={either(CONTRASTS)})|—|–",
     re.IGNORECASE,
 )
-#: Words that say that a choice or a value is not the answer.
-_WRONG = (
-    r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded"
-    r"|ruled\s+out|mistaken|incorrect[ao]|incorret[ao]|errad[ao]|falsch|faux|fausse|fals[ao]|sbagliat[ao]|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor))\b"
-)
-_RIGHT = (
-    r"(?:the\s+|an?\s+)?"
-    r"(?:right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one)\b"
-)
+_ADVERBS = r"(?:\s+(?:\w+ly|also|just|all|both|an?|the|la|le|el|il|de|die|das|het))*\s+"
+_NOT_RIGHT = rf"{either(NOT)}{_ADVERBS}{either(RIGHT)}"
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
-    r"\b(?:is|are|was|were|es|est|ist|é|è|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be|(?:has|have)\s+been)\s+(?:\w+ly\s+|also\s+|just\s+|all\s+|both\s+)*"
-    rf"(?:(?:an?\s+|the\s+)?{_WRONG}|out\b|(?:not|never)\s+(?:\w+ly\s+)?{_RIGHT})"
-    rf"|\b(?:is|are|was|were)n'?t\s+(?:\w+ly\s+)?{_RIGHT}|\b(?:can(?:not|'?t|\s+not)|could(?:n'?t|\s+not))\s+be\s+{_RIGHT}"
-    r"|\b(?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)\b"
-    r"|\bfails\b|\bcontradicts?\b|\?\s*(?:no|nope|wrong|i\s+don'?t\s+think\s+so|i\s+doubt\s+it)\b|不对|错误|不正确|不符合|ではな|じゃな",
+    rf"{either(LINKS)}{_ADVERBS}(?:{either(WRONG)}|{_NOT_RIGHT})|{either(NOT)}\s+{either(LINKS)}{_ADVERBS}{either(RIGHT)}"
+    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either(RIGHT)}|{either(DENIED)}|\?\s*{either(ASKED_AND_DENIED)}",
+    re.IGNORECASE,
+)
+#: The same where what replaces the denied text follows at once.
+_REPLACED = lazy_pattern(
+    rf"{either(REPLACES)}|\?[\s\"')]{{0,4}}{either(ASKED_AND_DENIED)}\s?[,:;.!–—-]{{1,3}}\s?(?=\S{{1,40}}(?:[^\S\n]+\S{{1,40}}){{0,3}}\s*(?:\Z|\n|(?<=[.;!])\s))",
     re.IGNORECASE,
 )
 #: The same, and words that name what is wrong, before it.
@@ -58,9 +63,11 @@ _BEFORE_OR_NAMED = lazy_pattern(
 )
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
-    r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
+    rf",(?=\s*{either(REMAINS)})"
+    r"|[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
     r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )
+_HERE = lazy_pattern("")
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
 _SENTENCE = lazy_pattern(
@@ -79,14 +86,18 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
         text: In plain characters.
         subjects: Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
     """
-    letters = list(text)
-    directions = ((_AFTER, _REASON), (_BEFORE_OR_NAMED, _END)) if subjects else ((_BEFORE, _END),)
+    directions = [(_REPLACED, _HERE)]
+    if subjects:
+        directions += [(_AFTER, _REASON), (_BEFORE_OR_NAMED, _END)]
+    else:
+        directions += [(_BEFORE, _END)]
     for pattern, ends in directions:
+        letters = list(text)
         done = 0
         for match in pattern.finditer(text):
             if match.end() <= done:
                 continue  # its end is that of the one before
-            if pattern is _AFTER:
+            if pattern in (_AFTER, _REPLACED):
                 start = _subject(text, match.start())
             else:
                 start = match.start()
@@ -97,7 +108,8 @@ def without_denied(text: str, *, subjects: bool = True) -> str:
                 stop = len(text)
             letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
             done = max(done, stop)
-    return "".join(letters)
+        text = "".join(letters)
+    return text
 
 
 def _subject(text: str, end: int) -> int:

@@ -6,11 +6,26 @@ import re
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.items.reading.constructions import ENDS, OBTAINS, STATES, either
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
+from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+#: Characters of a line that is searched for its verb.
+_LONGEST = 300
+#: Between formulas of one list.
+_LISTED = lazy_pattern(rf"\s*(?:,|\b{JOINED}\b|{JOINED})\s*", re.IGNORECASE)
+#: What a sentence says before the expression that it gives, and behind it.
+_SAID = lazy_pattern(
+    rf".*\s{either(STATES, OBTAINS)}\s*:?\s*|.*[^\x00-\x7f](?<!また)(?:{STATES['zh']}|{STATES['ja']})"
+    r"|[^\W\d_]{3,}(?:\s[^\W\d_]+){0,3}\s*:",
+    re.IGNORECASE,
+)
+#: Several values, each with its name.
+_VALUES = lazy_pattern(rf"=[^=]*(?:,|;|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
+_TAIL = lazy_pattern(rf"(?<=\S){either(ENDS)}\Z")
 _FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
 _SENTENCE = lazy_pattern(r"(?<=[\w)}\]])(?:[.?](?=\s|$)|!(?=\s+[A-Z]))|\n|。")
 _FRACTION = lazy_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
@@ -37,6 +52,17 @@ _LOOKS = (
     (r"\\infty(?![a-z])", "∞"),
     (r"\A[A-Za-z](?:\\in|=|∈)(?=.)", ""),
 )
+#: The name of what an expression gives, and the sign behind it.
+_NAME_BEFORE = (
+    r"(?:(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:_\{?\w\}?)?(?:\([a-z]\))?|\\theta)\s*(?:=|\\in(?![a-z])|∈))"
+)
+
+
+def _commas(column: str) -> str:
+    """Return the entries of a column with commas."""
+    return ",".join(entry.strip() for entry in column.split("\\\\") if entry.strip())
+
+
 #: Notations of one expression, in the order of replacement.
 _CANONICAL = (
     ("\u2013", "-"),
@@ -45,9 +71,23 @@ _CANONICAL = (
     (r"√\s*\(?(\w+)\)?", r"\\sqrt{\1}"),
     ("∞", r"\\infty "),
     ("∪", r"\\cup "),
+    (r"(?<=[\w)}])\s+(?:oder|und|et|ou|lub)\s+(?=[-\d\\({])", ", "),
+    (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
+    (r"(\\\{[^{};]*);(?=[^{}]*\\\})", r"\1,"),
+    # the letters e and i are numbers, in whatever type they are set; others may be units
+    (r"\\(?:math\w{2}|operatorname|text\w{0,2})\s*\{\s*([ei])\s*\}", r"{\1}"),
+    (rf"\\text\w{{0,2}}\s*\{{\s*({JOINED})\s*\}}", r" \1 "),
+    (rf"(?<=[\w)}}])\s*(?:,?\s\b{JOINED}\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{{?\w\}}?)?\s*=)", ", "),
+    (r"\A\s*\\?\{\s*[a-z]\s*(?:\||:|\\mid)\s*(.*?)\\?\}\s*\Z", r"\1"),
+    (r"\\left(?![a-z])|\\right(?![a-z])", ""),
+    (r"\\begin\{[pb]?matrix\}([^&]*?\\\\[^&]*?)\\end\{[pb]?matrix\}", lambda match: f"({_commas(match[1])})"),
+    (r"\\langle(.*?)\\rangle", r"(\1)"),
+    (rf"\A\s*{_NAME_BEFORE}?\](?P<low>[^\[\]()]*[,;][^\[\]()]*)(?=[\[\])]\s*\Z)", r"(\g<low>"),
+    (r"\A(\s*[(\[][^\[\]()]*)[,;]([^\[\]()]*)\[\s*\Z", r"\1,\2)"),
+    (r"\A(\s*[(\[][^\[\]();]*);([^\[\]();]*[)\]]\s*)\Z", r"\1,\2"),
     (r"\\frac\s*(\\[A-Za-z]+)\s*(\w)", r"\\frac{\1}{\2}"),
-    (r"\A\s*(?:\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)|[a-zA-Z](?:\([a-z]\))?|\\theta)\s*(?:=|\\in(?![a-z])|∈)", ""),
-    (r"(?<=[,;])\s*[a-z]\s*=", ""),
+    (rf"\A\s*{_NAME_BEFORE}", ""),
+    (r"(?<=[,;])\s*[a-z](?:_\{?\w\}?)?\s*=", ""),
     (r"\A([^<>=≤]+)(?:\\leq?(?![a-z])|≤)\s*[a-z]\s*(?:\\leq?(?![a-z])|≤)([^<>=≤]+)\Z", r"[\1,\2]"),
 )
 #: The base of a number.
@@ -87,6 +127,39 @@ def canonical_expression(text: str) -> str:
     if unit and list(expected_numbers(f"1 {unit[1] or unit[2]}")) == [1]:
         text = text[: unit.start()]
     return text
+
+
+#: Intervals that a bound of one letter gives.
+_BOUNDED = {"<": "(-\\infty,{})", "≤": "(-\\infty,{}]", ">": "({},\\infty)", "≥": "[{},\\infty)"}
+_BOUND = lazy_pattern(r"\s*[a-z]\s*(?P<sign>[<>≤≥])\s*(?P<value>[^<>≤≥=,]+)")
+_INTERVAL = lazy_pattern(r"\s*[(\[][^()\[\]]*,[^()\[\]]*[)\]]\s*")
+_BINOMIAL = lazy_pattern(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}|\[([^\[\],]*(?:,[^\[\],]*)+)\]")
+
+
+def in_form_of(expression: str, expected: str) -> str:
+    """Return a canonical expression in the form of an expected one: a bound as an interval, a column as a vector."""
+    plain = expression.replace("\\leq", "≤").replace("\\le", "≤").replace("\\geq", "≥").replace("\\ge", "≥")
+    bound = _BOUND.fullmatch(plain.replace("<=", "≤").replace(">=", "≥"))
+    if bound and _INTERVAL.fullmatch(expected):
+        return _BOUNDED[bound["sign"]].format(bound["value"].strip())
+    return expression
+
+
+def as_vector(expression: str) -> str:
+    """Return an expression with other notations of a column as round brackets."""
+    return _BINOMIAL.sub(lambda match: f"({match[3] or f'{match[1]},{match[2]}'})", expression)
+
+
+def is_vector(expression: str) -> bool:
+    """Return whether an expression is a column or a vector, and no pair or interval."""
+    return re.search(r"\\begin\{[pb]?matrix\}[^&]*\\end|\\langle", expression) is not None
+
+
+def is_equation(expression: str) -> bool:
+    """Return whether an expression is one equation of two letters or more, such as that of a line."""
+    return (
+        len(re.findall(r"(?<![<>≤≥!\\])=", expression)) == 1 and len(_letters(expression)) > 1 and "," not in expression
+    )
 
 
 def normal_expression(text: str) -> str:
@@ -150,7 +223,16 @@ def is_words(answer: str) -> bool:
 
 
 def _formulas(text: str) -> list[str]:
-    return [next(filter(None, match)).strip() for match in _FORMULA.findall(text)]
+    """Return the formulas of a text; those that a comma or a word such as "and" joins are one."""
+    formulas: list[str] = []
+    end = 0
+    for match in _FORMULA.finditer(text):
+        formula = next(filter(None, match.groups())).strip()
+        if formulas and _LISTED.fullmatch(text, end, match.start()):
+            formula = f"{formulas.pop()}, {formula}"
+        formulas.append(formula)
+        end = match.end()
+    return formulas
 
 
 def _stated(text: str) -> list[str]:
@@ -163,19 +245,40 @@ def _stated(text: str) -> list[str]:
     return [sentence] if sentence else []
 
 
+def _said(line: str) -> str:
+    """Return what a line says behind its verb if that is an expression, else the line."""
+    if len(line) > _LONGEST:
+        return line
+    line = _TAIL.sub("", line.rstrip("。"))
+    said = _SAID.sub("", line, count=1)
+    if said and not is_words(said):
+        return said
+    return line
+
+
 def _loose(text: str) -> list[str]:
     """Return the last formula of a text, or its last line."""
     text = without_denied(text)
     formulas = _formulas(text)
-    last = (formulas or [text.strip().rpartition("\n")[2].strip(" *`.")])[-1]
-    last = re.split(r"(?<![<>≤≥!\\])=(?!=)", last)[-1].strip()
-    return [last] if last else []
+    last = (formulas or [_said(text.strip().rpartition("\n")[2].strip(" *`."))])[-1]
+    if not _VALUES.search(last):
+        last = re.split(r"(?<![<>≤≥!\\])=(?!=)", last)[-1]
+    return [last.strip()] if last.strip() else []
 
 
-_PARSER = Parser(_stated, _loose)
+def _whole(text: str) -> list[str]:
+    """Return the last formula of a text, or its last line, as an equation."""
+    return (_formulas(text) or [_said(text.strip().rpartition("\n")[2].strip(" *`."))])[-1:]
+
+
+_PARSER, _EQUATIONS = Parser(_stated, _loose), Parser(_stated, _whole)
 
 
 @read_once
-def read_expression(text: str) -> Reading[str]:
-    """Return the expressions that a text gives as its answer."""
-    return read_answer(text, _PARSER)
+def read_expression(text: str, *, equation: bool = False) -> Reading[str]:
+    """Return the expressions that a text gives as its answer.
+
+    Args:
+        equation: Whether an equation is expected, whose last side alone is not the answer.
+    """
+    return read_answer(text, _EQUATIONS if equation else _PARSER)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.items.reading.constructions import DECIMAL_COMMA, PERCENT, either
+from pytest_adaptive_eval.items.reading.counts import with_digits
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ _NUMBER = lazy_pattern(
     r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?[1-3]?\d{1,2})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
     r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
     rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
-    r"(?P<percent>\s?(?:%|percent\b|per cent\b))?"
+    rf"(?P<percent>\s?(?:%|{either(PERCENT)}))?"
     rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![^\W\u2e80-\uffff]))?",
     re.IGNORECASE,
 )
@@ -75,6 +77,7 @@ _IN_WORDS = lazy_pattern(
 )
 _PART = rf"(?:{'|'.join(_PARTS)})"
 _A_PART = lazy_pattern(rf"\ban?(?=[\s-]{_PART}(?:\s+of\b|[^\w\s]|\s*\Z))", re.IGNORECASE)
+_DIGIT = lazy_pattern(r"\d")
 _POINT = lazy_pattern(r"(?<=\d)\s+point\s+(?=\d)", re.IGNORECASE)
 
 _RAISED = lazy_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -88,6 +91,7 @@ _PLAIN = (
     (r"\^\{?\\circ\}?|\\degree(?![a-z])", "°"),
     (r"\{\s*,\s*\}|(?<=\d)(?:,?\\[!,;: ]|\\[!])+(?=\d{3})", ","),
     (r"\\([$%])", r"\1"),
+    (r"百分之\s*(\d[\d.]*)", r"\1%"),
     (r"\\!", ""),
     (r"\\[,;()\[\]]", " "),
     (rf"\\[dtc]?frac\s*{_ARGUMENT}\s*{_ARGUMENT}(?!\d)", r"{\1\2/\3\4}"),
@@ -144,7 +148,7 @@ _BEFORE_PARTS = (
 _BEFORE = lazy_pattern(rf"(?:{'|'.join(_BEFORE_PARTS)}){_OPENED}(?:[-+\u2013]{_OPENED})?\Z", re.IGNORECASE)
 #: Units that are written behind a number without a space; other letters there are symbols.
 _UNITS = (
-    r"(?-i:[kmcdµμn]?[mgslWVAJNF]|mm|km|cm|ft|in|yd|mi|lbs?|oz|h|hrs?|min|sec|d|t|[kMG]?Hz|[kM]?Pa|k?cal|kWh|mol|°?[CFK]"
+    r"(?-i:[kmcdµμn]?[mgslWVAJNF]s?|mms?|kms?|cms?|ft|in|yd|mi|lbs?|oz|h|hrs?|min|sec|d|t|[kMG]?Hz|[kM]?Pa|k?cal|kWh|mol|°?[CFK]"
     r"|[kKMGT]i?B|mph|kph|pm|am|st|nd|rd|th|USD|EUR|GBP|[yY]rs?|wks?|mos?|pts?|ct|kr|zł|Kč|Fr|ha|bn|px|ppm|dB|deg|rad|[kKM])"
 )
 _AFTER_PARTS = (
@@ -185,6 +189,11 @@ _COMPOUND = lazy_pattern(
 _NEAR = 40
 
 
+#: A number whose point separates thousands in many languages, and the mark of one.
+_ONE_SEPARATOR, _SEPARATED = lazy_pattern(r"[1-9]\d{0,2}\.\d{3}"), "."
+_COMMA_LANGUAGE = lazy_pattern(either(DECIMAL_COMMA), re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number in a text.
@@ -193,7 +202,7 @@ class Number:
         values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000. It is
             empty for an expression.
         unit: A percent sign or a multiplier that the first of two values leaves out; "money" for thousands and millions
-            of a currency, which tables leave out.
+            of a currency, which tables leave out; a point for "1.250", which is 1250 in some languages.
         rounding: Distance of numbers that round to it, if it is a decimal number of at least five digits; else 0.
     """
 
@@ -206,18 +215,22 @@ class Number:
     @property
     def exact(self) -> tuple[Fraction, ...]:
         """The values of a number that an item expects: with its multiplier, with or without a percent sign."""
+        if self.unit == _SEPARATED:
+            return self.values[:1]
         return self.values if self.unit in ("", "%") else self.values[1:]
 
-    def asked_in(self, question: str) -> Number:
-        """Return the number without the value that leaves out its unit, unless a question may ask for it."""
+    def asked_in(self, question: str, text: str = "") -> Number:
+        """Return the number without values that the question does not ask for, or that the text's language lacks."""
         if self.unit in ("", "money"):
             return self
-        asked = _RATE.search(question) if self.unit == "%" else self.unit.rstrip("s") in question.lower()
+        if self.unit == _SEPARATED:
+            return self if _COMMA_LANGUAGE.search(f"{question} {text}") else replace(self, values=self.values[:1])
+        asked = RATE.search(question) if self.unit == "%" else self.unit.rstrip("s") in question.lower()
         return self if asked else replace(self, values=self.values[1:])
 
 
 #: A question for what may be in percent; one without words may.
-_RATE = lazy_pattern(
+RATE = lazy_pattern(
     r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount"
     r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
     re.IGNORECASE,
@@ -240,6 +253,8 @@ def plain_latex(text: str) -> str:
 def plain_numbers(text: str) -> str:
     """Return a text in plain LaTeX with the numbers that are words in digits."""
     text = _IN_WORDS.sub(_in_digits, re.sub(" {2,}", " ", plain_latex(text)))
+    if _DIGIT.search(text) is None:
+        text = with_digits(text)
     return _A_PART.sub("1", _POINT.sub(".", text))
 
 
@@ -297,6 +312,8 @@ def _from_digits(match: re.Match[str]) -> Number:
         factor = _multiplier(unit)
         is_money = match["currency"] and factor >= _THOUSAND and not _FORMULA_END.match(match.string, match.end())
         return Number((value, value * factor), *match.span(), "money" if is_money else unit)
+    if _ONE_SEPARATOR.fullmatch(match[0]):
+        return Number((value, value * _THOUSAND), *match.span(), _SEPARATED, _rounding(match, digits, power))
     return Number((value,), *match.span(), "", _rounding(match, digits, power))
 
 

@@ -9,8 +9,19 @@ from dataclasses import replace
 from fractions import Fraction
 
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
+from pytest_adaptive_eval.items.reading.constructions import (
+    ABOUT,
+    ACCOMPANIES,
+    BOUNDED,
+    BOUNDS,
+    MEASURES,
+    OUT_OF,
+    REMAINS,
+    STATES,
+    either,
+)
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
-from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_numbers
+from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -29,31 +40,33 @@ _END = lazy_pattern(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = lazy_pattern(
-    r"(?:=|≈|\\approx|≅|→|\b(?:is|are|was|were|be|equals)\b)[\s:~]*(?:(?:\w+ly|about|around|equal\s+to|only|just)\s+)*"
-    r"[\s$*(\\\"'{]*\Z",
+    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES, REMAINS)})[\s:~]*"
+    rf"(?:(?:\w+ly|{either(ABOUT)})\s*)*[\s$*(\\\"'{{]*\Z",
     re.IGNORECASE,
 )
+_ACCOMPANIED = lazy_pattern(rf"{either(ACCOMPANIES)}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
+#: A word before the first number of a sentence. A value has "about", a name of it, or a currency there.
+_WORD_BEFORE = lazy_pattern(rf"(?!{either(ABOUT)})(?<![\\\w])[^\W\d_]{{2,}}(?!\s*=)", re.IGNORECASE)
 _REASON = lazy_pattern(r"\b(?:because|since|given that)\b", re.IGNORECASE)
 _CORRECTED = lazy_pattern(r"\b(?:or rather|no(?=,)|wait|actually|correction)\b", re.IGNORECASE)
 _ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
 _NUMBERED = r"[$\s]*-?\{?\d[\d.,/]*(?<![.,])\}?"
 #: Numbers that bound what the text speaks of.
 _BOUNDED = lazy_pattern(
-    r"\b(?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than\s+(?:or\s+equal\s+to\s+)?"
-    rf"{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
+    rf"{either(BOUNDS)}\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
     rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
-    rf"|{_NUMBERED}(?:\s+or\s+(?:more|less|fewer|higher|lower|above|below)\b|\+(?=\s*(?:[.,;]|\Z)))",
+    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?{either(BOUNDED)}|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
     re.IGNORECASE,
 )
 #: What makes all of a statement a bound.
-_BOUND = lazy_pattern(
-    r"[\s$*(]*(?:at\s+(?:least|most)|more|less|over|under|above|below|up\s+to|no\s+(?:more|less))\b", re.IGNORECASE
-)
+_BOUND = lazy_pattern(rf"[\s$*(]*(?:{either(BOUNDS)}|\b(?:more|less)\b)", re.IGNORECASE)
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
 _ASIDE = lazy_pattern(
     r"(\d[\d.,/}]*[^\s()\d\[]{0,9}(?:\s[^\s()\d\[=]{1,20}(?<![.,;])){0,3})"
-    r"(?:(?:\s?\[\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\sout\s+of\s+(?:a\s+total\s+of\s+)?\d+)"
+    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either(OUT_OF)}\s+\d+)"
 )
+#: A part and the whole, which are a number where the question asks for a rate.
+_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either(OUT_OF)}\s+(\d+)(?![\d.,])", re.IGNORECASE)
 #: Values of several names.
 _ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
@@ -100,6 +113,15 @@ def _first(text: str) -> list[Number]:
     if numbers:
         return _groups(numbers, sentence)[0]
     return []
+
+
+def _stated(text: str, asked: frozenset[Fraction]) -> list[Number]:
+    """Return the numbers of a part that gives the answer: of a sentence as it is read alone, else the first."""
+    plain = plain_numbers(text)
+    numbers = find_numbers(plain)
+    if numbers and "\n" not in text and _WORD_BEFORE.search(plain[: numbers[0].start]):
+        return _loose(text, asked) or _first(text)
+    return _first(text)
 
 
 def _last_side(sentence: str) -> str:
@@ -157,7 +179,7 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Number]:
         if _BOUND.match(plain) or (not numbers and find_numbers(plain_numbers(line[-_CHARACTERS:]))):
             return []
         if numbers:
-            return _after_verb(numbers, plain) or _groups(_fresh(numbers, asked), plain)[-1]
+            return _after_verb(numbers, plain) or _groups(_main(_fresh(numbers, asked), plain), plain)[-1]
     return []
 
 
@@ -173,6 +195,11 @@ def _in_bold(text: str) -> set[Number]:
 def _fresh(numbers: list[Number], asked: frozenset[Fraction]) -> list[Number]:
     """Return the numbers that the question does not hold, else all."""
     return [number for number in numbers if not asked.intersection(number.values[:1])] or numbers
+
+
+def _main(numbers: list[Number], text: str) -> list[Number]:
+    """Return the numbers that do more than accompany another, else all."""
+    return [number for number in numbers if not _ACCOMPANIED.search(text[: number.start][-_BEFORE:])] or numbers
 
 
 def _after_verb(numbers: list[Number], text: str) -> list[Number]:
@@ -191,8 +218,11 @@ def _after_verb(numbers: list[Number], text: str) -> list[Number]:
 @read_once
 def read_number(text: str, question: str = "") -> Reading[Number]:
     """Return the numbers that a text gives as its answer, others than the question's if there are any."""
-    reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
-    return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)
+    asked = _numbers_of(question)
+    if RATE.search(question):
+        text = _SHARE.sub(r"\1/\2", text)
+    reading = read_answer(text, Parser(lambda part: _stated(part, asked), lambda part: _loose(part, asked)))
+    return Reading(tuple(value.asked_in(question, text) for value in reading.values), reading.other)
 
 
 @functools.lru_cache(maxsize=64)

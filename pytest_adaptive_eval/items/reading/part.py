@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
+from pytest_adaptive_eval.items.reading.constructions import (
+    ACCOMPANIES,
+    ARTICLES,
+    ASKS_CIRCUMSTANCE,
+    FORMER,
+    NAMES_ANOTHER,
+    RELATED,
+    RELATES,
+    STATES,
+    either,
+)
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
-from pytest_adaptive_eval.items.reading.stated import without_notes
+from pytest_adaptive_eval.items.reading.stated import is_definite, without_notes
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
+_SYMBOL = lazy_pattern(SYMBOL)
 _QUESTION = lazy_pattern(r"[^.!?\n]{1,400}\?")
 _PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
 _SHORT = _PART[:-5] + "?"
@@ -22,6 +35,7 @@ _THE = r"(?:the\s+|an?\s+)?"
 _LISTED = lazy_pattern(
     rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
     rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|\b{_OR}\s+{_THE}{SYMBOL}"
+    rf"|{SYMBOL}\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*{SYMBOL}"
     rf"|{SYMBOL}\s*[/|]\s*\w|\w\s*[/|]\s*{SYMBOL}"
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_THE}{SYMBOL}(?:\s*[,;]\s*(?:{_AND})?{_SHORT}){{2,9}}(?:\s+{_AND}{_PART})?{_END}"
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{1,9}}(?:{_AND})?{_PART}\s*[,;]\s*{_THE}{SYMBOL}{_END}"
@@ -29,6 +43,23 @@ _LISTED = lazy_pattern(
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_PART},?\s+{_AND}{_THE}{SYMBOL}{_END}",
     re.IGNORECASE | re.MULTILINE,
 )
+#: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
+_OTHER = lazy_pattern(
+    rf"{either(FORMER)}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either(FORMER)}"
+    rf"|{either(RELATES)}\s*(?:{either(ARTICLES)}\s+)?{SYMBOL}|{SYMBOL}{either(RELATED)}"
+    rf"|{either(NAMES_ANOTHER)}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
+    re.IGNORECASE,
+)
+#: A clause that says what its subject is, not where it is or what was done to it.
+_SAYS = lazy_pattern(
+    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{3,40}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
+    rf"(?<!{SYMBOL})",
+    re.IGNORECASE,
+)
+_PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
+_PAST = lazy_pattern(either(FORMER))
+_CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
+_WORD = lazy_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 #: A line of a list: of other words, or of the expected text.
 _ITEM = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")
 _NAMED = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{SYMBOL}[.,;]?\s*")
@@ -49,7 +80,12 @@ def gives_part(text: str, answers: Sequence[str], question: str, *, within_words
     marked = with_symbols(text, answers, within_words=within_words)
     if marked == text or is_program(text):
         return marked != text
-    return read_answer(marked, Parser(_read)).values == ((0,),)
+    if _CIRCUMSTANCE.search(question):
+        asked = set()
+    else:
+        asked = set(_WORD.findall(question))
+    read = functools.partial(_read, asked=asked)
+    return read_answer(marked, Parser(read)).values == ((0,),)
 
 
 def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = False) -> str:
@@ -65,7 +101,25 @@ def with_symbols(text: str, answers: Sequence[str], *, within_words: bool = Fals
     return text
 
 
-def _read(text: str) -> list[Chosen]:
+def _says_another(text: str, asked: set[str]) -> bool:
+    """Return whether a text says what the subject of the question is, without the expected text."""
+    for match in _SAYS.finditer(text):
+        subject, value = match.group("subject", "value")
+        is_other = _SYMBOL.search(subject) or _PAST.search(match[0])
+        is_asked = asked.intersection(_WORD.findall(subject)) and not is_other
+        is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
+        if is_asked and is_new and is_definite(value):
+            return True
+    return False
+
+
+def _read(text: str, asked: set[str]) -> list[Chosen]:
+    def unless_asked(match: re.Match[str]) -> str:
+        return match[0] if asked.intersection(_WORD.findall(match[0])) else " "
+
+    text = _OTHER.sub(unless_asked, text)
+    if _says_another(text, asked):
+        return []
     lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
     outside_lists = []
     for number, line in enumerate(lines):

@@ -99,6 +99,11 @@ def _stated_parts(text: str, *, whole: bool = False) -> Iterator[str]:
         yield from cue_parts(without_notes(text[:end] if end else text))
 
 
+def states_answer(text: str) -> bool:
+    """Return whether a cleaned text says with a tag, a box, a field or words such as "the answer is" what it gives."""
+    return bool(tag_parts(text)) or next(_stated_parts(text), None) is not None
+
+
 def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
     """Return the answers that a text gives, for a base model before its next question, if any."""
     text = answer_part(text)

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from pytest_adaptive_eval.items.reading.constructions import CORRECTS, DENIES, either
 from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -60,12 +61,11 @@ _OTHERS = (
 )
 _CUE = lazy_pattern(
     rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
+    rf"|(?:^|(?<=[\s(\[*_])){either(CORRECTS)}[*_\s]{{0,4}}:(?![^\n]{{0,80}}:)"
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = lazy_pattern(
-    r"\s*(?:not|never|hardly|unlikely to be|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE
-)
+_NEGATED = lazy_pattern(rf"\s*(?:{either(DENIES)}|不)(?=\W*\w)", re.IGNORECASE)
 _DENYING = lazy_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.
@@ -97,7 +97,7 @@ _ABOUT = lazy_pattern(
     r"(?:clear|obvious|simple|easy|as|given|found|below|above|here|this|that|these|those|it|correct|right|wrong|incorrect|false|true"
     r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
     r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
-    r"|not|never|unclear|your|my|our|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])",
+    r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])",
     re.IGNORECASE,
 )
 _FIRST = lazy_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")
@@ -214,6 +214,8 @@ def announced_places(text: str) -> Iterator[tuple[int, str]]:
             lines = list(itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12]))
             listed = list(itertools.takewhile(_SHORT_LINE.match, lines))
             line = "\n".join(listed if len(listed) > 1 else lines[:1])
+        if text[max(0, match.start() - 1) : match.start()] in ("(", "["):  # it ends with its bracket
+            line = re.split(r"[)\]]", line, maxsplit=1)[0]
         line = line.strip().lstrip("*_: ")
         before = re.split(r"[.!?\n:]", text[max(0, match.start() - 80) : match.start()])[-1]
         asked = _QUESTION.match(line) and _ASKING.search(before)

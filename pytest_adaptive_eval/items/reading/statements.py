@@ -14,8 +14,18 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from pytest_adaptive_eval.items.reading.constructions import (
+    AFFIRMS_MORE,
+    DENIES,
+    LINKS,
+    NOT,
+    REMAINS,
+    TAKES_BACK,
+    WRONG,
+    either,
+)
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
-from pytest_adaptive_eval.items.reading.stated import announced_places, is_definite
+from pytest_adaptive_eval.items.reading.stated import JOINED, announced_places, is_definite
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Indexes of the options that are given together, sorted; empty for an answer that is none of them.
@@ -55,6 +65,7 @@ _CUE = (
     r"(?:choose|chose|pick|select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess)\b)"
     r"|\b(?:thus|so|hence|therefore|then)\b,?(?:\s+the\s+\w+(?:\s+\w+){0,6}\s+(?:is|are))?"
     r"|\b(?:it|that|this)(?:'s|\s+is|\s+(?:must|should|has\s+to|can\s+only)\s+be)(?!\s+(?:like|as))|\bmy\s+(?:\w+\s+)?(?:guess|choice|pick|vote)\s*(?:is|:)?"
+    rf"|{either(REMAINS)}(?:\s+(?:que|nur|noch|solo|only))?"
     r"|\b(?:leaving|leaves)(?:\s+us)?(?:\s+with)?|(?:故选|应选|因此选|所以选|选择|我选|题选|选)(?!项|择题)|\b(?:edit|correction)\b"
     r"|(?:而|我认为|答案)是|\b(?:es|est|é|è)\s+(?:la\s+|a\s+)?|\bsondern|\bsino|\bmais|\bmas\b"
 )
@@ -120,13 +131,13 @@ _CONCEDED = lazy_pattern(
     re.IGNORECASE,
 )
 _CORRECTION = lazy_pattern(
-    r"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*(?:no\b|wait\b|actually\b|edit\b|correction\b|sorry\b|oops\b|(?:up)?on\s+reflection\b|update\b|scratch\s+that\b|on\s+second\s+thoughts?\b|i\s+meant?\b"
-    r"|let\s+me\s+(?:re|correct)|or\s+rather\b)|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
+    rf"^\W*(?:(?:but|hm+|oh|ah|and)\b\W*)*{either(TAKES_BACK)}"
+    r"|\b(?:that|this|it)(?:'s|\s+is|\s+was|\s+would\s+be)\s+(?:a\s+mistake|wrong|incorrect|not(?:\s+(?:right|correct|true))?\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
 #: Texts of options alone that affirm none: a way from one to another, and an option or its opposite.
 _UNDECIDED = lazy_pattern(
-    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1)\W*",
+    rf"\W*(?:(?:the\s+)?answer\s*(?:is|:)\W*)?(?:{_S}(?:\s*(?:→|⇒|⟶|[-=]{{1,2}}>)\s*{_S})+|(?:either\s+)?({_S})\s+or\s+not\s+\1|{_S}{_MARKS}{{0,6}}\?)\W*",
     re.IGNORECASE,
 )
 _OR = lazy_pattern(r"\W*(?:or|and\s+(?:maybe|perhaps|possibly))\b", re.IGNORECASE)
@@ -142,14 +153,16 @@ _REJECTED = lazy_pattern(
 )
 #: The same by what the option is not.
 _IS_NOT = lazy_pattern(
-    rf"{_S}{_CLOSE}{{0,6}}\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
-    rf"(?!\s+(?:only|wrong|incorrect|bad))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
+    rf"{_S}{_CLOSE}{{0,6}}(?:\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
+    rf"|{either(LINKS)}\s+(?:es\s+|het\s+|das\s+)?{either(NOT)}|{either(NOT)}\s+{either(LINKS)}|n'\w+\s+pas\b|ne\s+\S+\s+pas\b|[はが][^\n.;,。]{{0,8}}(?:ない|ません)|不[是对会])"
+    rf"(?!\s+(?:{either(AFFIRMS_MORE, WRONG)}|bad\b))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
     re.IGNORECASE,
 )
 #: Options that are denied together.
 _DENIED_LIST = lazy_pattern(
     rf"\b(?:(?:none\s+of|neither|nor|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+|except){_MARKS}{{1,6}}|(?:incorrect|wrong|false|rejected|eliminated|ruled\s+out)\s*:\s*)"
-    rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+",
+    rf"{_S}(?:{_CLOSE}{{0,4}}(?:,|,?\s+(?:and|or|nor))\s*{_OPEN}{{0,4}}{_S})+"
+    rf"|{either(DENIES)}{_MARKS}{{0,6}}{_S}(?:{_CLOSE}{{0,4}},\s*{_OPEN}{{0,4}}{_S}){{0,9}}{_CLOSE}{{0,4}},?\s*{JOINED}\s*{_OPEN}{{0,4}}{_S}",
     re.IGNORECASE,
 )
 #: What is left when all others are ruled out.

@@ -5,21 +5,39 @@ from __future__ import annotations
 import functools
 import re
 
+from pytest_adaptive_eval.items.reading.constructions import (
+    BECAUSE,
+    CONCLUDES,
+    CONTRASTS,
+    EXISTS,
+    FORMER,
+    PAST,
+    SHOWN,
+    either,
+)
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
+from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
 from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 _YES = (
-    "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|cierto|correcto|हाँ|हां|"
-    "सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|はい|真|正しい|ja|wahr|richtig|"
-    "korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|prawda"
+    "stimmt|genau|exactement|c'est vrai|exacto|esatto|exato|klopt|zgadza się|"
+    "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|"
+    "cierto|correcto|हाँ|हां|सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|"
+    "はい|真|正しい|ja|wahr|richtig|korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|"
+    "prawda|natürlich|selbstverständlich|bien sûr|bien sûr que oui|claro|claro que sí|por supuesto|certo|"
+    "certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
 )
 _NO = (
-    "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|incorrecto|नहीं|"
-    "गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|아니오|거짓|tidak|salah|"
-    "না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz"
+    "stimmt nicht|negativo|negativ|"
+    "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|"
+    "incorrecto|नहीं|गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|"
+    "아니오|거짓|tidak|salah|না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|"
+    "bien sûr que non|en absoluto|claro que no|por supuesto que no|affatto|certo che no|claro que não|"
+    "de modo algum|nee|onwaar|natuurlijk niet|zeker niet|wcale nie|oczywiście że nie|当然不是|違います|"
+    "ちがいます"
 )
 _UNKNOWN = (
     "unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|"
@@ -74,37 +92,15 @@ _EXISTS = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _DENIED = lazy_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
-_FUNCTION = frozenset(
-    [
-        "a",
-        "an",
-        "any",
-        "the",
-        "in",
-        "on",
-        "of",
-        "at",
-        "to",
-        "is",
-        "are",
-        "there",
-        "it",
-        "some",
-        "this",
-        "that",
-        "and",
-        "with",
-        "image",
-        "picture",
-        "photo",
-        "text",
-        "visible",
-        "present",
-        "shown",
-        "seen",
-    ]
-)
+_SHOWN = lazy_pattern(either(SHOWN), re.IGNORECASE)
+#: A question for what is there, and statements about it in other languages, whose nouns cannot be compared with it.
+_ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
+_EXISTS_ELSEWHERE = lazy_pattern(either(EXISTS), re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
+#: Where a clause ends, and the questions of a prompt.
+_SEPARATOR = lazy_pattern(rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\Z", re.IGNORECASE)
+_ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
+_PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -113,10 +109,10 @@ def _kind(match: re.Match[str]) -> str:
 
 def _symbols(text: str, question: str) -> str:
     """Return a text with a symbol in place of each word and phrase that says yes, no or unknown."""
-    asked = _words(question) | {"one", "it"}
+    asked = set(_words(question))
 
     def existence(match: re.Match[str]) -> str:
-        words = _words(match["what"])
+        words = set(_words(match["what"]))
         denied = _DENIED.search(match["says"])
         if words and words <= asked:
             return symbol(_VALUES.index("no" if denied else "yes"))
@@ -139,14 +135,51 @@ def _symbols(text: str, question: str) -> str:
     return _TOKEN.sub(word, text)
 
 
-def _words(text: str) -> set[str]:
-    """Return the words of a text that mean something, in the singular."""
-    return {word.rstrip("s") for word in re.findall(r"\w+", text.casefold())} - _FUNCTION
+def _restated(text: str, question: str) -> str:
+    """Return a text with a symbol in place of the last statement that repeats the question, affirmed or denied."""
+    *_, asked = ("", *_ASKED.findall(question))
+    order = _words(asked)
+    known = {*_words(question), *order}
+    if len(order) > 1:
+        predicate = order[-2:] if order[-1] > "\u2e80" else order[1:]
+    else:
+        predicate = order
+    found = None
+    start = 0
+    supposed, mark = False, ""
+    told = question.replace(asked, " ")
+    for separator in _SEPARATOR.finditer(text):
+        said, place = text[start : separator.start()], (start, separator.start())
+        start = separator.end()
+        words = _words(said)
+        repeats = bool(predicate) and set(words) <= known and set(predicate) <= set(words)
+        rest = order[1:]  # a question may begin with its verb
+        in_order = [word for word in rest if word in words] == [word for word in words if word in rest]
+        elsewhere = _ASKS_EXISTENCE.search(asked) and _EXISTS_ELSEWHERE.search(said)
+        supposed = is_uncertain(said) or (supposed and mark == ",")
+        mark = separator[0]
+        unsure = supposed or (_PAST.search(said) and not _PAST.search(asked))
+        is_statement = (elsewhere or (repeats and in_order)) and not unsure and mark != "?"
+        if is_statement and said.strip() not in told:
+            found = place
+    if found is None:
+        return text
+    value = "no" if is_negated(text[slice(*found)]) else "yes"
+    return f"{text[: found[0]]} {symbol(_VALUES.index(value))}{text[found[1] :]}"
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text that mean something, in order, without those for where it is seen."""
+    return content_words(_SHOWN.sub(" ", text))
 
 
 def _values(text: str, question: str = "") -> list[str]:
     """Return the truth values that a text, or a part that gives the answer, affirms."""
     affirmations = read_statements(without_notes(_symbols(text, question)), _whole, mentions=len(text))
+    if not any(affirmations):
+        restated = _restated(text, question)
+        if restated != text:
+            affirmations = read_statements(without_notes(_symbols(restated, question)), _whole, mentions=len(text))
     if not affirmations and abstains(text):
         return ["unknown"]
     return [_VALUES[index] if len(chosen) == 1 else "several" for chosen in affirmations for index in chosen[:1]]

@@ -270,7 +270,7 @@ def _read_with(read: Callable[[Delivery], Completion], delivery: Delivery) -> Co
         return Completion("", delivery.status, detail=delivery.detail, cost=usage)
     try:
         _check_success(delivery.data.get("error"))
-        return read(delivery)
+        return replace(read(delivery), measures={"seconds": delivery.took})
     except (MalformedReply, msgspec.ValidationError) as error:
         return Completion("", Status.ERROR, detail=f"the reply does not follow the protocol: {error}", cost=usage)
 

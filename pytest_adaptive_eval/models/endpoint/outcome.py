@@ -53,6 +53,7 @@ class Delivery:
         code: HTTP status code; 0 without a reply.
         seconds: Time with a request open, up to the end of this one and since another one ended, see
             `models.endpoint.limits.OpenTime`.
+        took: Time from the last sending of the request to its reply.
         headers: The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without
             secrets; empty if the status is not ok.
         sent: The request, see `models.base.sent_request`.
@@ -63,6 +64,7 @@ class Delivery:
     detail: str = ""
     code: int = 0
     seconds: float = 0.0
+    took: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
     sent: str = ""
 
@@ -104,6 +106,7 @@ class Request:
     path: str
     content: bytes | None = None
     deadline: float = math.inf
+    begun: float = 0.0  # time at which it was last sent
     last: Attempt | None = None
     tries: int = 0
     doubtful: int = 0

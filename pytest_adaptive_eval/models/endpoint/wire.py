@@ -304,8 +304,10 @@ class Wire:
         except TimeoutError:
             delivery = self._too_late(request)
         finally:
-            seconds = self._open_time.end(self._loop.time())
-        return replace(delivery, seconds=seconds, sent=sent_request((request.content or b"").decode()))
+            ended = self._loop.time()
+            seconds = self._open_time.end(ended)
+        took = ended - request.begun
+        return replace(delivery, seconds=seconds, took=took, sent=sent_request((request.content or b"").decode()))
 
     async def _take_slot(self, request: Request) -> None:
         await self._slots.take(again=bool(request.tries))
@@ -364,7 +366,7 @@ class Wire:
         await self._take_turn()
         begun = self._loop.time()
         if request is not None:
-            request.sent, request.answered_before = True, self._last_answer
+            request.sent, request.answered_before, request.begun = True, self._last_answer, begun
         last = None
         self._under_way += 1
         self._window.begin(begun, self._under_way)

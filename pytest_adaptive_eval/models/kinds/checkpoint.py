@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,14 @@ class CheckpointKind(ModelKind):
         if path.is_dir():
             return str(path)
         return None
+
+    def suggestion(self, spec: str) -> str:
+        """Return how a model of the hub becomes a folder; see `ModelKind`."""
+        owner, slash, name = spec.partition("/")
+        is_hub = re.fullmatch(r"\w[\w.-]*", owner) and re.fullmatch(r"\w[\w.-]*", name)
+        if slash and is_hub:
+            return f"if it is a model of the hub, run `hf download {spec} --local-dir {name}` and give {name!r}. Else "
+        return ""
 
     def model_name(self, spec: str) -> str:
         """Return the folder's name."""

@@ -35,6 +35,11 @@ class Provider(NamedTuple):
     omit: tuple[str, ...] = ()
 
 
+#: Begins of the names of models by the provider that has them.
+FAMILIES = {
+    "gpt-": "openai", "chatgpt-": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic",
+    "gemini": "gemini", "mistral": "mistral", "ministral": "mistral", "codestral": "mistral", "magistral": "mistral",
+}  # fmt: skip
 #: Fields that a provider refuses by name are left out after the first request, see `find_accepted_fields`.
 PROVIDERS = {
     "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
@@ -69,6 +74,13 @@ class ProviderKind(EndpointKind):
     form = "PROVIDER:MODEL"
     help = f"a model of {', '.join(sorted(PROVIDERS))}"
     prefixes: tuple[str, ...] = tuple(f"{name}:" for name in PROVIDERS)
+
+    def suggestion(self, spec: str) -> str:
+        """Return the provider to write before the name of a well-known model; see `ModelKind`."""
+        for begin, provider in FAMILIES.items():
+            if spec.startswith(begin):
+                return f"write {f'{provider}:{spec}'!r} for the model of that provider. Else "
+        return super().suggestion(spec)
 
     def arguments(self, spec: str) -> tuple[str, str]:
         """Return the provider's address and the model's name.

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.evaluation import Interview
 from pytest_adaptive_eval.inference.design import Proposal
-from pytest_adaptive_eval.items.item import Item, cut_text
+from pytest_adaptive_eval.items.item import Item, Status, cut_text
 from pytest_adaptive_eval.models.base import (
+    TIMED_OUT,
     Completion,
     Model,
     RequestLog,
@@ -29,7 +30,9 @@ from pytest_adaptive_eval.models.base import (
     Usage,
     asks_alike,
     drawn,
+    summed_measures,
 )
+from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.request_keys import completion_key, identity_key, may_share, request_key
 from pytest_adaptive_eval.models.store import CompletionStore, scored
@@ -42,8 +45,9 @@ from pytest_adaptive_eval.plugin.ask.open_questions import (
     known_scores,
 )
 from pytest_adaptive_eval.records.parts import ReuseRecord, plain
-from pytest_adaptive_eval.records.run_record import Administration
+from pytest_adaptive_eval.records.run_record import Administration, Place, answer_values
 from pytest_adaptive_eval.text import counted, relative
+from pytest_adaptive_eval.types import Array
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.ask.random_states import GeneratorStates
@@ -78,7 +82,9 @@ class Answers:
         administrations: Questions whose tests have run, in their order.
         current: Question whose fixtures and test run now.
         unkept: Sentence on a model whose answers cannot be kept; empty for others.
+        unrecorded: Names of fields that were not recorded when stored answers came.
         sent: Requests as they were sent, by their keys in the administrations.
+        exchanges: What else went between model and run.
         spent: Cost of answers that came before the first test of the interview.
         usage_before: Usage of the subject that is not of this interview.
         call_sizes: Numbers of calls by the number of questions that they answer together.
@@ -98,7 +104,9 @@ class Answers:
         self.administrations: list[Administration] = []
         self.current: OpenQuestion | None = None
         self.unkept = ""
+        self.unrecorded: set[str] = set()
         self.sent: dict[str, str] = {}
+        self.exchanges: dict[Place, Exchange] = {}
         self.spent = self.usage_before = Usage()
         self.call_sizes: Counter[int] = Counter()
         self._prospect = Prospect()
@@ -211,9 +219,14 @@ class Answers:
             with contextlib.suppress(Exception):  # code of a user, such as a selector, which fails when its turn comes
                 self.session.draw_ahead()
 
-    def tell(self, scores: Sequence[float | None]) -> None:
-        """Give the session the item scores of its proposal, and end it where an item that must pass is wrong."""
-        self.session.tell(np.array([[np.nan if score is None else score for score in scores]], dtype=float))
+    def tell(self, scores: Sequence[float | None], values: Mapping[str, Array]) -> None:
+        """Give the session the item scores of its proposal, and end it where an item that must pass is wrong.
+
+        Args:
+            values: Further values of the answers, see `records.run_record.answer_values`.
+        """
+        told = np.array([[np.nan if score is None else score for score in scores]], dtype=float)
+        self.session.tell(told, {name: known[None] for name, known in values.items()})
         self.questions.forget_told()
         first = self.session.take_all
         ends = self.evaluation.policy.stop == "decision" and self.judged
@@ -290,9 +303,12 @@ class Answers:
             if len(answered) < len(questions):
                 return
             for question in answered:
+                assert question.completion is not None
+                self._add_measures(question, question.completion)
                 self.administrations.append(question.administration)
                 self.questions.tell(question)
-            self.tell([question.score for question in answered])
+            values = answer_values([question.administration for question in answered], 1)
+            self.tell([question.score for question in answered], values)
 
     def comes_soon(self) -> bool:
         """Whether no answer took longer than `PATIENCE`, and a certain verdict has not waited that long."""
@@ -376,14 +392,51 @@ class Answers:
             completion = self._ask(subject, item, question)
         if is_own:
             question.administration.reused |= completion.reused
+            self.exchanges[question.administration.place] = Exchange.of(completion)
             question.administration.said = said(completion.text)
             if completion.request:
                 question.administration.sent = request_key(completion.request)[:SENT_KEY]
                 self.sent[question.administration.sent] = completion.request
-            question.administration.measures = dict(completion.measures)
+            self._add_measures(question, completion)
+            if completion.status is Status.TIMEOUT and not subject.gathers:  # else the time was that of a whole call
+                question.administration.measures[TIMED_OUT] = 1.0
         if completion.likelihood:
             question.administration.likelihood = plain(completion.likelihood)
         return completion
+
+    def _measures(self, completion: Completion) -> dict[str, float]:
+        """Return what is known of an answer beside its score, with its cost by the evaluation's prices of tokens."""
+        measures = dict(completion.measures)
+        cost = self.evaluation.spending.cost_of(measures)
+        if cost is not None:
+            measures.setdefault("cost", cost)
+        return measures
+
+    def _add_measures(self, question: OpenQuestion, completion: Completion) -> None:
+        """Add what is known of an answer to the measures of its question, which may take several calls."""
+        before = question.administration.measures
+        question.administration.measures = summed_measures([before, self._measures(completion)])
+
+    def recorded_fields(self, question: OpenQuestion, fields: Mapping[str, float]) -> dict[str, float]:
+        """Return the fields that a test recorded of an answer, of a stored one those of the run that asked for it.
+
+        A test may measure time, and a stored answer takes none. A field that was not recorded then is missing.
+        """
+        stores: list[tuple[CompletionStore, str]] = []
+        if fields and self.journal is not None:
+            stores.append((self.journal, f"recorded {question.item.id} {question.sample}"))
+            if self.journal.shared is not None and question.shared_key:
+                stores.append((self.journal.shared, f"recorded {question.shared_key}"))
+        known = dict(fields)
+        if question.administration.resumed or question.administration.reused:
+            kept: dict[str, float] = {}
+            for store, name in reversed(stores):
+                kept |= json.loads(store.fact(name) or "{}")
+            known = {name: kept[name] for name in fields if name in kept}
+            self.unrecorded.update(fields.keys() - kept.keys())
+        for store, name in stores:
+            store.keep_fact(name, json.dumps(known), again=True)
+        return known
 
     def _ask(self, subject: Model, item: Item, question: OpenQuestion) -> Completion:
         """Return the stored completion of a request of the current test, or ask for it and store it."""
@@ -513,12 +566,16 @@ class Answers:
         stored = self._lookup(key, "", question.item, question.administration)
         if stored is not None:
             question.administration.said = said(stored.text)
+            self._add_measures(question, stored)
             return stored.text
+        begun = clock.elapsed()
         reply = function(*args, **kwargs)
+        measures = {"seconds": clock.elapsed() - begun}
         if type(reply) is str:
-            kept = cut_text(reply)
-            question.administration.said = said(kept)
-            self._store(key, "", question.item, Completion(kept))
+            completion = Completion(cut_text(reply), measures=measures)
+            question.administration.said = said(completion.text)
+            self._add_measures(question, completion)
+            self._store(key, "", question.item, completion)
         return reply
 
 

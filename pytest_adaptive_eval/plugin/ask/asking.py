@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
@@ -20,6 +23,7 @@ from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.models.request_keys import identity_key, request_key
 from pytest_adaptive_eval.models.store import CompletionStore
+from pytest_adaptive_eval.outputs import make_private, replacing
 from pytest_adaptive_eval.plugin.ask.answer_counts import Answered, too_many_errors
 from pytest_adaptive_eval.plugin.ask.answers import Answers, Reuse
 from pytest_adaptive_eval.plugin.ask.decoding_check import DecodingCheck, earlier_interviews
@@ -32,8 +36,8 @@ from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.progress import QuestionProgress
 from pytest_adaptive_eval.plugin.state import EvaluationTest, sets_up_only
 from pytest_adaptive_eval.records.baseline import BaselineFile
-from pytest_adaptive_eval.records.parts import PolicyRecord, plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN
+from pytest_adaptive_eval.records.parts import PolicyRecord, PredictionRecord, plain
+from pytest_adaptive_eval.records.run_record import UNKNOWN, answer_values
 from pytest_adaptive_eval.text import counted
 
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
@@ -104,6 +108,7 @@ class AskingLoop:
         self.skipped, self.reruns = "", 0
         self.probes = TestProbes(self.evaluation.bank.items, self.evaluation.wrong_answer)
         self.floor: list[tuple[int, float]] = []  #: See `TestProbes.floor`.
+        self.predictions = PredictionRecord() if interview.predictions is None else interview.predictions.source
         self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook
@@ -188,9 +193,13 @@ class AskingLoop:
             responses = self._run_batch(list(map(self._test, answers.proposed(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            answers.tell(self.item_scores([response.score for response in responses]))
+            answered = answers.administrations[asked_before:]
+            values = answer_values(answered, self.evaluation.samples)
+            if self.predictions.unused:
+                self.session.forget_earlier()
+            answers.tell(self.item_scores([response.score for response in responses]), values)
             ability = answers.ability
-            for administration in answers.administrations[asked_before:]:
+            for administration in answered:
                 administration.theta_after = ability
             self._live.estimate(self.session)
 
@@ -352,6 +361,11 @@ class AskingLoop:
         administration.request = request or administration.request
         for file in self._baselines:
             file.check_requests([administration])
+        earlier = self.evaluation.predictions
+        if earlier is not None and not self.predictions.unused and earlier.asked_otherwise(administration):
+            self.predictions = structs.replace(
+                self.predictions, unused=f"its test asked {administration.item!r} otherwise"
+            )
         if self._shows_live:
             self._live.count(len(answers.administrations))
         if self._pipeline.is_busy(answers):
@@ -492,6 +506,7 @@ class AskingLoop:
         self._baselines = list(self.gate_plan.baselines(evaluation).values())
         for file in self._baselines:
             file.check(decoding=respondent.decoding, checkpoint=identity.checkpoint)
+        self._check_predictions(identity)
         if evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.history, evaluation, identity, respondent.whose)
         self.repeat = evaluation.repeat_of(samples=bool(respondent.noise_check and respondent.noise_check.reason))
@@ -505,6 +520,21 @@ class AskingLoop:
                 self.session.decodings = max(self.session.decodings, 1)
         if subject is not None:
             self.reuse.refusal = subject.no_reuse
+
+    def _check_predictions(self, identity: SubjectIdentity) -> None:
+        """Keep the answers that predict for this subject, or forget those that say nothing about it."""
+        earlier = self.evaluation.predictions
+        if earlier is None:
+            return
+        if refusal := earlier.refusal(identity, self.respondent.decoding):
+            self.predictions = structs.replace(self.predictions, unused=refusal)
+            self.session.forget_earlier()
+            return
+        kept = self.node.predictions
+        if kept is not None and not Path(kept).exists():
+            make_private(Path(kept).parent)
+            with replacing(Path(kept)) as file:
+                file.write(json.dumps(earlier.to_json()).encode())
 
     def _prepare(self, subject: Model, *, follows: bool) -> SubjectIdentity:
         """Check a subject of this package before its first answer, and return its identity in the form it is asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import numbers
 import traceback
 import warnings
@@ -15,8 +16,17 @@ import pytest
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
+from pytest_adaptive_eval.gates.condition import registered_metric
+from pytest_adaptive_eval.gates.measured import Measured
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
+from pytest_adaptive_eval.models.base import (
+    Completion,
+    Model,
+    RequestLog,
+    SubjectIdentity,
+    repeated_request,
+    summed_measures,
+)
 from pytest_adaptive_eval.plugin.ask.replies import calls_seen
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import UnrepeatableTest, name_toml_test
@@ -57,6 +67,7 @@ class AskedItem:
     def __init__(self, item: Item, sample: int = 0) -> None:
         self.item, self.sample = item, sample
         self.given: float | None = None
+        self.recorded: dict[str, float] = {}
         self.graded: float | None = None
         self.text = ""
         self.read = False  #: Whether there was a text to grade, even an empty one.
@@ -108,6 +119,21 @@ class AskedItem:
         if not 0.0 <= number <= 1.0:
             raise ValueError(f"item.score({value!r}): a score lies in [0, 1]")
         self.given = number
+
+    def record(self, **fields: float) -> None:
+        """Record values of this answer, such as ``record(latency=0.8)``, for gates on fields and for the record.
+
+        Raises:
+            ValueError: A value is not a finite number of at least 0, or the name is that of another metric.
+        """
+        for name, value in fields.items():
+            number = float(value)
+            if not 0.0 <= number < math.inf:
+                raise ValueError(f"item.record({name}={value!r}): expected a finite number of at least 0")
+            metric = registered_metric(name)
+            if metric is not None and not isinstance(metric, Measured):
+                raise ValueError(f"item.record({name}={value!r}): {name} is a metric of scores; choose another name")
+            self.recorded[name] = number
 
 
 class QuestionOwner(Protocol):
@@ -278,7 +304,16 @@ class QuestionTest(UnrepeatableTest):
             self.response = self._answer(interview)
         finally:
             self.administration.seconds = clock.elapsed() - start
+            self._note_measures(interview)
             self._properties()
+
+    def _note_measures(self, interview: QuestionOwner) -> None:
+        """Add the seconds of a user's own model, and the fields that the test recorded, to the measures."""
+        measures = self.administration.measures
+        if not measures and not self.administration.resumed:
+            seen = [completion.measures for _, completion in self.requests.replies]
+            measures |= summed_measures(seen)
+        measures |= interview.answers.recorded_fields(self.question, self.asked.recorded)
 
     def _replay(self) -> None:
         """Run the question as an ordinary test; on failure, report the question and the answer."""
@@ -448,14 +483,17 @@ class QuestionTest(UnrepeatableTest):
         response = self.response
         status = response.status.value if response else Status.ERROR.value
         score = response.score if response else None
+        measures = self.administration.measures
         for entry in list(self.user_properties):
-            if entry[0] in (PROPERTY, *DETAILS):
+            if entry[0] in (PROPERTY, *DETAILS, *measures):
                 self.user_properties.remove(entry)
         self.user_properties.append((PROPERTY, "unscored" if score is None else f"{score:g}"))
         for name in DETAILS[:-1]:
             value = getattr(self.administration, name)
             if value is not None:
                 self.user_properties.append((name, f"{value:.6g}"))
+        for name, value in measures.items():
+            self.user_properties.append((name, f"{value:.6g}"))
         self.user_properties.append(("status", status))
 
     def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:

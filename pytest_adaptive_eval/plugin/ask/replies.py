@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.items.item import Item, cut_text
 from pytest_adaptive_eval.models.base import Completion, RequestLog
 
@@ -78,9 +79,12 @@ def _noted(function: Callable[..., Any], log: RequestLog, /, *args: Any, **kwarg
     else:
         asked = ""
     log.sent.append(asked if isinstance(asked, Item) else Item("", str(asked)))
+    begun = clock.elapsed()
     reply = function(*args, **kwargs)
+    seconds = clock.elapsed() - begun
     del log.replies[before:]  # of a model that it asks
-    log.replies.append((before + 1, Completion(cut_text(reply) if isinstance(reply, str) else "")))
+    text = cut_text(reply) if isinstance(reply, str) else ""
+    log.replies.append((before + 1, Completion(text, measures={"seconds": seconds})))
     return reply
 
 

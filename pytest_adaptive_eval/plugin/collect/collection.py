@@ -39,6 +39,7 @@ from pytest_adaptive_eval.plugin.collect.gate_planning import (
     unused_baseline,
 )
 from pytest_adaptive_eval.plugin.collect.named_models import check_named
+from pytest_adaptive_eval.plugin.collect.predictions import choose_predictions
 from pytest_adaptive_eval.plugin.collect.refusals import check_collected, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.collect.tomlfile import EvalFile
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
@@ -216,6 +217,7 @@ class Collection:
             return []
         notes = (*evaluation.notes, *self._model_notes(test, spec))
         test.plan(evaluation.changed(notes=notes), self.state)
+        test.drift = spec.table.drift or ""
         return self._named(test, bank)
 
     def _model_notes(self, interview: EvaluationTest, spec: EvalSpec) -> list[str]:
@@ -367,6 +369,9 @@ class Collection:
                 check_baseline(self.state)
         for node in self.state.evaluations:
             node.evaluation = node.evaluation.for_gates(node.gate_plan)
+            if not self._mistakes:
+                with self._keep_mistake():
+                    choose_predictions(node, self.state)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state
@@ -488,6 +493,7 @@ def _outlook(node: EvaluationTest) -> Iterator[str]:
     evaluation, plan = node.evaluation, node.gate_plan
     for sentence in plan.missing.values():
         yield f"WARNING: {evaluation.name}: {sentence}"
+    yield from plan.remarks
     yield from evaluation.outlooks(plan)
 
 

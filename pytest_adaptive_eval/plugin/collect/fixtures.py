@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval import evaluation as assembly
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.models import resolve
+from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.report.verdicts import VERDICTS
 from pytest_adaptive_eval.plugin.state import STATE, UnrepeatableTest
@@ -74,6 +76,18 @@ def check_models(config: pytest.Config, evaluations: Sequence[EvaluationTest]) -
             other = assembly.check_model(spec, (), cache, options, chats=chats)
             if other is not None:
                 other.close()
+
+
+def checkpoint_of(config: pytest.Config, interview: EvaluationTest) -> str:
+    """Return the hash of the files of the model that a setting or a TOML file names; empty where that is not known."""
+    for spec, base, options, _ in _named_subjects(config, [interview]):
+        with contextlib.suppress(ConfigError, CheckpointError):  # a mistake that `check_models` reports
+            kind, located = resolve(spec, (config.invocation_params.dir, base))
+            if Path(located).is_dir():
+                return checkpoint_hash(located, cache=config.stash[STATE].folder / "cache")
+            if kind.answers_ids and not kind.hashes_files:  # recorded answers
+                return kind.load(located, options).identity.checkpoint
+    return ""
 
 
 def _named_subjects(config: pytest.Config, evaluations: Iterable[EvaluationTest]) -> Collection[_Named]:

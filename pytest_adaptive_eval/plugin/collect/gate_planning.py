@@ -10,6 +10,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import read_gate
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gone import refuse_gone_setting
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.plugin.collect.tomlfile import TomlGate
@@ -43,10 +44,19 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
         for node, condition in declared:
             node.evaluation.check(condition)
             if condition.kind != "not_worse_than" or _find_baseline(condition.name, node, state):
+                _check_baseline(condition, node)
                 node.gate_plan.conditions.append(condition)
                 state.family += condition.denials(node.evaluation.question_bank)
     except UsageError as error:
         raise type(error)(f"{_place(gate, str(error))}: {error}") from None
+
+
+def _check_baseline(condition: Condition, node: EvaluationTest) -> None:
+    """Refuse a recorded baseline that the condition cannot be compared with."""
+    recorded = node.gate_plan.recorded.get(condition.name)
+    bank = node.evaluation.question_bank
+    if recorded is not None and bank is not None:
+        condition.claims(bank, {condition.name: recorded.baseline})
 
 
 def _place(gate: pytest.Item, message: str) -> str:
@@ -204,7 +214,9 @@ def check_baseline(state: RunState) -> None:
 
 
 def unused_baseline(state: RunState) -> str:
-    """Return a sentence on a baseline that the options name and no gate of this run compares with; else empty."""
+    """Return a sentence on a baseline that the options name and nothing of this run uses; else empty."""
+    if any(getattr(node.evaluation, "predictions", None) or node.gate_plan.remarks for node in state.evaluations):
+        return ""
     plans = [node.gate_plan for node in state.evaluations]
     used = any("baseline" in names for plan in plans for names in (plan.recorded, plan.missing))
     if state.settings.baseline is None or used or not plans:

@@ -23,7 +23,6 @@ from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.side_by_side import variants
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.plugin.ask.question import ask, ask_own
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
@@ -169,26 +168,7 @@ class EvalFile(pytest.Module):
         if named is None and written is not None and (settings.model is None or spec.name in self._compared):
             return self.own_model(spec, written, spec.base, spec.table.model_options, self)
         model = named or settings.model
-        options = {} if model is None else self._options_of_kind(spec, model)
+        options = {} if model is None else spec.model_options(model, self.config.invocation_params.dir, settings.root)
         if model is None or not (named or options):
             return None
         return self.own_model(spec, model, settings.root, {**options, **settings.model_options}, self)
-
-    def _options_of_kind(self, spec: EvalSpec, model: str) -> Mapping[str, Any]:
-        """Return the evaluation's options that a model of the command line takes: of a model of the same kind.
-
-        A revision names the weights of one model, so no other one takes it.
-        """
-        written = spec.table.model
-        options = spec.table.model_options
-        if written is None or not options:
-            return {}
-        kinds = []
-        for text, folder in ((written, spec.base), (model, self.settings.root)):
-            try:
-                kinds.append(resolve(text, [self.config.invocation_params.dir, folder])[0])
-            except ConfigError:  # a model that only a hook knows, or a mistake that loading reports
-                return {}
-        if kinds[0] is not kinds[1]:
-            return {}
-        return {name: value for name, value in options.items() if name != "revision"}

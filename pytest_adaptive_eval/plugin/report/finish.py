@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import msgspec
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import CORRECTS
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.measured import PassOf
 from pytest_adaptive_eval.gates.misfit import misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import LOW_QUALITY, items_naming
-from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Model, SubjectIdentity, Usage, sent_request
 from pytest_adaptive_eval.models.calling import CallableModel
+from pytest_adaptive_eval.models.exchange import Exchange
+from pytest_adaptive_eval.models.judging import BEGINNING
 from pytest_adaptive_eval.models.replay import ReplayModel
 from pytest_adaptive_eval.models.store import remove_store
 from pytest_adaptive_eval.plugin.ask.answer_counts import AnswerCounts
 from pytest_adaptive_eval.plugin.ask.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import (
+    LOGGED_CURRENCY,
     BankRecord,
+    DriftRecord,
     InterviewerRecord,
     Price,
 )
@@ -30,6 +38,7 @@ from pytest_adaptive_eval.records.run_record import (
     Administration,
     EvaluationRecord,
     by_item,
+    flaky_items,
     must_pass_answers,
     noise_of,
 )
@@ -83,6 +92,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         **arguments,
     )
     record = _record(loop, result, noise, seconds)
+    _keep_exchanges(loop, record)
     record.notes += [*shared, *filter(None, [evaluation.undeclared_warning(loop.gate_plan), loop.probes.caveat()])]
     record.notes += [*_notes_of_marked(evaluation.bank, record), *_notes_of_uniform_draws(loop)]
     if result.misfit:
@@ -96,17 +106,39 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
     return result, record
 
 
+def _keep_exchanges(loop: AskingLoop, record: EvaluationRecord) -> None:
+    """Keep what went between model and run in the store that runs share, if there is one."""
+    if loop.state.answers is None:
+        return
+    kept = {}
+    for asked in record.administrations:
+        exchange = loop.answers.exchanges.get(asked.place, Exchange())
+        if loop.evaluation.judge is not None:
+            judged = loop.evaluation.judge.replies.get((asked.item, asked.text[:BEGINNING]), [])
+            exchange = msgspec.structs.replace(exchange, judged=[sent_request(text) for text in judged])
+        if exchange != Exchange():
+            kept[record.exchange_key(asked)] = exchange.to_text()
+    loop.state.answers.keep_requests(kept)
+
+
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     """Yield notes on the bank, the budget and questions that ran again."""
     evaluation = loop.evaluation
     plan = loop.gate_plan
     identity = loop.respondent.identity
     yield from evaluation.notes
+    if evaluation.predictions is not None:
+        yield loop.predictions.sentence
     if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
     if isinstance(loop.respondent.subject, ReplayModel):
         yield from loop.respondent.subject.notes
     yield from filter(None, [loop.answers.unkept])
+    if loop.answers.unrecorded:
+        yield (
+            f"stored answers lack {', '.join(sorted(loop.answers.unrecorded))}, which the test records now, so it is "
+            "missing: ask again with --adaptive-eval-fresh"
+        )
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
@@ -204,17 +236,21 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
             calibration_subject=identity.name in bank.subjects,
         ),
         policy=loop.policy_record(),
+        drift=DriftRecord(action=loop.node.drift),
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
         samples=evaluation.samples,
         decoding_noise=noise,
         administrations=answers,
+        item_estimates=_item_estimates(loop, result),
+        flaky=flaky_items(answers),
         interviewer=InterviewerRecord.of(loop.session.account),
         call_sizes={str(size): count for size, count in sorted(loop.answers.call_sizes.items())},
         judge=judge.name if judge is not None else "",
         judged=judge.counts if judge is not None else None,
         baselines={name: file.compared(bank, items) for name, file in loop.gate_plan.loaded.items()},
         journal=journal.path.name if journal is not None else "",
+        predictions=None if evaluation.predictions is None else loop.predictions,
         reuse=loop.reuse.record(answers),
         usage_error=bool(loop.fault and loop.fault.usage),
         **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
@@ -234,8 +270,31 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         of_judge = Usage()
     record.costs = evaluation.spending.costs(spent, record.interviewer, of_judge, record.size)
     if spent.money:  # as a harness states it
-        record.costs.prices["subject"] = Price(spent.money, "USD", spent.money / spent.calls * record.size)
+        record.costs.prices["subject"] = Price(spent.money, LOGGED_CURRENCY, _cost_of_bank(record))
     return record
+
+
+def _item_estimates(loop: AskingLoop, result: SessionResult) -> dict[str, dict[str, float]]:
+    """Return the estimates by item of each metric of samples that a gate requires."""
+    estimates: dict[str, dict[str, float]] = {}
+    ids = [str(result.bank.ids[place]) for place in result.log.items]
+    for condition in loop.gate_plan.conditions:
+        measure = condition.measure
+        if isinstance(measure, PassOf) and measure.scores is not None:
+            by_item = zip(ids, measure.scores.of(result.log).tolist(), strict=True)
+            estimates[condition.metric] = {item: value for item, value in by_item if not math.isnan(value)}
+    return estimates
+
+
+def _cost_of_bank(record: EvaluationRecord) -> float | None:
+    """Return about what asking each item of the bank would cost, from the items whose cost is known."""
+    costs = []
+    for asked in record.administrations:
+        if "cost" in asked.measures:
+            costs.append(asked.measures["cost"])
+    if not costs:
+        return None
+    return sum(costs) / len(costs) * record.size * record.samples
 
 
 def _continued(budgets: Sequence[int]) -> str:

@@ -16,19 +16,20 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, JournalError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.models.store import CompletionStore, remove_store
-from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
+from pytest_adaptive_eval.plugin.names import ATTACHED, CHANGE_PROPERTY, PROPERTY
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.report.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.pairs import all_pairs
 from pytest_adaptive_eval.records.run_record import REQUIRED, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.registry import service
-from pytest_adaptive_eval.text import relative
+from pytest_adaptive_eval.text import clean_xml, guard, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Selection
     from pytest_adaptive_eval.plugin.progress import ProgressHooks
     from pytest_adaptive_eval.plugin.state import RunState
+    from pytest_adaptive_eval.records.history import History
 
 _RECORDS = ("record", "record copy", "new baseline")  #: Written files that state the exit status, besides the page.
 
@@ -49,13 +50,13 @@ class RunFiles:
         import platform
 
         from pytest_adaptive_eval import __version__
-        from pytest_adaptive_eval.records.run_files import new_run_id, write_record, write_run
+        from pytest_adaptive_eval.records.run_files import write_record, write_run
 
         run = self._run
         settings = self.state.settings
         python = platform.python_version()
         run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
-        run.run = new_run_id(self._started, os.urandom(4))
+        self._name_run()
         run.warn()
         try:
             self._look_back()
@@ -67,6 +68,16 @@ class RunFiles:
         self._put("page", settings.html, self._write_page)
         self._put("new baseline", self._new_baseline() if passed else None, lambda path: write_record(path, run))
         self._put("record copy", settings.record, lambda path: write_record(path, run))
+
+    def earlier(self) -> History | None:
+        """Return the runs before this one, which has an id from here on; None if there are none."""
+        self._name_run()
+        return self.state.history
+
+    def _name_run(self) -> None:
+        from pytest_adaptive_eval.records.run_files import new_run_id
+
+        self._run.run = self._run.run or new_run_id(self._started, os.urandom(4))
 
     def rewrite(self) -> None:
         """Write again all that states the exit status; a file that cannot be written is removed."""
@@ -189,6 +200,11 @@ _TO_KEEP = (
     "--adaptive-eval-missing-baseline=record with --adaptive-eval-baseline=FILE.json keeps the record of a first run "
     "that does not fail as its baseline"
 )
+#: Note on a run whose only JUnit report is pytest's own.
+_JUNIT_NOTE = (
+    "--junitxml: each test case has properties, which the schema of Jenkins' xUnit plugin refuses; give Jenkins and "
+    "GitLab the report of --adaptive-eval-junit=FILE, and --junitxml to readers of properties"
+)
 _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 
 
@@ -206,6 +222,7 @@ class RunRecorder:
         self._skipped: set[str] = set()
         self._failed = self._replayed = False
         self._expected_to_fail: set[str] = set()  #: Gates with the mark xfail, by node id.
+        self._changes: dict[str, str] = {}  #: Changes of evaluations since the last run, by node id.
         self._failed_questions: dict[str, str] = {}  #: Interviews of failed questions, by the question's node id.
         self._complaints: list[str] = []
         self._files = RunFiles(state, self.run, started, self._complaints)
@@ -224,9 +241,13 @@ class RunRecorder:
         if report.skipped:
             self._skipped.add(report.nodeid)
         self._failed |= report.failed
-        attached: dict[str, Any] | None = getattr(report, ATTACHED, None)
-        if not attached:
-            return
+        if attached := getattr(report, ATTACHED, None):
+            self._keep(report, attached)
+        if change := self._changes.get(report.nodeid):
+            report.user_properties.append((CHANGE_PROPERTY, change))
+
+    def _keep(self, report: pytest.TestReport, attached: dict[str, Any]) -> None:
+        """Keep the records that a report carries."""
         self._failed |= attached["failed"]
         if "question_of" in attached:
             self._replayed |= not attached["question_of"]
@@ -240,11 +261,38 @@ class RunRecorder:
                 else:
                     evaluation = EvaluationRecord.from_json(record)
                 self.run.evaluations.append(evaluation)
+                self._note_change(evaluation, report.nodeid)
                 self._progress.end(report.nodeid, len(evaluation.administrations))
             gates = [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
             self.run.gates += gates
             if gates and hasattr(report, "wasxfail"):
                 self._expected_to_fail.add(report.nodeid)
+
+    def _note_change(self, evaluation: EvaluationRecord, nodeid: str) -> None:
+        """Note how an evaluation changed since the last run."""
+        from pytest_adaptive_eval.records.trend import note_change
+
+        with suppress(Exception):  # `RunFiles.write` says which earlier runs cannot be read
+            note_change(self.run, evaluation, self._files.earlier())
+        self._changes[nodeid] = clean_xml(evaluation.drift.change, 200)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Report each watched evaluation as a test of its own, after all others."""
+        result = yield
+        from pytest_adaptive_eval.plugin.report.drift import drift_reports
+        from pytest_adaptive_eval.records.trend import watch_run
+
+        try:
+            watch_run(self.run, self._files.earlier(), self.state.settings.drift)
+        except AdaptiveEvalError as error:
+            self._complaints.append(f"earlier runs cannot be compared with: {error}")
+        for evaluation in self.run.evaluations:
+            session.testscollected += bool(evaluation.drift.state)
+            for report in drift_reports(evaluation):
+                self._failed_questions[report.nodeid] = evaluation.nodeid
+                self.config.hook.pytest_runtest_logreport(report=report)
+        return result
 
     @functools.cached_property
     def _shows_live(self) -> bool:
@@ -431,8 +479,16 @@ class RunRecorder:
         self._files.rewrite()
 
     def pytest_unconfigure(self) -> None:
-        """Make the record agree with the exit status once more: other plugins may change it at the very end."""
+        """Make the record agree with the exit status once more, and say why a run failed whose tests all passed.
+
+        Other plugins may change the status at the very end. The reasons follow pytest's last line, which counts tests
+        alone and may read ``2 passed``.
+        """
         self._agree_on_exit()
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            for complaint in self._complaints:
+                reporter.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
 
     def _remember_failures(self) -> None:
         """Add the interviews of failed questions to the cache of ``--lf``, since questions are not collected."""
@@ -450,15 +506,15 @@ class RunRecorder:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table of interviews and verdicts."""
         run = self.run
-        if not (run.evaluations or run.gates or self._complaints or self._has_answers):
+        if not (run.evaluations or run.gates or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
-        from pytest_adaptive_eval.text import guard
+        from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, warning_lines, write_lines
+        from pytest_adaptive_eval.text import wrap
 
         writer = terminalreporter
         width = self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
-            write_lines([*brief_verdict_lines(run, width), *warning_lines(run, width)], writer.write)
+            write_lines([*verdict_lines(run, width), *warning_lines(run, width)], writer.write)
         else:
             writer.write_sep("=", "adaptive evaluation")
             base = self.config.invocation_params.dir
@@ -475,8 +531,8 @@ class RunRecorder:
                     banks[known.name] = bank
             lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
             write_lines(lines, writer.write)
-        for complaint in self._complaints:
-            writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
+            if getattr(self.config.option, "xmlpath", None) and self.state.settings.junit is None:
+                write_lines([((line, {}),) for line in wrap(_JUNIT_NOTE, max(width, 40), "  ")], writer.write)
         if self._has_answers:
             writer.write_line(
                 "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks again)"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval import Item
+from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
 from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity
@@ -42,7 +43,7 @@ def question(item: Item, *, sample: int = 0) -> OpenQuestion:
 
 def answers_of(subject: Model | None, path: Path | None = None) -> Answers:
     """Answers of an interview whose tests do nothing but ask their items."""
-    evaluation: Any = SimpleNamespace(judge=None, spending=SimpleNamespace(limited=False))
+    evaluation: Any = SimpleNamespace(judge=None, spending=Spending())
     answers = Answers(evaluation, cast(Any, None), TestFinding(), asks_items=True, judged=False)
     answers.subject = subject
     if subject is not None:

@@ -80,7 +80,7 @@ def test_each_sample_is_a_test_and_each_item_counts_once(lab: Any) -> None:
     result = lab.run("-v")
     assert result.ret == 0
     result.stdout.re_match_lines([r"test_it.py::test_toy\[q\d+\] ", r".*q\d+#2\] ", r".*q\d+#3\] "], consecutive=True)
-    result.stdout.fnmatch_lines(["*[[]100%]*", "*toy  * 12/60 20%*", "*decoding noise .0*, by 36 answers to 12 items)"])
+    result.stdout.fnmatch_lines(["*[[]100%]*", "*toy  * 12 of 60", "*decoding noise .0*, by 36 answers to 12 items)"])
     found = interview(lab)
     assert (found["asked"], found["scored"], found["samples"]) == (12, 12, 3)
     assert found["statuses"] == {"ok": 36}

@@ -75,7 +75,7 @@ def test_a_decided_interview_ends_and_the_run_says_so(lab: Any, tenths: int, tar
     assert f"{asked} of 300 items, anytime-valid" in sentence(lab)
     relation = ">=" if outcome == "PASS" else "<"
     assert f"] {relation} .{10 * target:.0f}0 required, 95 %" in sentence(lab)
-    result.stdout.fnmatch_lines([f"toy      toy * {asked}/300 * every gate is decided"])
+    result.stdout.fnmatch_lines([f"toy      toy * {asked} of 300 * every gate is decided"])
     result.stdout.re_match_lines([rf"test_it.py [+-]{{{asked}}}\.[.F] +\[100%\]"])
 
 
@@ -506,6 +506,7 @@ def test_prompts_with_a_random_part_are_not_compared(compared: Any) -> None:
         ("not_worse_than='broken.json', margin=0.1", "broken.json"),
         ("not_worse_than='old.csv', margin=0.0", "margin is 0.0, expected a share of the bank in (0, 1)"),
         ("at_least=1.5", "accuracy.at_least(1.5): an accuracy lies in [0, 1]"),
+        ("at_least=60", 'accuracy.at_least(60): an accuracy lies in [0, 1]; for 60 % write 0.6 or "60%"'),
         ("at_least=0.5, confidence=95", "confidence is 95"),
         ("at_least=0.5, on_inconclusive='skip'", "on_inconclusive is 'skip', expected fail, warn or pass"),
         ("rank_within=3", "has no reference subjects to rank among"),

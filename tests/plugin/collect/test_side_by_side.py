@@ -92,7 +92,7 @@ def test_templates_and_files_of_texts(answers: Any) -> None:
     (answers.path / "system.txt").write_text("Be exact.")
     more = 'templates = ["short.txt", "{prompt} At length."]\nsystem = { file = "system.txt" }'
     evaluate(answers, more)
-    assert [entry["variant"] for entry in answers.record["interviews"]] == ["short", "2"]
+    assert [entry["variant"] for entry in answers.record["interviews"]] == ["short", "At_length"]
     assert answers.record["differences"][0]["interval"] is not None
     asked = [json.loads(line) for line in answers.asked]
     assert {messages[0]["content"] for messages in asked} == {"Be exact."}

@@ -187,7 +187,7 @@ def test_errors_are_sentences(recorded: Any) -> None:
     assert result.ret == 1
     assert "no answer of 'recorded' to " in recorded.record["interviews"][0]["error"]
     result.stdout.fnmatch_lines(
-        ["*_ toy?q50? _*", "not_run: no answer of 'recorded' to 'q50' was recorded"], consecutive=True
+        ["*_ toy?q50? _*", "not_run: no answer of 'recorded' to 'q50' was recorded*"], consecutive=True
     )
 
 

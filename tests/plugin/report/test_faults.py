@@ -219,7 +219,7 @@ def test_a_gate_on_what_is_not_measured(project: Any) -> None:
     result.stdout.fnmatch_lines(
         [
             "E *AttributeError: <result of toy: * items> has no 'f1'; "
-            "use ability, accuracy, auc, gain, last_level, macro_accuracy"
+            "use ability, accuracy, auc, cost, gain, input_tokens, last_level, macro_accuracy, *"
         ]
     )
     assert project.outcomes() == [("test_gate", "ERROR")]

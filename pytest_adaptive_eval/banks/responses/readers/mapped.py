@@ -13,7 +13,7 @@ from pytest_adaptive_eval.banks.responses.files import Answer, Collected, TaskLo
 from pytest_adaptive_eval.banks.responses.mapping import clear_names
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, TableRecord, first_keys, head, read_records, suffix_of
-from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.errors import ResponsesError, UsageError
 from pytest_adaptive_eval.items.responses import Responses, Stated
 from pytest_adaptive_eval.mappings import ResponseMapping
 
@@ -250,15 +250,19 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> str:
 
 
 def propose(path: Path) -> str:
-    """Return a sentence on the options that read a file of no format by the names of its columns; empty if none do."""
+    """Return a sentence on the options by which a file of no format was read on trial; empty if there are none."""
     if suffix_of(path):
         mapping = clear_names(read_records(path))
     else:
         mapping = ResponseMapping()
     scored = mapping.score or (mapping.answer and mapping.target)
-    if mapping.item and scored:
-        return f". The names of its columns suggest: {mapping.options}"
-    return ""
+    if not ((mapping.item or mapping.question) and scored):
+        return ""
+    try:
+        read_mapped(path, ReadSettings(mapping=mapping))
+    except UsageError:
+        return ""
+    return f". The names of its columns suggest: {mapping.options}"
 
 
 REGISTERED = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import math
 import re
 import sys
@@ -36,7 +37,7 @@ from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
-from pytest_adaptive_eval.items.responses import ROUNDED, LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import ROUNDED, AgentStep, LoggedQuestion, Responses
 from pytest_adaptive_eval.tables import FILE_LIMIT
 
 _ZSTANDARD = 93  # the method's number in zip archives
@@ -198,8 +199,10 @@ def _measures(sample: Mapping[str, Any]) -> dict[str, float]:
     """Return the tokens of all models of a sample, its seconds, and its steps, the model's messages."""
     measures = {"seconds": sample.get("total_time")}
     for usage in (sample.get("model_usage") or {}).values():
-        for name in ("input_tokens", "output_tokens"):
-            measures[name] = (measures.get(name) or 0) + (inner(usage, name) or 0)
+        for name in ("input_tokens", "output_tokens", "reasoning_tokens"):
+            stated = inner(usage, name)
+            if stated is not None:
+                measures[name] = measures.get(name, 0) + stated
     if messages := sample.get("messages"):
         measures["steps"] = sum(inner(message, "role") == "assistant" for message in messages)
     return measures_of(measures)
@@ -350,7 +353,8 @@ def _answers(log: _Log, asked: set[str], *, texts: bool) -> Iterator[Answer]:
             has_tools = log.about("sandbox") or data.get("sandbox") or data.get("files")
             question = _question(data, log.path) if is_new and not has_tools else None
             reply = _answer(data) if is_new or texts else None
-            yield Answer(where, item, values, question, reply, epoch, fault)
+            steps = _steps(data) if texts else ()
+            yield Answer(where, item, values, question, reply, epoch, fault, steps, _measures(data))
 
 
 def _other_scores(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -430,6 +434,21 @@ def _answer(sample: Mapping[str, Any]) -> Any:
         messages, _ = _parts([inner(choice, "message")], sample)
         return messages[0]["content"]
     return None
+
+
+def _steps(sample: Mapping[str, Any]) -> list[AgentStep]:
+    """Return the messages after the input, if there are several: what an agent did, with its calls of tools."""
+    steps = []
+    messages, _ = _parts(sample.get("messages") or [], sample)
+    for message, logged in zip(messages, sample.get("messages") or [], strict=True):
+        calls = []
+        for call in inner(logged, "tool_calls") or ():
+            arguments = json.dumps(inner(call, "arguments"), ensure_ascii=False)
+            calls.append(f"{inner(call, 'function')}({arguments})")
+        steps.append(AgentStep(str(message.get("role")), "\n".join(filter(None, [str(message["content"]), *calls]))))
+    if sum(step.role == "assistant" for step in steps) < 2:
+        return []
+    return steps
 
 
 def _parts(asked: Any, sample: Mapping[str, Any]) -> tuple[Any, list[str]]:

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.responses.base import ItemResult, ReadSettings, ResponseReader, ResultSettings
+from pytest_adaptive_eval.banks.responses.base import (
+    ItemResult,
+    ReadSettings,
+    ResponseReader,
+    ResultSettings,
+    measures_of,
+)
 from pytest_adaptive_eval.banks.responses.files import Collected, json_objects
 from pytest_adaptive_eval.banks.responses.questions import inner
 from pytest_adaptive_eval.banks.rows import head
@@ -23,9 +29,32 @@ LISTS = ResultSettings(
 _BEGINNING = re.compile(r'\s*\{\s*"total_instances"\s*:')
 #: Where a run's report is, and those of its instances, below logs/run_evaluation/RUN/MODEL/ID.
 _SUMMARIES, _INSTANCES = ("*.json", "*/*.json"), ("**/report.json",)
+_TRAJECTORY = ".traj.json"  #: End of a file of mini-swe-agent; the instance is before it.
+_TRAJECTORIES = (f"**/*{_TRAJECTORY}",)
 
 
 def results(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:
+    """Yield the instances for which a run had predictions, with what mini-swe-agent's trajectories state of them.
+
+    An error of the model's server ends as an empty patch there, and the trajectory has the exception: no score.
+    """
+    trajectories = {}
+    for file, data in json_objects(folder, _TRAJECTORIES):
+        trajectories[file.name.removesuffix(_TRAJECTORY)] = data.get("info")
+    for result in _outcomes(folder, settings):
+        about = trajectories.get(result.item)
+        stated = {
+            "cost": inner(about, "model_stats", "instance_cost"),
+            "steps": inner(about, "model_stats", "api_calls"),
+        }
+        result = result._replace(measures=measures_of(stated))
+        fault = inner(about, "exception_str")
+        if fault and not result.score:
+            result = result._replace(score=None, fault=str(fault))
+        yield result
+
+
+def _outcomes(folder: Path, settings: ResultSettings) -> Iterator[ItemResult]:
     """Yield the instances for which a run had predictions, each once: by the run's report, else by their own."""
     seen = set()
     for file, data in json_objects(folder, _SUMMARIES):

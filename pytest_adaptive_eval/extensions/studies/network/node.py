@@ -364,11 +364,21 @@ class NodeInterview:
         return Directive(kind, why)
 
     def _review_drafts(self, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
-        """Let the supervisor review new questions, and reset the drafts that it refuses."""
+        """Let the supervisor review new questions, no more than it may refuse in a row, and reset refused drafts."""
         supervision = self.network.supervision
-        family = self.node.task
-        if supervision is None or not drafts:
+        if supervision is None:
             return
+        waiting = list(drafts)
+        while waiting and not self.counts["supervisor_given_up"]:
+            together = self._most_refusals - self.refusals
+            yield from self._review(supervision, waiting[:together], position)
+            waiting = waiting[together:]
+        for draft in waiting:  # code asks what nobody reviews any more
+            draft.question = None
+
+    def _review(self, supervision: Supervision, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
+        """Let the supervisor review new questions, and reset the drafts that it refuses."""
+        family = self.node.task
         assert isinstance(family, TaskFamily)
         demand = f"level {position[1]} ({family.knob}), {content_of(family).demand(position[1])}"
         items = [draft.question.item for draft in drafts if draft.question]
@@ -385,13 +395,18 @@ class NodeInterview:
                 draft.question = None
                 draft.directive = self._refusal("review", "the supervisor found a fault in it")
 
+    @property
+    def _most_refusals(self) -> int:
+        """Refusals in a row at which the supervisor is given up."""
+        return PATIENCE * (self.network.retries + 1)
+
     def _judge_supervisor(self, review: Review) -> None:
         """Give the supervisor up at this node once it refused as many attempts in a row as `PATIENCE` questions get."""
         if review.refused:
             self.refusals = self.refusals + 1
         else:
             self.refusals = 0
-        if self.refusals == PATIENCE * (self.network.retries + 1):
+        if self.refusals == self._most_refusals:
             self.counts["supervisor_given_up"] = 1
 
     # Answers

@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
+from pytest_adaptive_eval.items.graders.kinds.json_field import MISSING, parsed_leniently
 from pytest_adaptive_eval.items.graders.kinds.literal import typed
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
 
 #: Calls in a text that are looked at, and characters of a text that is parsed as Python.
 _MOST, _LONGEST = 50, 5000
-#: Marks around a call in the answers of models whose server does not read them.
-_MARKED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+#: Marks around calls in the answers of models whose server does not read them: of Hermes and Qwen, Granite, Mistral,
+#: Llama, and Functionary.
+_MARKED = re.compile(
+    r"(?:<(?:tool_call|tools|function_call)>|<\|tool_call(?:_start)?\|>|\[TOOL_CALLS\]|<\|python_tag\|>|\Afunctools(?=\s*\[))"
+    r"(.*?)(?:</\w+>|<\|tool_call_end\|>|(?=<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)|\Z)",
+    re.DOTALL,
+)
+#: Notations of a name and its arguments: of Llama, Mistral, DeepSeek, and ReAct.
+_NAMED = (
+    re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL),
+    re.compile(
+        r"\[TOOL_CALLS\]\s*([\w.-]+)(?:\[CALL_ID\]\w+)?\s*(?:\[ARGS\])?\s*(\{.*?\})\s*(?=\[TOOL_CALLS\]|\Z)", re.DOTALL
+    ),
+    re.compile(r"<｜tool▁sep｜>\s*([\w.-]+)\s*(?:```json)?\s*(\{.*?\})\s*(?:```|<｜tool▁call▁end｜>)", re.DOTALL),
+    re.compile(r"^Action:\s*([\w.-]+)\s*\nAction Input:\s*(\{.*?\})\s*(?=\n\S|\Z)", re.DOTALL | re.MULTILINE),
+)
+#: An argument in the notation of Qwen.
+_PARAMETER = re.compile(r"<parameter=([\w.-]+)>\s*(.*?)\s*</parameter>", re.DOTALL)
+_FENCED = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
+#: Fields of a call in JSON, and fields of an object around calls.
+_NAMES, _ARGUMENTS, _AROUND = (
+    ("name", "tool", "tool_name"),
+    ("arguments", "parameters", "args"),
+    ("tool_calls", "function_call"),
+)
 #: Characters that do not count in texts with ``meta.arguments = "folded"``.
 _IGNORED = re.compile(r"[ ,./\-_*^]")
 _FOLDED = "folded"
@@ -43,63 +66,99 @@ def _call(value: Any) -> Call | None:
         return None
     if isinstance(value.get("function"), dict):
         value = value["function"]
-    arguments = value.get("arguments", value.get("parameters", {}))
+    name = _first_field(value, _NAMES, None)
+    arguments = _first_field(value, _ARGUMENTS, {})
     if isinstance(arguments, str):
-        if arguments.strip():
-            arguments = _loaded(arguments)
-        else:
-            arguments = {}
-    if not (isinstance(value.get("name"), str) and isinstance(arguments, dict)):
+        arguments = _loaded(arguments.strip() or "{}")
+    if not (isinstance(name, str) and isinstance(arguments, dict)):
         return None
     accepted = value.get("any_of", {})
     optional = value.get("optional", [])
     if not (isinstance(accepted, dict) and isinstance(optional, list)):
         return None
     lists = {}
-    for name, values in accepted.items():
+    for argument, values in accepted.items():
         if isinstance(values, list):
-            lists[name] = values
-    return Call(value["name"], arguments, lists, frozenset(map(str, optional)))
+            lists[argument] = values
+    return Call(name, arguments, lists, frozenset(map(str, optional)))
+
+
+def _first_field(value: Mapping[str, Any], names: Sequence[str], default: Any) -> Any:
+    return next((value[name] for name in names if name in value), default)
 
 
 def _loaded(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+    """Return the value of JSON, or of a literal of Python, which is JSON with single quotes or a comma at the end."""
+    value = parsed_leniently(text)
+    if value is MISSING:
         return None
+    return value
 
 
 def _calls(value: Any) -> list[Call] | None:
     """Return the calls in a JSON value, an object or a list of some; None for another value."""
+    if isinstance(value, dict):
+        value = _first_field(value, _AROUND, value)
     calls = []
     for entry in value if isinstance(value, list) else [value]:
-        calls.append(_call(entry))
-    if None in calls:
-        return None
-    return [call for call in calls if call is not None]
+        call = _call(entry)
+        if call is None:
+            return None
+        calls.append(call)
+    return calls
 
 
-def calls_in(text: str) -> list[Call] | None:
+def calls_in(text: str, tools: Sequence[Mapping[str, Any]] = ()) -> list[Call] | None:
     """Return the calls in an answer; empty if it makes none, None if it makes some that cannot be read.
 
-    They stand as JSON in the whole text or between marks ``<tool_call>``, or as a list of calls of Python with
-    literals.
+    They are JSON or calls of Python with literals: the whole text, its only block of code, or between the marks of a
+    model's template. Templates with a name and arguments apart are read too.
+
+    Args:
+        tools: Tools of the item, whose parameters name arguments by their place.
     """
     text = without_reasoning(text).strip()
+    for pattern in _NAMED:
+        if named := pattern.findall(text)[:_MOST]:
+            return _calls([{"name": name, "arguments": _arguments(part)} for name, part in named])
     if marked := _MARKED.findall(text)[:_MOST]:
-        calls = [_calls(_loaded(part)) for part in marked]
-        if None in calls:
-            return None
-        return [call for part in calls for call in part or ()]
-    text = re.sub(r"\A```\w*\n(.*)\n```\Z", r"\1", text, flags=re.DOTALL)
+        calls: list[Call] = []
+        for part in marked:
+            read = _written(part.strip(), tools)
+            if read is None:
+                return None
+            calls += read
+        return calls
+    blocks = _FENCED.findall(text)
+    if len(blocks) == 1:
+        text = blocks[0].strip()
     value = _loaded(text)
     if isinstance(value, dict | list):
         return _calls(value)
-    written = _python_calls(text)
-    return [] if written is None else written
+    return _python_calls(text, tools) or []
 
 
-def _python_calls(text: str) -> list[Call] | None:
+def _written(text: str, tools: Sequence[Mapping[str, Any]]) -> list[Call] | None:
+    """Return the calls of a text that is JSON or Python; None for another text."""
+    value = _loaded(text)
+    if value is None:
+        return _python_calls(text, tools)
+    return _calls(value)
+
+
+def _arguments(text: str) -> Any:
+    """Return arguments in JSON, or in marks with a name each."""
+    named = _PARAMETER.findall(text)
+    if not named:
+        return _loaded(text)
+    arguments = {}
+    for name, part in named:
+        value = _loaded(part)
+        arguments[name] = part if value is None else value
+    return arguments
+
+
+def _python_calls(text: str, tools: Sequence[Mapping[str, Any]]) -> list[Call] | None:
     """Return the calls of a text such as ``[f(a=1), g()]``; None for another text."""
     if len(text) > _LONGEST or not text.endswith((")", ")]")):
         return None
@@ -109,21 +168,30 @@ def _python_calls(text: str) -> list[Call] | None:
             nodes = body.elts
         else:
             nodes = [body]
-        return [_python_call(node) for node in nodes]
+        return [_python_call(node, tools) for node in nodes]
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
 
-def _python_call(node: ast.expr) -> Call:
-    """Return a call of Python with literals by name; raise ValueError for another expression."""
-    if not isinstance(node, ast.Call) or node.args:
-        raise ValueError("no call by name")
-    return Call(ast.unparse(node.func), {str(word.arg): ast.literal_eval(word.value) for word in node.keywords})
+def _python_call(node: ast.expr, tools: Sequence[Mapping[str, Any]]) -> Call:
+    """Return a call of Python with literals; raise ValueError for another expression."""
+    if not isinstance(node, ast.Call):
+        raise ValueError("no call")
+    name = ast.unparse(node.func).removesuffix(".call")
+    order = list(_parameters(tools, name).get("properties", {}))
+    if len(node.args) > len(order):
+        raise ValueError("more arguments than parameters")
+    arguments = {}
+    for parameter, value in zip(order, node.args, strict=False):
+        arguments[parameter] = ast.literal_eval(value)
+    for word in node.keywords:
+        arguments[str(word.arg)] = ast.literal_eval(word.value)
+    return Call(name, arguments)
 
 
-def _parameters(question: Asked, name: str) -> Mapping[str, Any]:
+def _parameters(tools: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
     """Return the JSON Schema of a tool's arguments; empty for an unknown tool."""
-    for tool in question.tools:
+    for tool in tools:
         function = tool.get("function", tool)
         if function.get("name") == name and isinstance(function.get("parameters"), dict):
             parameters: dict[str, Any] = function["parameters"]
@@ -169,7 +237,7 @@ def _matches(question: Asked, call: Call, expected: Call) -> bool:
     """
     if call.name != expected.name:
         return False
-    schema = _parameters(question, expected.name)
+    schema = _parameters(question.tools, expected.name)
     properties = schema.get("properties", {})
     required = schema.get("required", [])
     folded = question.meta.get("arguments") == _FOLDED
@@ -217,7 +285,7 @@ def _all_match(question: Asked, calls: Sequence[Call], expected: Sequence[Call])
 
 def _grade(question: Asked, text: str) -> float:
     """Return 1 if an answer makes the expected calls, and no other."""
-    calls = calls_in(text)
+    calls = calls_in(text, question.tools)
     keys = [_calls(_loaded(answer)) for answer in question.answers]
     return float(calls is not None and any(key is not None and _all_match(question, calls, key) for key in keys))
 
@@ -237,7 +305,7 @@ def _faults(question: Asked, answer: str) -> Iterator[str]:
     for call in calls or ():
         if call.name not in names:
             yield f"calls {call.name!r:.80}, and the tools of the item are {', '.join(names)[:200] or 'none'}"
-        properties = _parameters(question, call.name).get("properties", {})
+        properties = _parameters(question.tools, call.name).get("properties", {})
         unknown = sorted({*call.arguments, *call.accepted, *call.optional} - set(properties))
         if unknown and properties:
             yield f"gives {call.name!r:.80} the argument {unknown[0]!r:.80}, which its parameters do not list"
@@ -249,6 +317,6 @@ REGISTERED = (
         "the calls of tools are the expected ones, by names and arguments, in any order; `[]` is for none",
         _grade,
         check=_check,
-        readable=lambda _question, text: calls_in(text) is not None,
+        readable=lambda question, text: calls_in(text, question.tools) is not None,
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -16,6 +18,13 @@ _DECODER = json.JSONDecoder(strict=False)
 #: Objects of an answer that are looked through, from the last.
 _OBJECTS = 50
 MISSING = object()  #: In place of a value that a text lacks.
+_BRACED = re.compile(r"\{.*\}|\[.*\]", re.DOTALL)
+#: Texts of JSON, and its names, which Python writes in another way. Python's parser takes seconds for long texts.
+_WORD, _NAMES, _LONGEST = (
+    re.compile(r"(\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|\b(true|false|null)\b", re.DOTALL),
+    {"true": "True", "false": "False", "null": "None"},
+    5000,
+)
 _FIELD = "answer"  #: Field that is read where `meta.field` names none.
 
 
@@ -68,8 +77,22 @@ def _parsed(text: str) -> Any:
         return MISSING
 
 
+def parsed_leniently(text: str) -> Any:
+    """Return the value of a JSON text, also with single quotes, a comma before a bracket, or names of Python."""
+    value = _parsed(text)
+    if value is MISSING and len(text) <= _LONGEST:
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            value = ast.literal_eval(_WORD.sub(lambda match: match[1] or _NAMES[match[2]], text.strip()))
+    return value
+
+
 def _read(question: Asked, text: str) -> Any:
-    values = list(_objects(without_reasoning(text)))
+    text = without_reasoning(text)
+    values = list(_objects(text))
+    if not values:
+        fenced = _BRACED.search(text)
+        lenient = parsed_leniently(fenced[0]) if fenced else MISSING
+        values = [] if lenient is MISSING else [lenient]
     path = str(question.meta.get("field", _FIELD))
     fields = [_field(value, path) for value in values]
     field = next((value for value in reversed(fields) if value is not MISSING), MISSING)

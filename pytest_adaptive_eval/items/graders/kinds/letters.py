@@ -20,10 +20,11 @@ def _check_choice(question: Asked, answer: str) -> str:
     plain = (*question.choices, *ascii_uppercase[: len(question.choices)])
     if answer not in plain and choice_of(answer, question.choices) is None:
         count = len(question.choices)
+        expected = "a letter"
         if count:
             expected = f"one of its {count} choices or the letter of one"
-        else:
-            expected = "a letter"
+        if answer.isdecimal() and int(answer) < count:
+            expected += f" ({ascii_uppercase[int(answer)]} where they are counted from 0)"
         return f"names no choice; {expected} is expected (the grader 'literal' compares sequences)"
     return ""
 

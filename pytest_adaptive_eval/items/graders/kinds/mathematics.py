@@ -10,8 +10,12 @@ from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.graders.kinds.numeric import same_number
 from pytest_adaptive_eval.items.reading.expression import (
+    as_vector,
     canonical_expression,
     form_of,
+    in_form_of,
+    is_equation,
+    is_vector,
     is_words,
     normal_expression,
     read_expression,
@@ -23,6 +27,7 @@ from pytest_adaptive_eval.items.reading.numeric import read_number
 SECONDS = 3.0
 #: Comparison by `math-verify`, for the worker.
 _COMPARE = "pytest_adaptive_eval.items.graders.equivalence:equivalent"
+_COMPARE_EQUATIONS = "pytest_adaptive_eval.items.graders.equivalence:same_solutions"
 #: Characters of an expression above which it is compared as a text alone.
 _LONGEST = 400
 
@@ -31,7 +36,7 @@ def _math(question: Asked, text: str) -> float:
     """Return 1 if an expression that the text gives is equivalent to an accepted one."""
     if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):
         raise ValueError(f"the answer {question.answers[0]!r:.80} {why}")
-    expression = read_expression(text).value
+    expression = read_expression(text, equation=any(map(is_equation, question.answers))).value
     numbers = []
     for answer in question.answers:
         if is_lone_number(answer) and (number := expected_number(answer)):
@@ -55,16 +60,25 @@ def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form 
 
 @functools.lru_cache(maxsize=1024)
 def _equal(answer: str, expression: str) -> bool:
+    if is_equation(answer) and is_equation(expression):
+        return _compared(_COMPARE_EQUATIONS, answer, expression)
+    if is_vector(answer):
+        expression = as_vector(expression)
     answer = canonical_expression(answer)
-    expression = canonical_expression(expression)
+    expression = in_form_of(canonical_expression(expression), answer)
     if normal_expression(answer) == normal_expression(expression):
         return True
     if max(len(answer), len(expression)) > _LONGEST or form_of(answer) != form_of(expression):
         return False
+    return _compared(_COMPARE, answer, expression)
+
+
+def _compared(function: str, answer: str, expression: str) -> bool:
+    """Return what a function of `equivalence` returns; False without `math-verify`, and for what takes too long."""
     if not _verifies():
         return False
     try:
-        return bool(worker.call(_COMPARE, answer, expression, seconds=SECONDS, description="comparing two expressions"))
+        return bool(worker.call(function, answer, expression, seconds=SECONDS, description="comparing two expressions"))
     except Overdue:  # what the subject wrote is beyond what can be computed
         return False
 

@@ -8,15 +8,39 @@ import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
-from pytest_adaptive_eval.items.reading.cleaning import plain_characters, whole_words, without_reasoning
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
+from pytest_adaptive_eval.items.reading.constructions import (
+    BECAUSE,
+    CONTRASTS,
+    CORRECTS,
+    DENIES,
+    ENDS,
+    HEDGES,
+    TAKES_BACK,
+    either,
+)
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
-from pytest_adaptive_eval.items.reading.reader import stated_texts
-from pytest_adaptive_eval.items.reading.statements import symbol
+from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
+from pytest_adaptive_eval.items.reading.restating import restates
+from pytest_adaptive_eval.items.reading.statements import SYMBOL, symbol
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: An article before another word; a capital A within a sentence is a letter.
 _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
 _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
+#: What follows an answer and is no part of it: its reason, a remark in brackets, or the end of a polite sentence.
+_ADDED = lazy_pattern(
+    rf"(?:[,;]?\s{either(BECAUSE)}\s.*"
+    rf"|\s*\((?![^()]*{either(CORRECTS, HEDGES)})[^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z",
+    re.DOTALL,
+)
+#: What a statement denies before it goes on with what it affirms.
+_CONTRASTED = lazy_pattern(rf"\A\W*{either(DENIES)}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either(CONTRASTS)}\s")
+_STATEMENT = lazy_pattern(r"(?<=[^\W\d])[.!?](?=\s)|[.!?]\Z|\n|[。！？;]")
+_TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, HEDGES)}")
+#: Characters from which what follows a statement explains it; less may be another answer.
+_EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
 _WITHIN_WORDS = "within_words"
 
@@ -65,8 +89,22 @@ def _exact(question: Asked, text: str) -> float:
     for answer in question.answers:
         if _normal(answer):
             words.append(_normal(answer))
-    marked = with_symbols(_lines(without_reasoning(text)), words)  # the words of an answer deny nothing
-    return float(symbol(0) in map(_normal, stated_texts(marked)))
+    marked = with_symbols(_lines(answer_part(text)), words)  # the words of an answer deny nothing
+    forms = stated_texts(marked)
+    bare = [_normal(_ADDED.sub("", form)) for form in forms]
+    return float(symbol(0) in (*bare, *map(_normal, forms)) or _restates(marked, question.prompt))
+
+
+def _restates(marked: str, question: str) -> bool:
+    """Return whether a text with symbols of its answer begins by saying it, alone or in words of the question."""
+    first, *others = _STATEMENT.split(marked, maxsplit=1)
+    rest = "".join(others).strip()
+    is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest.partition("\n")[0]) < _EXPLANATION)
+    is_asked = marked[len(first) : len(first) + 1] == "?"
+    said = _CONTRASTED.sub("", _ADDED.sub("", first))
+    if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
+        return False
+    return restates(said.replace(symbol(0), " "), folded(question))
 
 
 def _contains(question: Asked, text: str) -> float:
@@ -76,7 +114,21 @@ def _contains(question: Asked, text: str) -> float:
     if not isinstance(part, bool):
         raise ValueError(f"meta.{_WITHIN_WORDS} is {part!r:.80}, expected true or false")
     answers = [_normal(answer) or folded(answer) for answer in question.answers]
+    text = _without_longer_names(text, question)
     return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
+
+
+def _without_longer_names(text: str, question: Asked) -> str:
+    """Return a text without names that begin as an accepted one and go on: "Ada Finch Miller" is not "Ada Finch"."""
+    known = set(normal_words(" ".join((question.prompt, *question.answers))))
+
+    def unless_asked(match: re.Match[str]) -> str:
+        return match[0] if known.intersection(normal_words(match[1])) else "..."
+
+    for answer in question.answers:
+        if answer[:1].isupper() and not text.isupper():
+            text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
+    return text
 
 
 def shows_answer(question: Asked) -> bool:

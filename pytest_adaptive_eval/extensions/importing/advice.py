@@ -1,0 +1,355 @@
+"""What is open about a proposed mapping, and settings that decide it, each tried on the data before it is printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_adaptive_eval.banks.expressions import as_path
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.extensions.importing.base import Imported, ImportSettings, applied
+from pytest_adaptive_eval.extensions.importing.importer import import_items
+from pytest_adaptive_eval.extensions.importing.names import (
+    ANSWERING,
+    ASKED,
+    NAMES,
+    PLAIN,
+    is_about,
+    is_file,
+    is_reference,
+    normal,
+    words_of,
+)
+from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
+from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
+from pytest_adaptive_eval.extensions.importing.undecided import Advice, Undecided, reason_kind, sentence
+from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, literal
+from pytest_adaptive_eval.mappings import ItemMapping, split_list
+
+#: Records on which settings are tried, and settings that one open point tries.
+_TRIED, _MOST = 2000, 6
+#: A label before a key, up to its colon.
+_LABEL = re.compile(r"[^\W\d][^:：\n]{0,20}[:：]\s*(?=\S)")
+
+
+class OpenPoint(NamedTuple):
+    """Something that a person has to decide before a proposal is accepted.
+
+    Args:
+        kind: What the points of several readings have in common.
+        refuses: Whether records are left out because of it.
+        even: Whether nothing speaks for one of several settings, so a person has to choose.
+    """
+
+    kind: str
+    problem: str
+    advice: Sequence[Advice] = ()
+    refuses: bool = False
+    even: bool = False
+
+    def __str__(self) -> str:
+        return sentence(self.problem, self.advice)
+
+
+class Reading(NamedTuple):
+    """What one reading of the data found."""
+
+    points: Sequence[OpenPoint]
+    items: int
+    refused: int
+    mapping: ItemMapping
+
+    @property
+    def kinds(self) -> set[str]:
+        """What is open."""
+        return {point.kind for point in self.points}
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Least for a reading with items, then for the one that leaves the fewest decisions."""
+        return int(not self.items), sum(not point.refuses for point in self.points)
+
+    @property
+    def is_written_partly(self) -> bool:
+        """Whether a bank of the other records is all that is possible."""
+        return self.refused <= self.items and all(point.refuses for point in self.points)
+
+
+class Plan(NamedTuple):
+    """Open points with the advice that was tried, and the settings that decide all of them.
+
+    Args:
+        settings: Values of ``--set``; None where no setting leads to a bank.
+        left_out: Number of records that the bank lacks.
+        is_chosen: Whether each open point has a first choice; else a person has to choose.
+    """
+
+    points: Sequence[OpenPoint]
+    settings: Mapping[str, str] | None
+    left_out: int = 0
+    is_chosen: bool = True
+
+
+class Adviser:
+    """Search for the settings that decide what is open about a source."""
+
+    def __init__(self, source: str, settings: ImportSettings, importer: str) -> None:
+        self._source, self._settings, self._importer = source, settings, importer
+
+    def plan(self, imported: Imported | UsageError) -> Plan:
+        """Return what is open about an import, or about one that failed, and what decides it."""
+        found = self._found(imported)
+        limit = None
+        reading = found
+        if isinstance(imported, Imported) and imported.read > _TRIED:
+            limit = _TRIED
+            reading = self._read({}, limit)
+        chosen: dict[str, str] = {}
+        points = list(found.points)
+        decided: dict[str, OpenPoint] = {}
+        while advised := self._advised(reading, chosen, limit, decided):
+            point, settings, reading = advised
+            decided[point.kind] = point
+            chosen |= settings
+        if limit and chosen:
+            reading = self._read(chosen, None)
+        elif limit:
+            reading = found
+        shown = [decided.pop(point.kind, point._replace(advice=())) for point in points]
+        shown += decided.values()
+        if reading.points and not reading.is_written_partly:
+            shown += [point._replace(advice=()) for point in reading.points if point.kind not in found.kinds]
+            return Plan(shown, None)
+        if is_complete(applied(self._settings, chosen)):
+            chosen = _as_texts(reading.mapping) | chosen
+        is_chosen = not any(point.even and len(point.advice) > 1 for point in shown)
+        return Plan(shown, chosen, reading.refused, is_chosen)
+
+    def open_points(self, imported: Imported, *, partial: bool) -> list[OpenPoint]:
+        """Return what a person has to decide about an import; `partial` accepts that records are refused."""
+        points = self._found(imported).points
+        return [point for point in points if not (partial and point.refuses)]
+
+    def _advised(
+        self, reading: Reading, chosen: Mapping[str, str], limit: int | None, decided: Mapping[str, OpenPoint]
+    ) -> tuple[OpenPoint, Mapping[str, str], Reading] | None:
+        """Return the first open point that settings decide, the first of these, and what it leads to."""
+        for point in reading.points:
+            if point.kind in decided:
+                continue
+            good = []
+            for advice in point.advice[:_MOST]:
+                after = self._read({**chosen, **advice.settings}, limit)
+                keeps = after.items + after.refused and after.refused <= reading.refused
+                if keeps and point.kind not in after.kinds:
+                    good.append((advice, after))
+            if good:
+                best, after = min(good, key=lambda entry: entry[1].rank)
+                others = [advice for advice, _ in good if advice != best]
+                return point._replace(advice=(best, *others)), best.settings, after
+        return None
+
+    def _read(self, chosen: Mapping[str, str], limit: int | None) -> Reading:
+        """Return what the data are with some settings."""
+        try:
+            settings = applied(self._settings, chosen)
+            with import_items(self._source, settings, self._importer, limit, proposes=True) as imported:
+                return self._found(imported, settings)
+        except UsageError as error:
+            return self._found(error)
+
+    def _found(self, imported: Imported | UsageError, settings: ImportSettings | None = None) -> Reading:
+        if isinstance(imported, UsageError):
+            if isinstance(imported, Undecided):
+                point = OpenPoint("unread", imported.problem, imported.advice)
+            else:
+                point = OpenPoint("unread", str(imported), guessed_header(self._source))
+            return Reading([point], 0, 0, ItemMapping())
+        points = list(_open_points(imported, settings or self._settings, self._source))
+        return Reading(points, len(imported.items), len(imported.refused), imported.parts[0][1])
+
+
+def _as_texts(mapping: ItemMapping) -> dict[str, str]:
+    """Return a mapping as values of ``--set``."""
+    texts = {}
+    for key, value in mapping.given().items():
+        if isinstance(value, list):
+            texts[key] = listed(value)
+        else:
+            texts[key] = as_text(value)
+    return texts
+
+
+def listed(expressions: Sequence[str]) -> str:
+    """Return expressions as one value of ``--set``, in which commas separate them."""
+    texts = []
+    for text in expressions:
+        is_one = split_list(text) == (text,)
+        texts.append(text if is_one else json.dumps(text))
+    return ",".join(texts)
+
+
+def _open_points(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
+    """Yield what a person has to decide before a proposed mapping can be accepted."""
+    mapping = imported.parts[0][1]
+    if not (mapping.question or mapping.messages):
+        advice = [Advice({"question": name}) for name in (*_asking(imported.unused), *mapping.context)]
+        problem = "no field has the name of a question"
+        advice += guessed_header(source)
+        if not advice:
+            problem += ": write --set question=FIELD"
+        yield OpenPoint("question", problem, advice)
+    elif not (mapping.answer or mapping.accepted or mapping.distractors or settings.labels or imported.items):
+        answers = [field.expression for field in imported.unused if _may_answer(field)]
+        advice = [*_labels(source), *(Advice({"answer": answer}) for answer in answers)]
+        if mapping.messages:
+            for name in ("content", "value"):
+                last = f"{as_path(mapping.messages)}[-1].{name}"
+                advice.append(Advice({"messages": mapping.messages, "answer": last}, "where the chat ends with it"))
+        problem = "no field has the name of an answer"
+        if not advice:
+            problem += ": write --set answer=FIELD, or --labels FILE"
+        yield OpenPoint("answer", problem, advice)
+    yield from _needed_fields(imported, settings, source)
+    asked = sum("?" in item.prompt or item.grader not in ("yesno", "numeric") for item in imported.items)
+    is_plain = normal(mapping.question) in PLAIN and not (mapping.context or mapping.instruction)
+    if is_plain and asked * 2 <= len(imported.items):
+        problem = (
+            f"{mapping.question!r} asks nothing by itself, and no field says what is asked: give --set question="
+            "'QUESTION {..}', or --set instruction=SENTENCE"
+        )
+        yield OpenPoint("plain", problem)
+    yield from _labelled_keys(imported, mapping)
+    for count, reason, first_places in imported.reasons():
+        problem = imported.problem(reason)
+        kind = reason_kind(problem)
+        alike = [error for error in imported.undecided.values() if reason_kind(error.problem) == kind]
+        whole = f"{len(imported.refused)} of {imported.read} records are refused, {count} because {problem}"
+        even = any(error.even for error in alike)
+        yield OpenPoint(f"refused: {kind}", f"{whole} ({first_places})", _of_all(alike), refuses=True, even=even)
+
+
+def _of_all(errors: Sequence[Undecided]) -> Sequence[Advice]:
+    """Return the advice of the first of like errors, for the words of all that may mean no value."""
+    if not (errors and errors[0].advice):
+        return ()
+    first, *others = errors[0].advice
+    if "missing" in first.settings:
+        words = dict.fromkeys(error.advice[0].settings["missing"] for error in errors)
+        first = first._replace(settings={"missing": ",".join(words)})
+    return [first, *others]
+
+
+def _asking(unused: Sequence[Unused]) -> list[str]:
+    """Return fields that may be the question, the likeliest first."""
+    fields = []
+    within = []
+    for field in unused:
+        for key in fields_of(literal(field.example)):
+            within.append(f"{as_path(field.name)}.{as_path(str(key))}")
+        may_ask = field.asks or (field.words >= 2 and normal(field.name) not in PLAIN)
+        if may_ask and not (is_about(field.name) or field.constant):
+            fields.append(field)
+    fields.sort(key=lambda field: (not field.asks, -field.varied, -field.words))
+    return [*within, *(field.expression for field in fields)]
+
+
+def _may_answer(field: Unused) -> bool:
+    return bool(words_of(field.name) & ANSWERING) and not field.constant
+
+
+def _labels(source: str) -> Iterator[Advice]:
+    """Yield files beside the source that may have its answers, a line or a record each."""
+    for path, record in first_records(source):
+        if not words_of(Path(path).stem) & ANSWERING:
+            continue
+        if not isinstance(record, Mapping):
+            yield Advice({"labels": path})
+        for name in fields_of(record):
+            if normal(name) in NAMES["answer"]:
+                yield Advice({"labels": path, "answer": f"$label.{as_path(name)}"})
+
+
+def _needed_fields(imported: Imported, settings: ImportSettings, source: str) -> Iterator[OpenPoint]:
+    """Yield the fields that questions may need: names of records in another file, and texts."""
+    mapping = imported.parts[0][1]
+    fields = [field for field in imported.unused if field.needed]
+    references = {field.expression: field.example for field in fields if is_reference(field.name)}
+    if mapping.id and imported.items:
+        references[mapping.id] = imported.items[0].id
+    if settings.labels:
+        references.clear()
+    for key, name in references.items():
+        joined = list(_joined(name, key, mapping, source))
+        if joined:
+            whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
+            yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
+            fields = [field for field in fields if field.expression != key]
+    if not fields:
+        return
+    texts = [field for field in fields if field.is_text]
+    others = [field for field in fields if not field.is_text]
+    ignored = Advice(_ignoring(settings, fields), "where they are whole without it")
+    advice = [ignored]
+    attached = [field for field in fields if is_file(field.name) and field.partly]
+    if attached:
+        where = " && ".join(f"not_null({as_path(field.name)}, '') == ''" for field in attached)
+        others = [field for field in others if field not in attached]
+        advice.insert(0, Advice({"where": where, **_ignoring(settings, others)}, "for the questions without a file"))
+    if texts:
+        context = listed([*mapping.context, *(field.expression for field in texts)])
+        advice.insert(0, Advice({"context": context, **_ignoring(settings, others)}))
+    for field in fields:
+        if field.holds_question:
+            others = [each for each in fields if each != field]
+            given = {"question": field.expression, **_ignoring(settings, others)}
+            advice.append(Advice(given, "where it is the whole prompt"))
+    listing = " and ".join(filter(None, [", ".join(repr(each.name) for each in fields[:-1]), repr(fields[-1].name)]))
+    pronoun = "it" if len(fields) == 1 else "them"
+    yield OpenPoint("needed", f"questions may need {listing}, and do not use {pronoun}", advice)
+
+
+def _ignoring(settings: ImportSettings, fields: Sequence[Unused]) -> dict[str, str]:
+    """Return the setting that ignores further fields; empty if there are none."""
+    if not fields:
+        return {}
+    return {"ignore": ",".join((*settings.ignore, *(field.name for field in fields)))}
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text of several words."""
+    return isinstance(value, str) and " " in value.strip()
+
+
+def _joined(name: str, key: str, mapping: ItemMapping, source: str) -> Iterator[Advice]:
+    """Yield the texts in files beside the source that have a record of a name, which a key of the mapping gives."""
+    for path, record in first_records(source, name):
+        fields = fields_of(record)
+        asks = mapping.question in fields or not ASKED.isdisjoint(map(normal, fields))
+        if asks or words_of(Path(path).stem) & ANSWERING:  # another split, or answers
+            continue
+        texts = []
+        if _is_text(record):
+            texts.append("$label")
+        for field, value in fields.items():
+            if _is_text(value) and not is_about(field):
+                texts.append(f"$label.{as_path(field)}")
+        if texts:
+            context = listed([*mapping.context, *texts])
+            yield Advice({"labels": path, "labels_by": key, "context": context})
+
+
+def _labelled_keys(imported: Imported, mapping: ItemMapping) -> Iterator[OpenPoint]:
+    """Yield a label that all keys begin with and that no question asks for."""
+    matches = [_LABEL.match(key) for key in {item.answer for item in imported.items}]
+    labels = {match[0] if match else "" for match in matches}
+    label = min(labels, default="")
+    is_common = label and len(labels) == 1 < len(matches)
+    if is_common and not any(label.strip() in item.prompt for item in imported.items):
+        begin = re.sub(r"([.^$*+?{}()|\[\]\\])", r"\\\1", label.strip())
+        key = f"extract({as_path(mapping.answer or 'FIELD')}, '{begin} *(.*[^ .。])')"
+        problem = f"every key begins with {label!r}, which an answer may leave out"
+        yield OpenPoint("label", problem, [Advice({"answer": key})])

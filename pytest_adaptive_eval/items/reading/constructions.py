@@ -1,0 +1,555 @@
+"""Constructions of answers: the words of each in many languages, from which the readers build their patterns.
+
+A table maps a language to alternatives in the notation of `re`. Readers know constructions, such as a denial or a
+bound, and no phrases: a phrase that is missing is a word of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Words = Mapping[str, str]
+#: Languages without spaces between words.
+_UNSPACED = ("zh", "ja", "ko")
+#: A letter or digit of a script with spaces.
+_LETTER = r"[^\W_\u2e80-\U0010ffff]"
+
+
+def _table(text: str) -> Words:
+    """Return the words of a construction by language, from a line for each; indented lines go on with the last."""
+    words = {}
+    for line in text.strip().replace("|\n    ", "|").replace("\n    ", " ").splitlines():
+        language, _, words[language] = line.partition(": ")
+    return words
+
+
+def either(*tables: Words) -> str:
+    """Return a pattern of all words of tables, whole words where the language has spaces."""
+    whole, parts = [], []
+    for table in tables:
+        for language, words in table.items():
+            if language in _UNSPACED:
+                parts.append(words)
+            else:
+                whole.append(words)
+    if whole:
+        parts.insert(0, rf"(?<!{_LETTER})(?:{'|'.join(whole)})(?!{_LETTER})")
+    return f"(?:{'|'.join(parts)})"
+
+
+#: Verbs between what is asked for and the answer.
+STATES = _table(r"""
+en: is|are|was|were|be|becomes?|equals?
+de: ist|sind|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt
+fr: est|sont|était|étaient|s'appelle|vaut|serait|font|fait|c'est
+es: es|son|era|eran|fue|sería|se\s+llama|equivale\s+a
+it: è|sono|era|erano|fu|si\s+chiama|sarebbe
+pt: é|são|era|eram|foi|seria|chama-se|se\s+chama
+nl: is|zijn|was|waren|heet|luidt|wordt|bedraagt
+pl: jest|są|był[aoy]?|nazywa\s+się|wynosi
+ru: это|является|равно|равен|равна|составляет
+zh: 是|为|為|叫|等于
+ja: は|が
+ko: 은|는|이|가
+""")
+#: Verbs between what is measured or counted and a number.
+MEASURES = _table(r"""
+en: weighs?|costs?|contains?|takes?|needs?|have|has|had
+de: hat|haben|wiegt|wiegen|kostet|kosten|braucht|dauert|enthält|es\s+gibt
+fr: a|ont|il\s+y\s+a|pèsent?|coûtent?|contient|faut
+es: tienen?|hay|pesan?|cuestan?|contiene|necesitan?|tardan?
+it: ha|hanno|ci\s+sono|c'è|pesano?|costano?|contiene|servono
+pt: tem|têm|há|pesam?|custam?|contém|precisam?
+nl: heeft|hebben|weegt|wegen|kost|kosten|bevat|er\s+zijn
+pl: ma|mają|waży|ważą|kosztują?e?|zawiera
+zh: 有|重|需要|共有
+ja: には
+""")
+#: Verbs before what is left, and before the result of work.
+REMAINS = _table(r"""
+en: leaves|remains
+de: bleib(?:t|en)
+fr: il\s+(?:en\s+|lui\s+)?reste|reste
+es: quedan?
+it: restano?|rimane
+pt: restam?|sobram?
+nl: blijft
+pl: zostaje|pozostaje
+zh: 剩下|只剩
+ja: 残るのは
+""")
+OBTAINS = _table(r"""
+en: gives?|gets?|obtains?|finds?
+de: erhalten|ergibt|bekommen
+fr: obtient|trouve
+es: obtiene|obtenemos
+it: ottiene|otteniamo
+pt: obtém|obtemos
+nl: krijgen|vinden
+pl: otrzymujemy
+""")
+#: What a sentence adds behind the answer.
+ENDS = _table(r"""
+ja: (?:です|である|だ|になります|となります|でした)
+ko: (?:입니다|이다|예요|이에요)
+zh: (?:了|的)
+""")
+ARTICLES = _table(r"""
+en: an?|the
+de: der|die|das|dem|den|eine?|eine[mnrs]
+fr: les?|la|une?|des|du|(?:l|d)'
+es: el|la|los|las|una?|unos|unas
+it: il|lo|la|i|gli|le|un[oa]?|(?:l|un)'
+pt: o|a|os|as|uma?
+nl: de|het|een
+""")
+#: Words of a sentence that only carry its answer, beside articles and verbs of `STATES`.
+CARRIES = _table(r"""
+en: it|this|that|there|here|so|therefore|thus|only|in|of|on|at|to|as|by|still|its?|also|and|has|have|been
+de: es|das|dies|da|also|daher|somit|nur|in|im|von|vom|am|an|auf|wird|werden|wurde|handelt|sich|um|noch|und|hier
+fr: il|elle|ce|cela|ça|donc|seule?|dans|de|sur|à|au|en|s'agit|d'|se|et|encore|l'
+es: ello|eso|esto|por|tanto|sólo|solo|en|de|del|se|trata|y|al|sigue|aún
+it: esso|questo|quindi|solo|in|nel|nella|di|del|della|si|tratta|e|ancora|viene
+pt: ele|ela|isso|isto|portanto|só|em|no|na|de|do|da|se|trata|e|ainda
+nl: dat|dit|dus|alleen|in|van|op|te|er|en|nog|gaat|om|word(?:t|en)
+pl: tylko|więc|zatem|w|na|z|o|się|i|nadal|została?
+zh: 所以|因此|它|这|那|在|中|里|仍然|还|的
+ja: それ|これ|よって|したがって|の|に|を|で|と|まだ
+""")
+#: Words before what they deny.
+DENIES = _table(r"""
+en: not|never|neither|nor|no\s+longer|cannot|nobody|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|
+    rather\s+than|instead\s+of|(?<!nothing\s)(?<!none\s)other\s+than|different\s+from|differs\s+from|
+    unlikely\s+to\s+be|(?:any|every)(?:thing|one|body)\s+but|all\s+but|except(?:\s+for)?|excluding|unlike|
+    as\s+opposed\s+to|opposite\s+of|far\s+from|hardly|avoid(?:ing)?|refuse\s+to\s+(?:choose|pick|select|say)|
+    (?:rul|exclud|eliminat|discard|reject|dismiss)(?:e|es|ed|s|ing)?(?:\s+out)?
+de: bezweifle|ausgeschlossen\s+(?:ist|sind)|nicht|nie|niemals|kein\w{0,2}|weder|keineswegs|keinesfalls|niemand|
+    statt|anstatt
+fr: doute(?:\s+qu\w*)?|ne\s+\S+\s+(?:pas|plus|jamais)|ne\s+\w+\s+(?:pas|plus|jamais)|
+    n'\w+\s+(?:pas|plus|jamais)|pas|aucune?|ni(?=\s+\S+\s+ni\b)|plutôt\s+que|
+    au\s+lieu\s+de
+es: descart\w+|dudo(?:\s+que)?(?:\s+sea)?|no(?=\s+[\U00020000-\U000207ff])|
+    no\s+(?:es|son|era|fue|ha|hay|está\w*|lo|la|los|las|se|me|creo|puede|aparece|tiene|sería)|ning[uú]n\w*|
+    tampoco|
+    nunca|nadie|en\s+lugar\s+de
+it: scart\w+|dubito(?:\s+che)?(?:\s+sia)?|non|né|nessun\w*|invece\s+di|anziché
+pt: descart\w+|duvido(?:\s+que)?(?:\s+seja)?|não|nem|nenhum\w?|nunca|ninguém|em\s+vez\s+de
+nl: betwijfel|niet|geen|nooit|noch(?=\s+\S+\s+noch\b)|niemand|in\s+plaats\s+van
+pl: wątpię|nie|ani|żad\w+|nigdy|nikt|zamiast
+ru: не|ни|никогда
+zh: (?:并)?不(?:会|可能|应该|应)?[是选為为叫在]|并非|不等于|没有|而非|不存在|绝非
+""")
+#: The bare negation of a verb, behind it or before it.
+NOT = _table(r"""
+en: not|never
+de: nicht|nie
+fr: pas
+es: no
+it: non
+pt: não
+nl: niet
+pl: nie
+ru: не
+zh: [没沒不未无]
+ja: ません|ない|なかった
+""")
+#: The same that do not deny: "not only".
+AFFIRMS_MORE = _table(r"""
+en: only|just|sure|certain
+de: nur|allein|sicher|bloß
+fr: seulement|que|sûre?|uniquement
+es: s[oó]lo|segur[oa]|únicamente
+it: solo|soltanto|sicur[oa]
+pt: só|somente|apenas|cert[oa]
+nl: alleen|slechts|zeker
+pl: tylko|jedynie|pewn\w+
+""")
+#: Words with which a text goes on from what it denies to what it affirms.
+CONTRASTS = _table(r"""
+en: but
+de: sondern|aber
+fr: mais
+es: sino|pero|más\s+bien
+it: (?<!nie )ma|bensì
+pt: mas|senão
+nl: maar
+pl: lecz|tylko|ale
+ru: а|но
+zh: 而是|但
+""")
+#: The same behind what is denied: "X ではなく Y".
+REPLACES = _table(r"""
+ja: (?:では|じゃ|で)なく(?:て)?[、,]?|というより
+ko: [이가]?\s?아니라
+""")
+#: Words that deny what is before them.
+DENIED = _table(r"""
+en: (?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)|
+    fails|contradicts?|can(?:not|'?t|\s+not)\s+be|could(?:n'?t|\s+not)\s+be
+de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+aus|entfällt|entfallen
+fr: ne\s+(?:convient|correspond|marche|va|fonctionne)\s+pas
+es: no\s+(?:sirve|encaja|corresponde|cumple|vale)
+it: non\s+(?:va\s+bene|corrisponde|funziona|vale)
+pt: não\s+(?:serve|corresponde|funciona|vale)
+nl: (?:klopt|past|voldoet)\s+niet|valt\s+af
+pl: nie\s+(?:pasuje|spełnia|odpowiada)|odpada
+zh: 不对|错误|不正确|不符合|是错的|有误|被排除|可以排除|不是(?=[。，,.]|$)
+ja: (?:では|じゃ)(?:ない|ありません|なかった|ございません)|[はが](?:間違い|誤り|不正解|違い|除外)
+ko: [이가은는]?\s?(?:아닙니다|아니다|틀렸|오답)
+""")
+#: Questions that a text answers by no, which denies what they ask for.
+ASKED_AND_DENIED = _table(r"""
+en: no|nope|wrong|i\s+don'?t\s+think\s+so|i\s+doubt\s+it
+de: nein|falsch
+fr: non|faux
+es: no|falso
+it: no|sbagliato
+pt: não|errado
+nl: nee|fout
+pl: nie|błąd
+ru: нет
+zh: 不是?|不对|错
+ja: いいえ|いや|違います
+""")
+WRONG = _table(r"""
+en: in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded|
+    ruled\s+out|mistaken|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor)|out
+de: falsch|unrichtig|inkorrekt|ausgeschlossen|unmöglich
+fr: faux|fausse|incorrecte?|exclue?|impossible|erronée?
+es: fals[ao]|incorrect[ao]|erróne[ao]|descartad[ao]|imposible|equivocad[ao]
+it: sbagliat[ao]|fals[ao]|errat[ao]|scorrett[ao]|esclus[ao]|impossibile
+pt: errad[ao]|fals[ao]|incorret[ao]|descartad[ao]|impossível
+nl: onjuist|fout|verkeerd|incorrect|uitgesloten|onmogelijk
+pl: błędn\w+|niepoprawn\w+|nieprawidłow\w+|fałszyw\w+|wykluczon\w+
+ru: неверн\w+|неправильн\w+|ошибочн\w+|ложн\w+
+""")
+RIGHT = _table(r"""
+en: right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one
+de: richtig\w*|korrekt\w*|wahr|zutreffend|möglich
+fr: correcte?|juste|vraie?|bonne|exacte?|possible|réponse
+es: correct[ao]|verdader[ao]|ciert[ao]|respuesta|adecuad[ao]|posible
+it: corrett[ao]|giust[ao]|ver[ao]|esatt[ao]|risposta|possibile
+pt: corret[ao]|cert[ao]|verdadeir[ao]|resposta|possível
+nl: juiste?|correcte?|goede?|waar|antwoord|mogelijk
+pl: poprawn\w+|prawidłow\w+|prawdziw\w+|właściw\w+|odpowiedzi\w*
+ru: верн\w+|правильн\w+
+""")
+#: Verbs that link a subject and what is judged of it.
+LINKS = _table(r"""
+en: is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be|(?:has|have)\s+been
+de: ist|sind|war|scheint|wird|wurde|kann|können
+fr: est|sont|était|semble|peut|peuvent
+es: es|está|son|era|fue|parece|pueden?(?:\s+ser)?
+it: è|sono|era|fu|sembra|può(?:\s+essere)?|possono
+pt: é|está|são|era|foi|parece|pode(?:m|\s+ser)?
+nl: is|zijn|was|lijkt|wordt|kan|kunnen
+pl: jest|są|był[aoy]?|może|wydaje\s+się
+""")
+#: Headings of what replaces the answer before it, each before a colon.
+CORRECTS = _table(r"""
+en: (?:self-?)?correction|corrected|revised|revision|edit(?:ed)?|updated?|amended|rather|instead
+de: korrektur|korrigiert|berichtigt|berichtigung|verbessert|nachtrag|besser|vielmehr
+fr: correction|corrigée?|rectification|révisée?|rectifiée?|plutôt
+es: corrección|corregid[ao]|rectificación|revisad[ao]|rectifico|mejor\s+dicho
+it: correzione|rettifica|rivist[ao]|mi\s+correggo|anzi
+pt: correção|corrigid[ao]|retificação|revist[ao]|aliás
+nl: correctie|verbetering|gecorrigeerd|herzien|rectificatie
+pl: korekta|poprawka|sprostowanie|poprawiono|poprawnie
+ru: исправление|поправка|исправлено
+zh: 更正|修正|纠正|订正|修改
+ja: 訂正|修正
+ko: 정정|수정
+""")
+#: Words with which a statement takes back the one before it.
+TAKES_BACK = _table(r"""
+en: no(?!\s\w+\s*(?:[.!]|\Z))|wait|actually|edit|correction|sorry|oops|(?:up)?on\s+reflection|update|
+    scratch\s+that|on\s+second\s+thoughts?|
+    i\s+meant?|let\s+me\s+(?:re|correct)\w*|or\s+rather
+de: nein|moment|halt|eigentlich|korrektur|entschuldigung|ich\s+meine|besser\s+gesagt|vielmehr
+fr: non|attendez|attends|en\s+fait|pardon|correction|je\s+veux\s+dire|ou\s+plutôt
+es: no(?!\s\w+\s*(?:[.!]|\Z))|espera|esperen|en\s+realidad|perdón|corrección|quiero\s+decir|mejor\s+dicho
+it: no(?!\s\w+\s*(?:[.!]|\Z))|aspetta|in\s+realtà|scusa|scusate|correzione|anzi|volevo\s+dire
+pt: não|espera|espere|na\s+verdade|desculpe|correção|quero\s+dizer|ou\s+melhor|aliás
+nl: nee|wacht|eigenlijk|sorry|correctie|ik\s+bedoel|of\s+liever
+pl: nie|czekaj|chwila|właściwie|przepraszam|korekta|poprawka|mam\s+na\s+myśli|a\s+raczej
+ru: нет|стоп|погоди\w*|на\s+самом\s+деле|точнее
+zh: 不对[，,]|等等|更正|其实|抱歉|我的意思是|应该是
+ja: いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正しくは
+""")
+#: Words that say that something is there, or is not.
+EXISTS = _table(r"""
+de: (?:es|da|hier)\s+(?:gibt|ist|sind)
+fr: il\s+(?:n')?y\s+a
+es: (?:no\s+)?hay
+it: (?:non\s+)?(?:c'è|ci\s+sono)
+pt: (?:não\s+)?(?:há|existem?)
+nl: er\s+(?:is|zijn)
+pl: nie\s+ma|jest|są
+zh: 没?有
+ja: (?:い|あり)ま(?:す|せん)
+""")
+#: Words for what shows what is asked for.
+SHOWN = _table(r"""
+en: image|picture|photo(?:graph)?|text|passage|visible|present|shown|seen
+de: bild|foto|text|sichtbar|sehen
+fr: image|photo|texte|visible
+es: imagen|foto|texto|visible
+it: immagine|foto|testo|visibile
+pt: imagem|foto|texto|visível
+nl: afbeelding|foto|tekst|zichtbaar|zien
+pl: obraz\w*|zdjęci\w*|tekście|widać
+zh: 图片|图|照片
+ja: 画像|写真
+""")
+#: Words before a number that bounds.
+BOUNDS = _table(r"""
+en: at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|a\s+(?:minimum|maximum)\s+of|
+    (?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than(?:\s+or\s+equal\s+to)?|
+    (?<!\d\s)(?:over|under|above|below)|
+    (?<!add\s)(?<!adds\s)(?<!sums\s)(?<!sum\s)(?<!round\s)(?<!rounds\s)(?<!rounded\s)(?<!comes\s)up\s+to
+de: mindestens|höchstens|wenigstens|mehr\s+als|weniger\s+als|über|unter|bis\s+zu|maximal|minimal|größer\s+als|
+    kleiner\s+als|nicht\s+mehr\s+als
+fr: au\s+(?:moins|plus|maximum|minimum)|(?:plus|moins)\s+(?:de|que)|supérieure?\s+à|inférieure?\s+à|jusqu'à|
+    au-dessus\s+de|en\s+dessous\s+de
+es: al\s+menos|por\s+lo\s+menos|como\s+(?:mínimo|máximo)|a\s+lo\s+sumo|(?:más|menos)\s+(?:de|que)|
+    mayor\s+(?:de|que|a)|menor\s+(?:de|que|a)|hasta
+it: almeno|al\s+(?:massimo|minimo)|(?:più|meno)\s+(?:di|che)|oltre|maggiore\s+di|minore\s+di|fino\s+a|superiore\s+a|
+    inferiore\s+a
+pt: pelo\s+menos|no\s+(?:máximo|mínimo)|(?:mais|menos)\s+(?:de|que|do\s+que)|maior\s+(?:que|do\s+que)|
+    menor\s+(?:que|do\s+que)|até|acima\s+de|abaixo\s+de
+nl: minstens|hoogstens|ten\s+(?:minste|hoogste)|tenminste|(?:meer|minder|groter|kleiner)\s+dan|maximaal|minimaal|
+    boven\s+de|onder\s+de|tot\s+wel
+pl: co\s+(?:najmniej|najwyżej)|przynajmniej|(?:więcej|mniej)\s+niż|ponad|poniżej|powyżej|maksymalnie|minimalnie|
+    nie\s+(?:więcej|mniej)\s+niż
+ru: не\s+(?:менее|более|меньше|больше)|более|менее|больше|меньше|свыше|минимум|максимум|до
+zh: 至少|最多|超过|超過|不到|不足|多于|少于|大于|小于|不少于|不超过|不低于|不高于|高于|低于
+ja: 少なくとも|最低でも|多くとも|最大で|最低で
+ko: 최소|최대|적어도
+""")
+#: Words behind a number that bounds.
+BOUNDED = _table(r"""
+en: or\s+(?:more|less|fewer|higher|lower|above|below|greater|over|under)|at\s+(?:least|most)
+de: oder\s+(?:mehr|weniger)|mindestens|höchstens|und\s+mehr
+fr: ou\s+(?:plus|moins)|au\s+(?:moins|plus|maximum|minimum)
+es: o\s+(?:más|menos)|como\s+(?:mínimo|máximo)|al\s+menos
+it: o\s+(?:più|meno)|al\s+(?:massimo|minimo)|almeno
+pt: ou\s+(?:mais|menos)|no\s+(?:máximo|mínimo)|pelo\s+menos
+nl: of\s+(?:meer|minder)|minstens|hoogstens
+pl: lub\s+(?:więcej|mniej)|co\s+najmniej
+zh: 以上|以下|以内|未满|不到|或更[多少]|多(?=[个本支人岁元米公])
+ja: 以上|以下|未満|以内|超|を超え|より(?:多|少|大き|小さ)
+ko: 이상|이하|미만|초과
+""")
+#: Words behind a number that stands for hundredths, and before it.
+PERCENT = _table(r"""
+en: percent|per\s?cent|pct\.?
+de: prozent
+fr: pour\s?cent
+es: por\s?ciento
+it: per\s?cento
+pt: por\s?cento
+nl: procent
+pl: procent\w*
+ru: процент\w*
+ja: パーセント
+ko: 퍼센트|프로
+""")
+#: Words between a part and the whole: "3 out of 4".
+OUT_OF = _table(r"""
+en: out\s+of(?:\s+(?:a\s+total\s+of|every))?|in\s+every
+de: von(?:\s+(?:den|insgesamt))?
+fr: sur
+es: de\s+cada|de\s+un\s+total\s+de
+it: su
+pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
+nl: van\s+de|op\s+de
+pl: na|z
+""")
+#: Words before a number that leave it a number.
+ABOUT = _table(r"""
+en: about|approximately|approx|roughly|around|exactly|only|just|nearly|almost|some|circa|a\s+total\s+of|equal\s+to
+de: etwa|ungefähr|circa|ca|rund|genau|nur|fast|insgesamt|knapp
+fr: environ|exactement|seulement|presque|à\s+peu\s+près|au\s+total
+es: aproximadamente|unos|unas|exactamente|solo|sólo|casi|alrededor\s+de|en\s+total|un\s+total\s+de
+it: circa|esattamente|solo|quasi|in\s+totale|un\s+totale\s+di
+pt: aproximadamente|cerca\s+de|exatamente|só|apenas|quase|um\s+total\s+de
+nl: ongeveer|circa|precies|slechts|bijna|in\s+totaal
+pl: około|dokładnie|tylko|prawie|łącznie|w\s+sumie
+zh: 大约|约|共|一共|总共|正好|只
+ja: 約|およそ|ちょうど|全部で|合計
+""")
+#: Questions whose answer is a place, a time or a way, and not what their subject is.
+ASKS_CIRCUMSTANCE = _table(r"""
+en: where|when|how|why
+de: wo|wann|wie|warum
+fr: où|quand|comment|pourquoi
+es: dónde|cuándo|cómo
+it: dove|quando|perché
+pt: onde|quando|como
+nl: waar|wanneer|hoe
+pl: gdzie|kiedy|jak
+zh: 哪里|何时|怎么
+ja: どこ|いつ|どう
+""")
+#: Words that ask for one of several.
+ASKS_WHICH = _table(r"""
+en: which|what
+de: welche[rsmn]?|was
+fr: quel(?:le)?s?|lequel|laquelle|qu'est-ce\s+qui
+es: cuál|qué
+it: quale|cosa|che
+pt: qual|que
+nl: welke?|wat
+pl: któr[yae]|co
+""")
+#: Words before what only accompanies the answer: "after adding 7 gallons".
+ACCOMPANIES = _table(r"""
+en: after|before|by|in|for|from|with|at|when|if|within|per|during|on|step
+de: nach|vor|bei|mit|in|für|von|aus|pro|wenn|innerhalb|schritt
+fr: après|avant|avec|en|pour|dans|par|si|pendant|étape
+es: después\s+de|antes\s+de|tras|con|en|para|por|si|durante|paso
+it: dopo|prima|con|in|per|se|durante|passo
+pt: depois\s+de|antes\s+de|após|com|em|para|por|se|durante|passo
+nl: na|voor|met|in|per|bij|als|tijdens|stap
+pl: po|przed|z|w|za|przy|jeśli|podczas|krok
+""")
+#: Words of statements that say what may be, or what others say.
+HEDGES = _table(r"""
+en: if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|unless|unclear|doubt|many|people|asked|
+    question|depends|should|thought|either|or
+de: ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder
+fr: si|peut-être|pourrait|serait|question|suppos\w+|ou
+es: si|quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
+it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure
+pt: se|talvez|poderia|seria|pergunta|supondo|ou
+nl: of|als|misschien|zou|vraag|stel
+pl: czy|jeśli|może|mógłby|pytanie|gdyby|lub|albo
+zh: 如果|是否|也许|可能|假如|或
+ja: もし|かもしれ|かどうか|または|たぶん
+""")
+#: Words before the reason of an answer.
+BECAUSE = _table(r"""
+en: because|since|as|for|given\s+that|due\s+to
+de: weil|da(?!\s+(?:ist|sind|gibt))|denn
+fr: parce\s+qu\w*|car|puisqu\w*
+es: porque|ya\s+que|pues|puesto\s+que
+it: perché|poiché|siccome|dato\s+che
+pt: porque|pois|já\s+que|visto\s+que
+nl: omdat|want|aangezien
+pl: ponieważ|bo|gdyż
+zh: 因为|由于
+ja: なぜなら|というのも
+""")
+#: What was, and may not be now. It does not give the answer unless the question asks for it.
+FORMER = _table(r"""
+en: used\s+to\s+be|formerly|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
+de: früher|ehemals|einst|vormals|bis\s+\d{4}
+fr: autrefois|jadis|anciennement|auparavant|jusqu'en
+es: antes|antiguamente|solía|anteriormente|hasta\s+\d{4}
+it: un\s+tempo|in\s+passato|una\s+volta|precedentemente|fino\s+al\s+\d{4}|prima\s+era
+pt: antigamente|outrora|costumava|anteriormente|até\s+\d{4}|antes\s+era
+nl: vroeger|voorheen|ooit|tot\s+\d{4}
+pl: dawniej|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
+zh: 曾经|以前|过去|曾是|原来是|曾为
+ja: かつて|以前は|昔は|元々は
+""")
+#: Verbs and words of statements about the beginning of a story.
+PAST = _table(r"""
+en: was|were|had|initially|started
+de: war|waren|anfangs|zuerst
+fr: était|étaient|au\s+début
+es: era|eran|fue|al\s+principio
+it: era|erano|fu|all'inizio
+pt: era|eram|foi|no\s+início
+nl: was|waren|eerst
+pl: był[aoy]?|na\s+początku
+zh: 最初|起初|原本
+ja: 始め|最初|でした
+""")
+#: Words that begin a conclusion.
+CONCLUDES = _table(r"""
+en: so|and|therefore|thus|hence
+de: also|daher|somit|und
+fr: donc|ainsi
+es: así\s+que|entonces|luego
+it: quindi|dunque
+pt: logo|então
+nl: dus|daarom
+pl: więc|zatem
+""")
+#: Words by which another thing is described: it is near what follows, or its kin.
+RELATES = _table(r"""
+en: near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
+    (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
+    (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|
+    friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
+    (?:inspired|influenced|taught|illustrated|succeeded|preceded|followed|translated)\s+by|
+    (?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with
+de: nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
+    (?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von
+fr: près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
+    (?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+(?:de|d')
+es: cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
+    (?:hermano|hermana|padre|madre|esposa|esposo|hijo|hija|amig[oa]|alumn[oa])\s+de
+it: vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
+    (?:fratello|sorella|padre|madre|moglie|marito|figlio|figlia|amic[oa]|allievo)\s+di
+pt: perto\s+de|junto\s+a|ao\s+(?:norte|sul)\s+de|a\s+(?:leste|oeste)\s+de|
+    (?:irmão|irmã|pai|mãe|esposa|marido|filho|filha|amig[oa]|alun[oa])\s+de
+nl: nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|
+    (?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van
+pl: koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
+""")
+#: Words behind what another thing is described by.
+RELATED = _table(r"""
+en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
+    friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
+zh: 附近|旁边|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
+ja: の(?:近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
+""")
+#: Words that make another name of the name behind or before them.
+NAMES_ANOTHER = _table(r"""
+en: new|old|north|south|east|west|upper|lower|port|fort|little|mount|lake|cape|saint|st\.?|san|santa
+de: neu|alt|ober|unter|bad|groß|klein|sankt
+fr: nouvelle|nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port
+es: nuev[ao]|viej[ao]|puerto|villa|monte
+it: nuov[ao]|vecchi[ao]|porto|monte
+pt: nov[ao]|velh[ao]
+nl: nieuw|oud|groot|klein
+pl: now[aye]|star[aye]|wielk[aiye]|mał[aye]
+""")
+#: Words of languages that write 1.250 for 1250, and are no English words.
+DECIMAL_COMMA = _table(r"""
+de: der|das|und|ist|sind|insgesamt|wie\s+viele?|lautet|beträgt
+es: el|los|las|son|cuántos?|cuántas?|hay|respuesta
+it: il|gli|sono|quant[iaeo]|totale|risposta|di
+pt: os|são|quant[oa]s|há|resposta|uma
+nl: het|zijn|hoeveel|een|antwoord
+""")
+#: Numbers in words: 0 to 20, then 30, 40 and so on to 90, 100 and 1000; a dash leaves one out.
+COUNTS = _table(r"""
+de: null ein|eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn
+    siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend
+fr: zéro un|une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept
+    dix-huit dix-neuf vingt|vingts trente quarante cinquante soixante septante quatre-vingts?|huitante nonante
+    cents? mille
+es: cero un[oa]? dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis
+    diecisiete dieciocho diecinueve veinte|veinti treinta cuarenta cincuenta sesenta setenta ochenta noventa
+    cien|ciento mil
+it: zero un[oa]? due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici
+    sedici diciassette diciotto diciannove venti? trenta quaranta cinquanta sessanta settanta ottanta novanta
+    cento mille|mila
+pt: zero um|uma dois|duas três quatro cinco seis sete oito nove dez onze doze treze quatorze|catorze quinze
+    dezesseis dezessete dezoito dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa
+    cem|cento mil
+nl: nul een|één twee|tweeën drie|drieën vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien
+    zestien zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd
+    duizend
+pl: zero jeden dwa|dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście
+    czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści czterdzieści
+    pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiące?|tysięcy
+zh: 零|〇 一 二|两 三 四 五 六 七 八 九 十 - - - - - - - - - - - - - - - - - 百 千
+""")
+#: Such words that are articles, or words of English; they count within longer numbers alone.
+NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een|once|due|sei|elf|cents?|mille|mil|zero|dix"
+#: Words between those of one number.
+COUNTS_JOINED = r"(?:\s?(?:und|et|y|e|en|i)\s?|[\s-]|)"

@@ -1,0 +1,52 @@
+"""Compare what statements say with what a question asks, by their words that mean something."""
+
+from __future__ import annotations
+
+from pytest_adaptive_eval.items.reading.constructions import (
+    ARTICLES,
+    CARRIES,
+    DENIES,
+    HEDGES,
+    LINKS,
+    MEASURES,
+    NOT,
+    STATES,
+    either,
+)
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
+#: Letters of a word that are compared: the rest is its inflection.
+_STEM = 6
+_WORD = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[^\W_\u2e80-\U0010ffff]+")
+_EMPTY = lazy_pattern(
+    rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS)}"
+    r"|\b(?:[cdjlmnst]|qu)'|\b(?:do|does|did|can|will|any|some|one|he|she|they|you|i)\b|[吗嗎呢了的]"
+)
+_NEGATION = lazy_pattern(either(DENIES, NOT))
+_UNCERTAIN = lazy_pattern(either(HEDGES))
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a text that mean something, in lower case and the singular, in order.
+
+    Negations, articles and verbs such as "is" are left out. Scripts without spaces have characters in place of words.
+    """
+    text = _NEGATION.sub(" ", text.casefold())
+    return [word.rstrip("s")[:_STEM] for word in _WORD.findall(_EMPTY.sub(" ", text))]
+
+
+def is_negated(text: str) -> bool:
+    """Return whether a statement denies something."""
+    return _NEGATION.search(text.casefold()) is not None
+
+
+def is_uncertain(text: str) -> bool:
+    """Return whether a statement says what may be, or what others say."""
+    return _UNCERTAIN.search(text.casefold()) is not None
+
+
+def restates(text: str, question: str) -> bool:
+    """Return whether a statement affirms in words of a question alone."""
+    if is_negated(text) or is_uncertain(text):
+        return False
+    return set(content_words(text)) <= set(content_words(question))

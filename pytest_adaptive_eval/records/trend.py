@@ -1,0 +1,76 @@
+"""What earlier runs say of a run: how its levels changed, and whether a fall of them alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_adaptive_eval.gates.condition import find_metric
+from pytest_adaptive_eval.records.drift import FEWEST, Series, lasting, monitor
+from pytest_adaptive_eval.records.history import History
+from pytest_adaptive_eval.records.parts import ALARM, NO_ALARM, UNKNOWN
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
+from pytest_adaptive_eval.text import number
+
+
+def note_change(run: RunRecord, evaluation: EvaluationRecord, history: History | None) -> None:
+    """Set how the leading quantity of an evaluation changed since the last run of its series.
+
+    Args:
+        run: A run with an id, which has the evaluation.
+        history: Earlier runs; None if there are none.
+    """
+    if history is None:
+        return
+    series = history.including(run).series(until=run.started, evaluation=evaluation.name)
+    for entry in _series_of(evaluation, run, series):
+        if not entry.category and len(entry.points) >= FEWEST:
+            evaluation.drift.change = change_of(entry)
+            return
+
+
+def change_of(series: Series) -> str:
+    """Return the change to the last run, as ``ability .64 to -.33, errors .30 and .30, since run X``."""
+    before, now = series.points[-2:]
+    digits = find_metric(series.metric).digits
+    values = f"{number(before.value, digits)} to {number(now.value, digits)}"
+    errors = f"{number(before.sampled, digits)} and {number(now.sampled, digits)}"
+    return f"{series.metric} {values}, errors {errors}, since run {before.run}"
+
+
+def watch_run(run: RunRecord, history: History | None, action: str | None) -> None:
+    """Set the state of each watched evaluation of a run, and the sentences of its alarms.
+
+    Args:
+        run, history: As in `note_change`.
+        action: Action of every evaluation, in place of its own.
+    """
+    watched = []
+    for evaluation in run.evaluations:
+        evaluation.drift.action = action or evaluation.drift.action
+        if evaluation.drift.action:
+            watched.append(evaluation)
+    if not watched:
+        return
+    series: list[Series] = []
+    if history is not None:
+        series = history.including(run).series(until=run.started)
+    alarms = lasting(monitor(series), series)
+    for evaluation in watched:
+        own = _series_of(evaluation, run, series)
+        drift = evaluation.drift
+        drift.alarms = [alarm.sentence for alarm in alarms if alarm.series in own]
+        if drift.alarms:
+            drift.state = ALARM
+        elif any(len(entry.points) >= FEWEST for entry in own):
+            drift.state = NO_ALARM
+        else:
+            drift.state = UNKNOWN
+
+
+def _series_of(evaluation: EvaluationRecord, run: RunRecord, series: Sequence[Series]) -> list[Series]:
+    """Return the series of an evaluation that end with a run."""
+    own = []
+    for entry in series:
+        if entry.evaluation == evaluation.name and entry.points[-1].run == run.run:
+            own.append(entry)
+    return own

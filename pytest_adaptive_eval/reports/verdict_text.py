@@ -1,0 +1,252 @@
+"""What reports say of a gate: one sentence that anybody reads, and the command that comes next."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_adaptive_eval.gates.condition import registered_metric
+from pytest_adaptive_eval.gates.verdict import AT_MOST, Outcome
+from pytest_adaptive_eval.inference.interval import ABILITY_BOUND
+from pytest_adaptive_eval.items.item import INFRASTRUCTURE
+from pytest_adaptive_eval.records.parts import BaselineSource
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
+from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.questions import wrong_questions
+from pytest_adaptive_eval.text import counted
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.drift import Alarm
+
+WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
+#: Words of a limit by the kind of the condition.
+_LIMITS = {"at_least": "at least {} required", "at_most": "at most {} allowed"}
+_FAILED = "pytest --adaptive-eval --adaptive-eval-failed={run}"
+#: Outcome, or None for any; the fact of `_facts` that must be there, or "" for none; what to do, and its command. The
+#: first that fits counts.
+_STEPS = (
+    (
+        None,
+        "notice",
+        "record a baseline to compare with",
+        "pytest --adaptive-eval --adaptive-eval-missing-baseline=record --adaptive-eval-baseline=baseline.json",
+    ),
+    (
+        Outcome.ERROR,
+        "",
+        "correct what the verdict names, and run the gate again; known answers are kept",
+        "pytest --adaptive-eval {gate}",
+    ),
+    (Outcome.FAIL, "lost", "ask the {wrong} again, {lost} of them lost, with the options of this run", _FAILED),
+    (Outcome.FAIL, "wrong", "ask the {wrong} again, with the options of this run", _FAILED),
+    (Outcome.FAIL, "baseline", "compare both runs", "adaptive-eval history --compare {baseline} {run}"),
+    (
+        Outcome.INCONCLUSIVE,
+        "unscored",
+        "run the gate again, with the options of this run; the {unscored} without a score are asked again",
+        "pytest --adaptive-eval {gate}",
+    ),
+    (
+        Outcome.INCONCLUSIVE,
+        "budget",
+        "raise the budget, with the options of this run; answers so far are kept",
+        "pytest --adaptive-eval --adaptive-eval-budget={budget}",
+    ),
+    (
+        Outcome.INCONCLUSIVE,
+        "bank",
+        "all questions were asked; add questions, or see which margin so many can decide",
+        "adaptive-eval plan {bank} --margin 0.1",
+    ),
+    (Outcome.FAIL, "", "read the answers", "adaptive-eval report {run} --html report.html"),
+    (Outcome.INCONCLUSIVE, "", "read the answers", "adaptive-eval report {run} --html report.html"),
+    (
+        None,
+        "promoted",
+        "promote the checkpoint; a script may do so if this exits with 0",
+        "adaptive-eval report {run} --exit-code",
+    ),
+)
+
+
+class Step(NamedTuple):
+    """What to do after a verdict, and the command that does it."""
+
+    text: str
+    command: str
+
+
+class VerdictText(NamedTuple):
+    """A verdict for people: the start of its sentence, such as ``20 points`` or an empty text, and the rest."""
+
+    number: str
+    rest: str
+
+    @property
+    def sentence(self) -> str:
+        """``20 points below main, between 10 and 36; 10 are allowed``."""
+        return f"{self.number}{self.rest}"
+
+
+def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
+    """Return the sentence of one gate; without an interval that decides, it is the verdict's claim, or its error."""
+    verdict = gate.verdict
+    interval = verdict.interval
+    if gate.outcome is Outcome.ERROR and verdict.notes and not verdict.stated:
+        return VerdictText("", f"not judged: {' '.join(verdict.notes[0].split())}")
+    kind = verdict.condition.get("kind")
+    if interval is None or verdict.stated or kind not in (*_LIMITS, "not_worse_than"):
+        return VerdictText("", verdict.claim)
+    bounds = interval.low, interval.estimate, interval.high
+    unknown = [bound for bound in bounds if words.plottable(bound) is None or abs(bound) >= ABILITY_BOUND]
+    if unknown:
+        return VerdictText("", verdict.claim)
+    metric = registered_metric(verdict.condition.get("metric"))
+    limit = verdict.condition.get("value", 0.0)
+    is_share = bool(verdict.condition.get("within")) or (metric is not None and metric.unit == "proportion")
+    numbers = _Numbers(is_share, limit)
+    low, estimate, high = (numbers.shown(bound) for bound in bounds)
+    if kind == "not_worse_than":
+        if verdict.requirement.startswith(AT_MOST):  # lower values are better, and the words are of higher ones
+            return VerdictText("", verdict.claim)
+        return _difference(record, gate, bounds, numbers)
+    required = _LIMITS[kind].format(numbers.shown(limit))
+    what = f" is the {verdict.metric}"
+    if metric is not None and metric.plain:
+        what = f" {metric.plain}"
+    if interval.low < interval.high:
+        what += f", between {low} and {high}"
+    return VerdictText(estimate, f"{what}; {required}")
+
+
+def _difference(
+    record: RunRecord, gate: GateRecord, bounds: tuple[float, float, float], numbers: _Numbers
+) -> VerdictText:
+    """Return ``20 points`` and `` below main, between 10 and 36; 10 are allowed``."""
+    low, estimate, high = bounds
+    shown = {bound: numbers.number(abs(bound)) for bound in bounds}
+    name = _source(record, gate).subject or str(gate.verdict.condition.get("name"))
+    evaluation = record.evaluation_named(gate.interview)
+    if name == "baseline" or (evaluation is not None and name == evaluation.subject.name):
+        name = "the baseline"
+    start = shown[estimate]
+    if start == "0":
+        side = "from"
+    elif estimate < 0:
+        side = "below"
+    else:
+        side = "above"
+    if numbers.is_share:
+        start += " point" + "s" * (start != "1")
+    rest = f" {side} {name}"
+    metric = str(gate.verdict.condition.get("metric"))
+    if metric != "accuracy":
+        rest += f" in {metric.replace('_', ' ')}"
+    if low < 0 < high:
+        rest += f", between {shown[low]} below and {shown[high]} above"
+    elif low < high:
+        nearer, farther = sorted((low, high), key=abs)
+        rest += f", between {shown[nearer]} and {shown[farther]}"
+    allowed = numbers.number(numbers.limit)
+    if high > 0:
+        allowed += " below"
+    return VerdictText(start, f"{rest}; {allowed} are allowed")
+
+
+class _Numbers(NamedTuple):
+    """Numbers of one sentence.  Each has the fewest digits by which it differs from the limit as it does in truth."""
+
+    is_share: bool
+    limit: float
+
+    def shown(self, value: float) -> str:
+        """Return a number, a share with its sign."""
+        return self.number(value) + " %" * self.is_share
+
+    def number(self, value: float) -> str:
+        """Return a number without zeros at its end; a share in percent, others with two digits that count."""
+        if math.isclose(value, self.limit):
+            return self._rounded(value, 6)
+        limit = self._rounded(self.limit, 6)
+        texts = [self._rounded(value, digits) for digits in range(4)]
+        return next((text for text in texts if text != limit), texts[-1])
+
+    def _rounded(self, value: float, digits: int) -> str:
+        if self.is_share:
+            value *= 100
+        elif value:
+            digits += max(0, 1 - math.floor(math.log10(abs(value))))
+        text = f"{value:,.{digits}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+        return {"-0": "0"}.get(text, text)
+
+
+def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[str]) -> tuple[VerdictText, str]:
+    """Return the text of a verdict, and its formula without the notes; a verdict without a number has one sentence."""
+    text = verdict_text(record, gate)
+    formula = words.sentence_without(gate, notes)
+    if text.number:
+        return text, formula
+    return VerdictText("", formula), ""
+
+
+def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
+    """Return what to do after the verdicts of a run, each step once, those of the worst outcomes first.
+
+    Args:
+        alarms: Those that last.  Each on an evaluation that a gate judges is a step.
+    """
+    steps: dict[Step, None] = {}
+    for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):
+        facts = _facts(record, gate)
+        quoted = {name: shlex.quote(value) for name, value in facts.items()}
+        for outcome, fact, text, command in _STEPS:
+            if outcome in (None, gate.outcome) and (not fact or facts[fact]):
+                steps[Step(text.format(**facts), command.format(**quoted))] = None
+                break
+    judged = {gate.interview for gate in record.gates}
+    for alarm in alarms:
+        name = alarm.series.evaluation
+        if name in judged:
+            command = f"adaptive-eval history --drift --evaluation {shlex.quote(name)}"
+            steps[Step(f"look at the alarm on {alarm.series.quantity}", command)] = None
+    return list(steps)
+
+
+def _facts(record: RunRecord, gate: GateRecord) -> dict[str, str]:
+    """Return what steps depend on and name, empty where it is not the case.
+
+    A run's id is cut to its time, by which commands find it.
+    """
+    verdict = gate.verdict
+    source = _source(record, gate)
+    evaluation = record.evaluation_named(gate.interview)
+    nodeids = [nodeid for _, nodeid in wrong_questions(record)]
+    facts = dict.fromkeys(("notice", "lost", "wrong", "unscored", "budget", "bank", "promoted"), "")
+    facts |= {"run": record.run.partition("-")[0], "gate": gate.nodeid, "baseline": source.path}
+    if verdict.notice:
+        facts["notice"] = "yes"
+    if words.promoted(record):
+        facts["promoted"] = "yes"
+    if nodeids and all(nodeids) and not record.merged:  # else some question cannot be asked by its name
+        facts["wrong"] = counted(len(nodeids), "wrong question")
+        facts["lost"] = str(len(source.lost) or "")
+    if evaluation is not None and evaluation.bank:
+        facts["bank"] = evaluation.bank.path
+        unscored = sum(evaluation.statuses.get(status, 0) for status in INFRASTRUCTURE)
+        if unscored:
+            facts["unscored"] = counted(unscored, "question")
+        if verdict.asked < verdict.size:
+            facts["budget"] = str(min(2 * verdict.asked, verdict.size))
+    return facts
+
+
+def _source(record: RunRecord, gate: GateRecord) -> BaselineSource:
+    """Return where the baseline of a gate is from, nothing for other gates."""
+    evaluation = record.evaluation_named(gate.interview)
+    if evaluation is None:
+        return BaselineSource()
+    return evaluation.baselines.get(str(gate.verdict.condition.get("name")), BaselineSource())
