@@ -72,9 +72,7 @@ _MARKED_DIGITS = re.compile(r"\d[.,/:\-–]\d|\A[-+−]")
 _ENTRIES = re.compile(r"[^\s,]{1,3}(?:\s?,\s?[^\s,]{1,3})+|\(.*,.*\)", re.DOTALL)
 #: Numbers that may be one with a decimal comma, or two; and numbers that may mean classes.
 _COMMA, _CODE = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+"), re.compile(r"\d{1,2}")
-_CODED = re.compile(
-    r"(?i)(.*[._ ])?(label|labels|target|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)"
-)
+_CODED = re.compile(r"(?i)(.*[._ ])?(label|labels|class|gold|gold_label|sentiment|(coarse|fine)_label|intent|category)")
 #: Pairs of words for yes and no, and the words of each value.
 _TRUTHS = ({"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"})
 _YES, _NO = {"yes", "true", "y", "t"}, {"no", "false", "n", "f"}
