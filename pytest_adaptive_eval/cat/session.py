@@ -262,7 +262,8 @@ class Session:
     @property
     def sequential(self) -> bool:
         """Whether only anytime-valid tests are valid: for decisions, and after draws of unplanned number."""
-        return self.policy.stop != "budget" or self._repeated is not None
+        ends_by_answers = self.policy.stop not in ("budget", "level")  # a ladder's draws feed no test
+        return ends_by_answers or self._repeated is not None
 
     @property
     def adapts_length(self) -> bool:
