@@ -2,7 +2,7 @@
 
 Run one part, or all, as ``python benchmarks/large_inputs.py [PART ...]``:
 
-- ``calibrate``: banks with conformal tables from 60 x 3 127 and 1 989 x 493 responses;
+- ``calibrate``: banks with conformal tables from 60 x 3 127 and 1 989 x 493 responses, or from other ``--shapes``;
 - ``backtest``: 12 000 items, 4 policies, 5 budgets, 20 splits of 60 subjects;
 - ``bank``: `pytest --adaptive-eval` with 100 questions of banks of 10 000 to 1 000 000 items, asked of a function and
   of a server, and of the same items as plain JSONL files;
@@ -87,9 +87,10 @@ def write_responses(path: Path, subjects: int, items: int) -> None:
         table.writerows([f"m{s}", *row.tolist()] for s, row in enumerate(right))
 
 
-def calibrate(folder: Path, states: dict[str, Path], _splits: int) -> None:
+def calibrate(folder: Path, states: dict[str, Path], options: argparse.Namespace) -> None:
     """Calibrate banks with conformal tables."""
-    for subjects, items in ((60, 3127), (1989, 493)):
+    for shape in options.shapes:
+        subjects, items = map(int, shape.split("x"))
         write_responses(folder / "responses.csv", subjects, items)
         for state, code in states.items():
             arguments = ["calibrate", "responses.csv", "-o", "fitted.bank", "--replace"]
@@ -97,14 +98,15 @@ def calibrate(folder: Path, states: dict[str, Path], _splits: int) -> None:
             show(f"calibrate, {subjects} x {items}, {state}", found)
 
 
-def backtest(folder: Path, states: dict[str, Path], splits: int) -> None:
+def backtest(folder: Path, states: dict[str, Path], options: argparse.Namespace) -> None:
     """Backtest four policies at five budgets."""
     write_responses(folder / "responses.csv", 60, 12_000)
     policies = "estimate,random,maximum-information,decide"
     for state, code in states.items():
         arguments = ["backtest", "responses.csv", "--policy", policies, "--budget", "1%,2%,5%,10%,15%", "--jobs", "1"]
-        arguments += ["--splits", str(splits)]
-        show(f"backtest, {splits} splits, {state}", measure([sys.executable, "-c", COMMAND, *arguments], folder, code))
+        arguments += ["--splits", str(options.splits)]
+        found = measure([sys.executable, "-c", COMMAND, *arguments], folder, code)
+        show(f"backtest, {options.splits} splits, {state}", found)
 
 
 def bank(folder: Path) -> None:
@@ -255,6 +257,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} (all)")
     parser.add_argument("--before", metavar="FOLDER", type=Path, help="checkout of an earlier state")
     parser.add_argument("--splits", type=int, default=20, help="of the backtest (20)")
+    parser.add_argument("--shapes", nargs="+", default=["60x3127", "1989x493"], metavar="SxN", help="of calibrate")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"{min(unknown)}: known parts are {', '.join(parts)}")
@@ -262,7 +265,7 @@ def main() -> None:
     for name in options.parts or parts:
         with tempfile.TemporaryDirectory() as folder:
             if name in compared:
-                compared[name](Path(folder), states, options.splits)
+                compared[name](Path(folder), states, options)
             else:
                 alone[name](Path(folder))
 

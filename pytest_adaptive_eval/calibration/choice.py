@@ -1,17 +1,26 @@
-"""Choose the item response model of a bank by held-out loss over families of subjects."""
+"""Choose the item response model of a bank by held-out families of subjects.
+
+Models of one dimension are compared by their loss. One of several dimensions often has a smaller loss, and yet no
+better estimates after few questions. So it must also do better what `estimate` is asked for: families that are left out
+are interviewed, and the errors of their accuracies and ranks are compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.quality import losses, predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import folds
+from pytest_adaptive_eval.calibration.replay import folds, replay_each
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.text import Tell
 from pytest_adaptive_eval.ties import first_smallest
@@ -21,11 +30,17 @@ from pytest_adaptive_eval.types import Array, Bools, Ints
 CANDIDATES = ("1pl", "2pl-shrunk", "2pl", "mirt")
 #: With fewer families nothing is chosen.
 FEWEST_FAMILIES = 10
-#: Several dimensions must be better by so many nats per response: below, estimates of the accuracy came out no better
-#: on four public matrices, while steps take longer and the ability is no single number.
+#: Several dimensions whose loss is smaller by so many nats per response are taken unless their interviews err more,
+#: and otherwise only if they err less: steps take longer, and the ability is not a single number.
 DIMENSIONS_MARGIN = 0.02
-#: Several dimensions are no longer fitted once they are worse than the margin by so many standard errors.
-HOPELESS = 3.0
+#: Standard errors by which the loss of several dimensions must be smaller.
+BEYOND_CHANCE = 2.0
+#: Several dimensions are no longer fitted once they miss that by so many standard errors.
+HOPELESS = 1.0
+#: Shares of the bank that interviews ask, and the fewest questions.
+ASKED, FEWEST_ASKED = ("1%", "5%"), 8
+#: Most families of a fold that are interviewed.
+INTERVIEWED = 40
 #: Number of folds of families, and their seed.
 FOLDS, SEED = 5, 20240603
 
@@ -39,6 +54,9 @@ class ModelChoice:
             dimension, less what it is better by where it was fitted.
         errors: Standard error over families of each model's loss less the smallest of one dimension.
         mirt_families: Number of families on which ``mirt`` was tested: fewer where it could not be chosen any more.
+        gain: By what share the interviews of ``mirt`` err less than those of the best model of one dimension; NaN where
+            its loss alone rules it out.
+        gain_error: Standard error of `gain` over families.
     """
 
     model: str
@@ -46,6 +64,13 @@ class ModelChoice:
     errors: dict[str, float]
     families: int
     mirt_families: int
+    gain: float = math.nan
+    gain_error: float = math.nan
+
+    @property
+    def of_one_dimension(self) -> str:
+        """The simplest model of one dimension within a standard error of their smallest loss."""
+        return _simplest(self.losses, self.errors)
 
     @property
     def sentence(self) -> str:
@@ -60,9 +85,15 @@ class ModelChoice:
         tested = ""
         if self.mirt_families != self.families:
             tested = f", tested on {self.mirt_families} families,"
+        if math.isnan(self.gain):
+            interviews = f"mirt{tested} is not better by two standard errors"
+        else:
+            interviews = (
+                f"asked {' and '.join(ASKED)} of the items, left-out families have accuracies and ranks whose errors "
+                f"are {self.gain:.1%} +- {self.gain_error:.1%} smaller by mirt"
+            )
         return (
-            f"model {self.model}, the simplest within a standard error of the smallest held-out loss over "
-            f"{self.families} families: {', '.join(each)}; mirt{tested} has to be {DIMENSIONS_MARGIN:g} better; "
+            f"model {self.model}; held-out loss over {self.families} families: {', '.join(each)}; {interviews}; "
             "--model overrides"
         )
 
@@ -74,14 +105,16 @@ class ModelChoice:
             "errors": {model: round(error, 5) for model, error in self.errors.items()},
             "families": self.families,
             "mirt_families": self.mirt_families,
+            **({} if math.isnan(self.gain) else {"gain": round(self.gain, 4), "gain_error": round(self.gain_error, 4)}),
         }
 
 
 def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = None) -> ModelChoice:
     """Fit each of `CANDIDATES` without a fifth of the families, and predict half of their answers from the others.
 
-    The simplest model is chosen whose loss is within a standard error, over families, of the smallest. A family weighs
-    as in the fit.
+    The simplest model of one dimension is chosen whose loss is within a standard error, over families, of the smallest.
+    One of several dimensions takes its place if its loss is smaller by two standard errors, and its interviews of
+    left-out families err less by one; see `DIMENSIONS_MARGIN`. A family weighs as in the fit.
 
     Args:
         responses: Of at least two families; see `FEWEST_FAMILIES`.
@@ -99,13 +132,16 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
     losses_of = _Losses(sums, weights, observed.sum(axis=1), responses.families)
     models = list(CANDIDATES)
     of_mirt = losses_of
+    fits: list[dict[str, Calibration]] = []
     for f in range(fold.max() + 1):
         tested = fold == f
         learn = responses.of(np.flatnonzero(~tested))
         models_by_key: dict[Any, Any] = {}
+        fits.append({})
         for model in models:
             say(f"choosing the model: {model}, fold {f + 1} of {fold.max() + 1}")
             fit = recipe.with_model(model).fit_completely(learn.scores, learn.weights, models_by_key)
+            fits[f][model] = fit
             for hidden in (half, ~half):
                 p = predicted(np.where(hidden, np.nan, scores[tested]), fit)
                 asked = observed[tested] & hidden
@@ -114,7 +150,7 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
         if f and "mirt" in models:
             of_mirt = losses_of.of(fold <= f)
             means, errors = of_mirt.compared(_best(of_mirt.means))
-            if _gain_of_mirt(means) + HOPELESS * errors["mirt"] < DIMENSIONS_MARGIN:
+            if _gain_of_mirt(means) < (BEYOND_CHANCE - HOPELESS) * errors["mirt"]:
                 models.remove("mirt")
     best = _best(losses_of.means)
     means, errors = losses_of.compared(best)
@@ -123,7 +159,62 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Tell | None = N
     errors["mirt"] = errors_there["mirt"]
     families = len(set(responses.families))
     mirt_families = len(set(of_mirt.families))
-    return ModelChoice(_simplest(means, errors), means, errors, families, mirt_families)
+    choice = ModelChoice(_simplest(means, errors), means, errors, families, mirt_families)
+    if "mirt" not in models or _gain_of_mirt(means) <= BEYOND_CHANCE * errors["mirt"]:
+        return choice
+    say("choosing the model: interviews of left-out families")
+    gain, gain_error = _gain_of_interviews(responses, fold, fits, choice.model)
+    choice = replace(choice, gain=gain, gain_error=gain_error)
+    if gain > _least_gain(_gain_of_mirt(means), gain_error):
+        return replace(choice, model="mirt")
+    return choice
+
+
+def _least_gain(loss: float, gain_error: float) -> float:
+    """Return the gain of its interviews above which ``mirt`` is chosen, if its loss is smaller by `loss`."""
+    return gain_error if loss <= DIMENSIONS_MARGIN else -gain_error
+
+
+def _gain_of_interviews(
+    responses: Responses, fold: Ints, fits: Sequence[Mapping[str, Calibration]], model: str
+) -> tuple[float, float]:
+    """Return by what share interviews of ``mirt`` err less than those of `model`, and its standard error.
+
+    The errors are those of the accuracy and of its place among the others, at each share of `ASKED`. Each is divided by
+    its mean for `model`, and all weigh the same. A family has one interview, by the policy `estimate` without a
+    predictor.
+
+    Args:
+        fold: Shape (S,). Fold of each subject.
+        fits: By model, of the subjects outside of each fold.
+    """
+    n = len(responses.items)
+    counts = sorted({min(n, max(FEWEST_ASKED, resolve_budget(share, n))) for share in ASKED})
+    policies = [replace(POLICIES["estimate"], assisted=False, budget=count) for count in counts]
+    _, first = np.unique(list(responses.families), return_index=True)
+    rng = np.random.default_rng(SEED)
+    asked = [rng.permutation(first[fold[first] == f])[:INTERVIEWED] for f in range(len(fits))]
+    truth = np.nanmean(responses.scores, axis=1)[np.concatenate(asked)]
+    errors = {}
+    for name in (model, "mirt"):
+        parts = []
+        for rows, fit in zip(asked, fits, strict=True):
+            bank = fit[name].bank("bank", responses.items)
+            sessions = replay_each(bank, policies, responses.scores[rows], seed=rows.tolist(), designed=False)
+            parts.append(np.stack([session.projection()[0] for session in sessions]))
+        accuracies = np.concatenate(parts, axis=1)
+        errors[name] = np.concatenate([np.abs(accuracies - truth), _misplaced(accuracies, truth)])
+    scale = np.maximum(errors[model].mean(axis=1, keepdims=True), 1e-12)
+    gains = ((errors[model] - errors["mirt"]) / scale).mean(axis=0)
+    return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(gains))
+
+
+def _misplaced(accuracies: Array, truth: Array) -> Array:
+    """Return the share of other subjects that each estimate is on the wrong side of, ties as half, shape (b, S)."""
+    order = np.sign(truth[:, None] - truth)
+    estimated = np.sign(accuracies[:, :, None] - accuracies[:, None, :])
+    pairs = np.maximum(np.abs(order).sum(axis=1), 1.0)
+    return np.asarray((np.abs(order) - order * estimated).sum(axis=2) / (2.0 * pairs))
 
 
 class _Losses(NamedTuple):
@@ -178,8 +269,6 @@ def _gain_of_mirt(means: dict[str, float]) -> float:
 
 
 def _simplest(means: dict[str, float], errors: dict[str, float]) -> str:
-    """Return the first model within a standard error of the smallest loss; ``mirt`` only by its margin."""
-    if _gain_of_mirt(means) > max(DIMENSIONS_MARGIN, 2.0 * errors["mirt"]):
-        return "mirt"
+    """Return the first model of one dimension within a standard error of their smallest loss."""
     best = means[_best(means)]
     return next(model for model, loss in means.items() if loss - best <= errors[model])

@@ -416,7 +416,7 @@ class Session:
         if self._repeated is not None:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         # the view computes the bank's predictions on access
-        lazy = self.bank.calibrated and self._earlier is None and not self._draws_for_claims
+        lazy = self.bank.calibrated and self._earlier is None and not self._is_refitted
         if lazy:
             predictions = None
         else:
@@ -436,10 +436,15 @@ class Session:
     @property
     def _draws_for_claims(self) -> bool:
         """Whether the floor's draws depend on the claims, see `selection`; the first ones cannot."""
+        return self._is_refitted and self.asked > 0
+
+    @property
+    def _is_refitted(self) -> bool:
+        """Whether other predictions compete with the bank's, see `refitted`: from the first draw on, as a hedge."""
         policy = self.policy
         selector = self.policy.selector
         leans = policy.stop == "decision" or self._paired is not None
-        decides = leans and bool(self._claimed_sums) and self.asked > 0
+        decides = leans and bool(self._claimed_sums)
         return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
 
     def reason(self, item: int, subject: int = 0) -> str:
@@ -504,7 +509,7 @@ class Session:
             right = np.nansum(scores, axis=1)
             scored = (~np.isnan(scores)).sum(axis=1)
             return np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
-        if self._draws_for_claims:
+        if self._is_refitted:
             return refitted(model, items, scores)
         return model
 

@@ -20,8 +20,9 @@ LEVEL = 0.01  #: One-sided level of `PersonFit.flag`: one fitting subject in a h
 #: leaves 1e-25 if every item has the same predicted score.
 LEAST_VARIANCE = 1e-9
 
-SLOPES = (0.5, 0.25, 0.0, -0.8)  #: Slopes of predictions that replace a model's for strange subjects.
-DOUBT = 2.0  #: Prior log-odds of the model's predictions against each of these.
+#: Slopes of predictions that replace a model's for strange subjects, and the prior log-odds of the model's predictions
+#: against each.  Equal predictions have even odds: of guessing and near-perfect subjects a model says nothing.
+SLOPES, DOUBTS = (0.5, 0.25, 0.0, -0.8), (2.0, 2.0, 0.0, 2.0)
 SUREST = 0.01  #: Least distance of such predictions from 0 and 1.
 
 
@@ -122,7 +123,8 @@ def refitted(predictions: Array, items: Ints, scores: Array) -> Array:
     """Return predicted scores that fit strange subjects too: shrunk to the mean, or reversed, where the answers say so.
 
     Candidates are the model's predictions p, and ``mean + b (p - centre)`` for each b of `SLOPES`, with the mean score
-    and the mean prediction of the answers. They are mixed by likelihood. None is nearer to 0 or 1 than p or `SUREST`.
+    and the mean prediction of the answers, both with half a right and half a wrong answer added (Krichevsky and
+    Trofimov 1981). They are mixed by likelihood. None is nearer to 0 or 1 than p or `SUREST`.
 
     Args:
         predictions: Shape (S, n). Predicted scores p by the model.
@@ -131,14 +133,15 @@ def refitted(predictions: Array, items: Ints, scores: Array) -> Array:
     scored = ~np.isnan(scores)
     asked = np.take_along_axis(predictions, items, axis=1)
     right = np.where(scored, scores, 0.0)
-    count = scored.sum(axis=1, keepdims=True) + 2.0  # with one right and one wrong answer added
-    mean = (right.sum(axis=1, keepdims=True) + 1.0) / count
-    centre = (np.where(scored, asked, 0.0).sum(axis=1, keepdims=True) + 1.0) / count
+    count = scored.sum(axis=1, keepdims=True) + 1.0  # with half a right and half a wrong answer added
+    mean = (right.sum(axis=1, keepdims=True) + 0.5) / count
+    centre = (np.where(scored, asked, 0.0).sum(axis=1, keepdims=True) + 0.5) / count
     slopes = np.array([1.0, *SLOPES])[:, None, None]
+    doubts = np.array([0.0, *DOUBTS])[:, None, None]
     constants = np.where(slopes == 1.0, 0.0, mean - slopes * centre)
     p = np.clip(constants + slopes * asked, SUREST, 1.0 - SUREST)
     terms = np.where(scored, right * np.log(p) + (1.0 - right) * np.log1p(-p), 0.0)
-    likelihoods = terms.sum(axis=2, keepdims=True) - np.where(slopes == 1.0, 0.0, DOUBT)
+    likelihoods = terms.sum(axis=2, keepdims=True) - doubts
     weights = np.exp(likelihoods - likelihoods.max(axis=0))
     weights /= weights.sum(axis=0)
     mixed = (weights * constants).sum(axis=0) + (weights * slopes).sum(axis=0) * predictions

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.calibration.choice import CANDIDATES, _simplest, choose_model
+from pytest_adaptive_eval.calibration import choice as choosing
+from pytest_adaptive_eval.calibration.choice import CANDIDATES, _misplaced, _simplest, choose_model
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -102,9 +104,7 @@ def test_missing_scores_are_not_counted():
 @pytest.mark.parametrize(
     ("losses", "error", "model"),
     [
-        ((0.50, 0.50, 0.50, 0.49), 0.001, "1pl"),  # several dimensions are not better by the margin
-        ((0.50, 0.50, 0.50, 0.46), 0.001, "mirt"),
-        ((0.50, 0.50, 0.50, 0.46), 0.030, "1pl"),  # nor beyond chance
+        ((0.50, 0.50, 0.50, 0.40), 0.001, "1pl"),  # several dimensions are chosen by their interviews
         ((0.52, 0.50, 0.499, 0.499), 0.002, "2pl-shrunk"),
         ((0.52, 0.51, 0.499, 0.499), 0.002, "2pl"),
     ],
@@ -113,3 +113,52 @@ def test_the_simplest_within_a_standard_error_wins(losses, error, model):
     means = dict(zip(CANDIDATES, losses, strict=True))
     errors = dict.fromkeys(CANDIDATES, error)
     assert _simplest(means, errors) == model
+
+
+@pytest.mark.parametrize(
+    ("margin", "gain", "model"),
+    [
+        (np.inf, 0.02, "mirt"),  # a smaller loss and interviews that err less
+        (np.inf, 0.005, "1-dimensional"),  # a smaller loss alone
+        (0.0, -0.005, "mirt"),  # a much smaller loss, and interviews that err no more
+        (0.0, -0.02, "1-dimensional"),
+    ],
+)
+@pytest.mark.fast_rows(2)
+def test_several_dimensions_are_chosen_by_what_interviews_of_left_out_families_find(margin, gain, model, monkeypatch):
+    monkeypatch.setattr(choosing, "DIMENSIONS_MARGIN", margin)
+    monkeypatch.setattr(choosing, "_gain_of_interviews", lambda *_: (gain, 0.01))
+    choice = choose_model(drawn(logits("mirt", S=60, n=60), 2), Recipe())
+    assert (choice.model == "mirt") == (model == "mirt")
+    assert f"{gain:.1%} +- 1.0% smaller by mirt" in choice.sentence
+    assert choice.to_json()["gain"] == gain
+
+
+def test_interviews_are_not_held_where_the_loss_alone_decides(monkeypatch):
+    monkeypatch.setattr(choosing, "_gain_of_interviews", lambda *_: pytest.fail("an interview was held"))
+    choice = choose_model(drawn(logits("1pl", S=40, n=40), 2), Recipe())
+    assert choice.model != "mirt"
+    assert "is not better by two standard errors" in choice.sentence
+    assert "gain" not in choice.to_json()
+
+
+def test_an_estimate_is_misplaced_beside_subjects_on_its_wrong_side():
+    truth = np.array([0.2, 0.3, 0.9])
+    accuracies = np.array([[0.1, 0.5, 0.4], [0.1, 0.2, 0.3], [0.9, 0.3, 0.2], [0.1, 0.4, 0.4]])
+    shares = [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.25, 0.25]]
+    np.testing.assert_allclose(_misplaced(accuracies, truth), shares)
+    np.testing.assert_allclose(_misplaced(accuracies[:1], np.full(3, 0.5)), [[0.0, 0.0, 0.0]])
+
+
+def test_the_gain_of_interviews_is_positive_where_the_other_model_has_the_parameters_of_other_items():
+    responses = drawn(logits("2pl", S=60, n=400), 3)
+    fold = np.arange(60) % 2
+    fits = []
+    for f in range(2):
+        good = Recipe("2pl")(responses.of(np.flatnonzero(fold != f)).scores)
+        swapped = replace(good, intercept=good.intercept[::-1], discrimination=good.discrimination[::-1])
+        fits.append({"2pl": swapped, "mirt": good})
+    gain, error = choosing._gain_of_interviews(responses, fold, fits, "2pl")
+    assert gain > 2.0 * error > 0.0
+    same = [{"2pl": fit["mirt"], "mirt": fit["mirt"]} for fit in fits]
+    assert choosing._gain_of_interviews(responses, fold, same, "2pl") == (0.0, 0.0)

@@ -9,12 +9,14 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
+from pytest_adaptive_eval.calibration import prediction
 from pytest_adaptive_eval.calibration.build import calibrate
-from pytest_adaptive_eval.calibration.prediction import choose_designs, fit_predictors, form_orders
+from pytest_adaptive_eval.calibration.prediction import Designs, choose_designs, fit_predictors, form_orders
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.extensions.backtests.backtest import backtest, splits
 from pytest_adaptive_eval.extensions.backtests.contenders import CONTENDERS
+from pytest_adaptive_eval.irt.prediction import Design
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.text import number
 
@@ -72,6 +74,28 @@ def test_designs_are_the_same_for_the_same_seed_and_of_every_count(planted):
         ("estimate", 12),
     ]
     assert all(d.selector == "form" and d.uniform == 0 for d in chosen.designs[:2])
+
+
+def test_a_bank_of_a_fold_has_the_designs_that_its_own_families_chose(planted, monkeypatch):
+    made = planted(20, 40, 5).responses
+    chosen = []
+
+    def best(accuracies, truth, families, counts):
+        assert {len(estimates) for estimates in accuracies.values()} == {len(truth)} == {len(families)}
+        chosen.append((tuple(truth), tuple(families)))
+        return Designs((Design("estimate", len(chosen), error=float(truth.mean())),), 0.05)
+
+    monkeypatch.setattr(prediction, "_best", best)
+    designs = choose_designs(made, PartFits(RASCH), [6])
+    assert len(designs.apart) == 5
+    truths = made.scores.mean(axis=1)
+    for subjects, own in designs.apart.items():
+        rows = [made.subjects.index(name) for name in subjects]
+        assert own.designs[0].error == truths[rows].mean()
+        part = made.of(rows)
+        assert designs.bank(RASCH(part.scores), part).predictor.designs == own.designs
+    assert designs.bank(RASCH(made.scores), made).predictor.designs == designs.designs
+    assert chosen[-1] == (tuple(truths), made.families)
 
 
 def test_where_items_tell_nothing_of_each_other_uniform_draws_correct_the_estimate():

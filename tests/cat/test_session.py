@@ -20,6 +20,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim, decide, interval_of_draws
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import EAP, MAP, MLE
+from pytest_adaptive_eval.irt.person_fit import refitted
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -52,6 +53,19 @@ def same(one: Session, s: int, other: Session, t: int) -> None:
     np.testing.assert_allclose(one.estimate.theta[s], other.estimate.theta[t], atol=1e-12)
     np.testing.assert_allclose(one.estimate.covariance[s], other.estimate.covariance[t], rtol=1e-10)
     assert one.stop[s] is other.stop[t]
+
+
+@pytest.mark.parametrize("claims", [(), (Claim(30.0),)])
+def test_the_first_predictions_of_a_gate_are_hedged(claims) -> None:
+    bank = make_bank(60)
+    session = Session(bank, DECIDE, claims=claims)
+    proposal = session.ask()
+    assert proposal is not None
+    by_bank = bank.probability(np.zeros((1, 1)))
+    hedged = refitted(by_bank, np.empty((1, 0), dtype=int), np.empty((1, 0)))
+    expected = hedged if claims else by_bank
+    np.testing.assert_allclose(proposal.predictions, np.take_along_axis(expected, proposal.items, axis=1))
+    assert np.ptp(hedged) < 0.6 * np.ptp(by_bank)
 
 
 @pytest.mark.fast_rows(20)

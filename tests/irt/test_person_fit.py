@@ -188,6 +188,25 @@ def test_ordinary_answers_keep_the_models_predictions():
     assert refitted(sure, np.arange(50)[None], np.ones((1, 50))).max() > 0.99
 
 
+def test_before_any_answer_predictions_are_mixed_by_their_prior_odds():
+    p = np.array([[0.1, 0.5, 0.8]])
+    weights = np.exp([0.0, -2.0, -2.0, 0.0, -2.0])
+    slope = (weights * [1.0, 0.5, 0.25, 0.0, -0.8]).sum() / weights.sum()
+    found = refitted(p, np.empty((1, 0), dtype=int), np.empty((1, 0)))
+    np.testing.assert_allclose(found, 0.5 + slope * (p - 0.5))
+
+
+def test_equal_predictions_have_even_odds_with_the_models():
+    p = np.array([[0.5, 0.5, 0.5, 0.9]])
+    answered = refitted(p, np.arange(3)[None], np.ones((1, 3)))
+    mean, centre = 3.5 / 4.0, 2.0 / 4.0
+    slopes = np.array([1.0, 0.5, 0.25, 0.0, -0.8])
+    constants = np.where(slopes == 1.0, 0.0, mean - slopes * centre)
+    weights = np.exp([0.0, -2.0, -2.0, 0.0, -2.0]) * np.clip(constants + slopes * 0.5, 0.01, 0.99) ** 3
+    weights /= weights.sum()
+    np.testing.assert_allclose(answered[0, 3], (weights * (constants + slopes * 0.9)).sum())
+
+
 @pytest.mark.parametrize("kind", ["guessing", "reversed"])
 def test_predictions_follow_a_strange_subject(kind):
     p, answers = fitting()
