@@ -266,7 +266,7 @@ def project(lab: Lab) -> Lab:
 
 def stripped(record: dict[str, Any], *more: str) -> dict[str, Any]:
     """A record without what differs between two runs that found the same."""
-    drop = {"run", "started", "seconds", "measures", *more}
+    drop = {"run", "started", "seconds", "measures", "drift", *more}  # what earlier runs say is of other runs
     return {
         key: [stripped(v, *more) if isinstance(v, dict) else v for v in value] if isinstance(value, list) else value
         for key, value in record.items()

@@ -288,8 +288,8 @@ def test_the_grader_is_the_one_that_agrees_with_the_logged_scores(tmp_path):
     number = LoggedQuestion("6 * 7?", answers=("42",))
     letter = LoggedQuestion("A or B?", answers=("B",))
     for question, replies, grader in (
-        (capital, [("Not London but Paris", 0.0), ("paris", 1.0)], "exact"),
-        (capital, [("Not London but Paris", 1.0), ("Rome", 0.0)], "contains"),
+        (capital, [("We flew to Paris in May", 0.0), ("paris", 1.0)], "exact"),
+        (capital, [("We flew to Paris in May", 1.0), ("Rome", 0.0)], "contains"),
         (number, [("So 42", 1.0), ("41", 0.0)], "numeric"),
         (letter, [("ANSWER: B", 1.0), ("A", 0.0)], "choice"),
     ):
@@ -313,7 +313,7 @@ def test_items_that_cannot_be_asked_or_graded_are_left_out_with_the_reason(tmp_p
 def test_several_accepted_answers_all_count_and_several_right_choices_are_left_out(tmp_path):
     accepted = ("U.S.", "United States")
     question = LoggedQuestion("Where?", answers=accepted)
-    whole = [("united states.", 1.0), ("The United States", 0.0)]
+    whole = [("united states.", 1.0), ("In May we flew to the United States", 0.0)]
     within = [("In the U.S. of course", 1.0), ("Peru", 0.0)]
     for replies in (whole, within):
         items, notes = logged_items(tmp_path, *replies, q=question)

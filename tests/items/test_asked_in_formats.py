@@ -300,7 +300,7 @@ class TestGates:
             condition.check(bounded)
 
     def test_only_thresholds_and_losses_are_asked_of_a_part(self):
-        with pytest.raises(ConfigError, match="has no such condition; use at_least, not_worse_than"):
+        with pytest.raises(ConfigError, match="has no such condition; use at_least, at_most, not_worse_than"):
             Condition("ability.cross", "rank_within", 3)
         with pytest.raises(ConfigError, match="accuracy has no part 'cross'"):
             interviewed(np.zeros(4), budget=4).accuracy["cross"]

@@ -38,7 +38,7 @@ def test_history_tells_of_studies(folder: Path, capsys: pytest.CaptureFixture[st
     assert main(["history", "--from", str(folder)]) == 0
     out = capsys.readouterr().out
     _, first, void, interview = out.splitlines()
-    cells = ["dog", "council (peers)", "-", "score 4.146 [4.024, 4.268]", "11/12 rounds", "1 PASS, 1 FAIL"]
+    cells = ["dog", "council (peers)", "-", "score 4.146 [4.024, 4.268]", "11 of 12 rounds", "1 PASS, 1 FAIL"]
     assert [cell.strip() for cell in first.split("  ") if cell.strip()][2:] == cells
     assert "void" in void
     assert "\x1b" not in out

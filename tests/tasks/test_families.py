@@ -296,7 +296,7 @@ def test_families_of_users_stand_beside_the_built_in_ones() -> None:
 
 
 def test_a_family_is_graded_by_the_grader_that_it_names() -> None:
-    for grader, text, score in (("numeric", "I say 7.0", 1.0), ("exact", "I say 7", 0.0), ("task", " 7. ", 1.0)):
+    for grader, text, score in (("numeric", "I say 7.0", 1.0), ("exact", "I say 8", 0.0), ("task", " 7. ", 1.0)):
         family = TaskFamily("say", "none", 1, 0.9, lambda rng, level: Question("Say 7.", "7"), grader)
         mark = family.verify(family.item(1, 0), text)
         assert mark.score == score

@@ -87,8 +87,9 @@ def _exact(question: Asked, text: str) -> float:
             return 1.0
     words = []
     for answer in question.answers:
-        if _normal(answer):
-            words.append(_normal(answer))
+        word = _normal(answer)
+        if any(map(str.isalnum, word)):  # signs alone are compared as a whole
+            words.append(word)
     marked = with_symbols(_lines(answer_part(text)), words)  # the words of an answer deny nothing
     forms = stated_texts(marked)
     bare = [_normal(_ADDED.sub("", form)) for form in forms]
