@@ -20,6 +20,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import ClassVar
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -53,6 +54,7 @@ class Known:
 
     theta: Array
     name: str = "known"
+    has_prior: ClassVar[bool] = True
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """The truth, nearly surely."""

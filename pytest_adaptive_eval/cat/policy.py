@@ -230,13 +230,17 @@ POLICIES: dict[str, Policy] = {
     FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
 }
 
-AUTOJUDGER_PAPER = "autojudger-paper"  #: Name of the policy whose selector is an interviewer.
+AUTOJUDGER_PAPER = "autojudger-paper"  #: Name of the policy of AutoJudger's first version (arXiv 2505.21389).
+A2_JUDGER = "a2-judger"  #: Name of the policy of its version at ACL 2026, which estimates abilities by category.
+INTERVIEWING = (AUTOJUDGER_PAPER, A2_JUDGER)  #: Policies whose selector is an interviewer.
 #: Policies of papers, with the papers' estimators. AutoJudger (arXiv 2505.21389): likelihood by bisection on [-30, 30]
 #: (appendix C); its selector is made with the interviewer. Its IRT baseline: nearest difficulty, with a prior of five
-#: answers at difficulty 0, of which 2.5 are right (appendix D.1). M3-IRT (equations 10 and 11): the determinant of the
+#: answers at difficulty 0, of which 2.5 are right (appendix D.1). A2-Judger (2026.acl-long.685): the estimator is
+#: ours, since only its abstract could be read. M3-IRT (equations 10 and 11): the determinant of the
 #: cumulative information, and the maximum of the likelihood.
 PAPERS: dict[str, Policy] = {
     AUTOJUDGER_PAPER: Policy(floor=0.0, budget="5%", estimator=ESTIMATORS["bisection"]()),
+    A2_JUDGER: Policy(floor=0.0, budget="5%", estimator=ESTIMATORS["map-wide"]()),
     "irt-paper": Policy(SELECTORS["nearest-difficulty"], 0.0, "5%", estimator=ESTIMATORS["pseudo-items"]()),
     "m3irt-paper": Policy(SELECTORS["maximum-information"], 0.0, "5%", estimator=ESTIMATORS["mle"]()),
 }

@@ -39,6 +39,7 @@ class CategoryResult:
         accuracy: Mean score over all the category's items. None if none of them was administered, or if the items were
             not drawn at random. The confidence holds for each interval alone, not for all at once.
         standard_error: Of the accuracy, by the draws.
+        total: Sum of the scores; None without scores.
         sampling_error: Of the mean score over new samples of items and answers, see `sampling.sampling_error`.
     """
 
@@ -49,6 +50,7 @@ class CategoryResult:
     accuracy: Interval | None = None
     standard_error: float | None = None
     sampling_error: float | None = None
+    total: float | None = None
 
 
 def by_category(
@@ -111,7 +113,8 @@ def by_category(
         elif inside.any() and expected is not None:
             result = _with_interval(result, expected.log(c, inside), confidence)
         if result.scored:
-            result = replace(result, sampling_error=sampling_error(log.scores[inside]))
+            scores = log.scores[inside]
+            result = replace(result, sampling_error=sampling_error(scores), total=float(np.nansum(scores)))
         results.append(result)
     return results
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_adaptive_eval.banks.code import check_code_items
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.ready import ready_name
-from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, PAPERS, POLICIES, Policy
+from pytest_adaptive_eval.cat.policy import A2_JUDGER, FIXED_FORM, FORM, PAPERS, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import repeats
@@ -662,6 +662,7 @@ class _Assembly(NamedTuple):
             self._folders,
             cache=self.settings.folder / "cache",
             decisions=self.settings.folder / "decisions" / f"{name}.sqlite",
+            profile=self.spec.table.policy == A2_JUDGER,
             fresh=self.settings.fresh,
             seed=seed,
         )

@@ -37,6 +37,7 @@ def interviewed(
     *,
     cache: Path,
     decisions: Path,
+    profile: bool = False,
     fresh: bool = False,
     seed: int = 0,
 ) -> tuple[AutoJudger, tuple[str, Mapping[str, Any]] | None, str]:
@@ -48,6 +49,7 @@ def interviewed(
         folders: Folders that relative paths are looked up in, in order.
         cache: Folder for embeddings and for hashes of checkpoints.
         decisions: File of the model's replies, by which an interrupted interview continues as it began.
+        profile: Whether the policy estimates abilities by category, unless the table says it.
 
     Raises:
         ConfigError: A setting is out of its range, or names a file that does not exist.
@@ -86,6 +88,7 @@ def interviewed(
             visual=table.visual,
             memory=table.memory,
             difficulty=table.difficulty,
+            profile=profile if table.profile is None else table.profile,
             seed=seed,
         )
     if spec:

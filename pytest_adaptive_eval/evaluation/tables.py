@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.banks.ready import ready_name
-from pytest_adaptive_eval.cat.policy import AUTOJUDGER_PAPER, PAPERS, POLICIES
+from pytest_adaptive_eval.cat.policy import INTERVIEWING, PAPERS, POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
@@ -81,6 +81,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
         visual: The interviewer sees images.
         memory: The interviewer sees the table of earlier answers.
         difficulty: Source of difficulties.
+        profile: Estimate abilities by category, and take candidates from the least certain one.
         price: Prices of the interviewer's tokens.
     """
 
@@ -100,6 +101,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     visual: bool = True
     memory: bool = True
     difficulty: Literal["irt", "none"] = "irt"
+    profile: bool | None = None
     price: PriceTable | None = None
 
 
@@ -295,7 +297,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
     @property
     def selector_name(self) -> str | None:
         """Name of the selector that the settings say; None for that of the policy."""
-        return AUTOJUDGER if self.policy == AUTOJUDGER_PAPER else self.selector
+        return AUTOJUDGER if self.policy in INTERVIEWING else self.selector
 
     @property
     def source(self) -> tuple[str, str | None]:

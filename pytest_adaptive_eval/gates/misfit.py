@@ -33,6 +33,7 @@ def misfit_reason(
     projected: float,
     *,
     drawn: bool,
+    has_prior: bool = True,
 ) -> str:
     """Return why the bank's model does not describe a subject; empty if nothing contradicts it.
 
@@ -41,6 +42,8 @@ def misfit_reason(
         theta, standard_error: Ability and its standard error, length D each.
         projected: Accuracy by the bank's model.
         drawn: Whether the items were drawn with known chances.
+        has_prior: Whether the ability has a prior. Without one, a few answers that are all right or all wrong put it at
+            the estimator's bound, and its distance from the population's mean says nothing.
     """
     if drawn and excludes(log, projected, CONFIDENCE):
         interval = interval_of_draws(log, CONFIDENCE)
@@ -52,6 +55,8 @@ def misfit_reason(
     if bool(fit.flag(LEVEL)[0]):
         rarity = 1 / max(float(fit.p_value[0]), 1e-6)
         return f"{unlike} (person fit lz* {fit.statistic[0]:.1f}, one in {rarity:.0f} is so low)"
+    if not has_prior:
+        return ""
     for ability, error in zip(theta, standard_error, strict=True):
         beyond = abs(ability) - FURTHEST
         if beyond > EXCESS * error or (beyond > 0 and error > WIDEST):

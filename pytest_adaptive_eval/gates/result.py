@@ -566,7 +566,10 @@ class SessionResult(Result):
             projected = (float(accuracy[0]), float(error[0]))
             ability = estimate.theta[0].tolist()
             errors = estimate.standard_error[0].tolist()
-            misfit = misfit_reason(session.bank, log, ability, errors, projected[0], drawn=not invalid)
+            has_prior = session.policy.estimator.has_prior
+            misfit = misfit_reason(
+                session.bank, log, ability, errors, projected[0], drawn=not invalid, has_prior=has_prior
+            )
         if misfit:
             projected = refitted_projection(session.bank, log, ability)
             notes = (*notes, misfit_note(misfit, int((~np.isnan(log.scores)).sum()), drawn=not invalid))

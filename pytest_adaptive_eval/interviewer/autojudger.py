@@ -3,6 +3,10 @@
 The method is that of the paper (Ding et al. 2025, arXiv 2505.21389), with errors of its released code fixed: abilities
 have a prior, first items count within the budget, an empty window widens and never offers a question twice, and every
 fallback is counted.
+
+With a profile it refines abilities by dimension, after the abstract of the paper's version at ACL 2026 (A2-Judger):
+they are estimated together, see `irt.profile`, and candidates are of the dimension whose ability is least certain. The
+estimator and this order are ours.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from pytest_adaptive_eval.interviewer.difficulty import Difficulty, Sight, relat
 from pytest_adaptive_eval.interviewer.embeddings import Embedder
 from pytest_adaptive_eval.interviewer.first import FirstItems, by_cluster, by_difficulty
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, Interviewer, Memory, MemoryTable
+from pytest_adaptive_eval.interviewer.profile import DimensionProfile
 from pytest_adaptive_eval.interviewer.retrieval import Distances, Retrieval, best, within
+from pytest_adaptive_eval.irt.profile import estimate_profile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.types import Array, Bools, Ints
@@ -49,6 +55,9 @@ class AutoJudger:
         visual, memory: Whether the interviewer sees images, and the memory table.
         difficulty: Source of difficulties: the bank's calibration, or none, which means no window and no difficulties
             in prompts.
+        profile: Estimate abilities by category, the bank's or the interviewer's own, and take candidates from the least
+            certain one. It needs an agent, memory, and difficulties; a bank that is not calibrated, or has several
+            ability dimensions, has no profile.
         seed: Seed of k-means; draws use the session's seeds.
 
     Raises:
@@ -68,6 +77,7 @@ class AutoJudger:
     visual: bool = True
     memory: bool = True
     difficulty: Difficulty = "irt"
+    profile: bool = False
     seed: int = 0
     name: str = "autojudger"
     needs_calibration: bool = False
@@ -81,6 +91,11 @@ class AutoJudger:
             check_count(f"autojudger: {setting}", getattr(self, setting), least)
         if self.window is not None and not 0.0 <= self.window[0] < self.window[1] <= 1.0:
             raise ConfigError(f"autojudger: window is {self.window!r}, expected two chances such as (0.2, 0.8)")
+        if self.profile and not (self.agent and self.memory and self.difficulty == "irt"):
+            raise ConfigError(
+                f"autojudger: profile is true with agent {self.agent}, memory {self.memory} and difficulty "
+                f"{self.difficulty!r}, expected True, True and 'irt': change them, or leave profile out"
+            )
 
     @property
     def mode(self) -> Literal["top", "proportional"]:
@@ -163,6 +178,7 @@ class AutoJudgerInterview:
             self._rngs.append(np.random.default_rng(own_seed))
         points = settings.points(bank)
         self._unscaled = why_unscaled(settings.difficulty, bank)
+        self._profiles = settings.profile and not self._unscaled and bank.dimensions == 1
         self._distances = Distances(points, len(seeds))
         self._first, self._opening = self._begin(points)
         self._remembers = settings.agent and settings.memory
@@ -178,6 +194,7 @@ class AutoJudgerInterview:
         self._reasons: list[dict[int, str]] = [{} for _ in seeds]
         self._chosen = self._widened = self._fallbacks = 0
         self._asked = np.empty((len(seeds), 0), dtype=np.int64)
+        self._scores = np.empty((len(seeds), 0))
         self._abilities = np.empty((len(seeds), 0))  # at the choice of each item, NaN where unknown
         self._ability = np.full(len(seeds), np.nan)
 
@@ -240,18 +257,24 @@ class AutoJudgerInterview:
         self._reasons = [{} for _ in self._rngs]
         available = np.ones(shape, dtype=bool)
         np.put_along_axis(available, view.asked, False, axis=1)
+        first = t < self._first.shape[1]
         sight = None
+        profiles: list[DimensionProfile] = []
         window = None
         near = p = np.ones(shape)
         if not self._unscaled:
-            sight = relate(view)
+            deviation = None
+            if self._profiles and t and not first:
+                self._sort()
+                profiles = [self._profile(subject) for subject in range(len(self._rngs))]
+                deviation = np.stack([profile.deviation for profile in profiles])
+            sight = relate(view, deviation)
             window = s.window
             near = sight.proximity
             p = sight.probability
             if sight.ability is not None:
                 self._ability = sight.ability
         inside, widened = within(p, window, available)
-        first = t < self._first.shape[1]
         if not first:
             self._widened += int((widened > 0).sum())
         if not s.agent:
@@ -262,6 +285,8 @@ class AutoJudgerInterview:
             else:
                 self._explain_draws(inside, sight)
             return ratings
+        for row, profile in zip(inside, profiles, strict=False):
+            row &= profile.least_certain(row)
         order = self._retrieval_order(near, t)
         top = _top(order)
         ratings = np.where(inside, 1.0 + np.minimum(order, top) / (2.0 * top), 0.5 * near)
@@ -270,7 +295,7 @@ class AutoJudgerInterview:
             return ratings
         self._sort()
         for subject, positions in enumerate(best(order, inside, s.candidates)):
-            self._choose(subject, positions, sight, ratings[subject])
+            self._choose(subject, positions, sight, ratings[subject], *profiles[subject : subject + 1])
         return ratings
 
     def _retrieval_order(self, near: Array, t: int) -> Array:
@@ -290,7 +315,14 @@ class AutoJudgerInterview:
                 ratings[subject, remaining] = 4.0 + np.arange(len(remaining), 0, -1) / len(remaining)
             self._reasons[subject] = dict.fromkeys(remaining.tolist(), self._opening)
 
-    def _choose(self, subject: int, positions: Ints, sight: Sight | None, ratings: Array) -> None:
+    def _choose(
+        self,
+        subject: int,
+        positions: Ints,
+        sight: Sight | None,
+        ratings: Array,
+        profile: DimensionProfile | None = None,
+    ) -> None:
         """Let the interviewer pick, and give the choice and then the other candidates the highest ratings."""
         ability = None
         if sight is not None and sight.ability is not None:
@@ -299,6 +331,14 @@ class AutoJudgerInterview:
         table = MemoryTable()
         if self.settings.memory:
             table = self._memories[subject].table
+        grounds = ""
+        if profile is not None:
+            table = table.with_abilities(profile.abilities)
+            name = profile.name_of(int(positions[0]))
+            least_certain, error = profile.abilities[name]
+            grounds = f"; the ability in {name} is the least certain, {least_certain:.1f} ± {error:.1f}"
+            if self._by_code:  # a model reads the abilities of all categories in the table
+                ability = least_certain
         choice = self._interviewer.choose(offered, table, ability)
         if not 0 <= choice.index < len(offered):
             choice = Choice(0, choice.reason, f"{self._interviewer_name} chose number {choice.index} of {len(offered)}")
@@ -312,7 +352,7 @@ class AutoJudgerInterview:
             reasons[i] = (
                 f"chosen because it is number {number} of the candidates by retrieval ({self.settings.retrieval})"
             )
-        reasons[chosen] = choice.reason
+        reasons[chosen] = choice.reason + grounds
         self._reasons[subject] = reasons
 
     def _difficulty(self, position: int) -> float | None:
@@ -350,6 +390,7 @@ class AutoJudgerInterview:
         """Update distances, abilities and memory after questions with items and scores (S, k)."""
         self._distances.record_items(items)
         self._asked = np.hstack([self._asked, items])
+        self._scores = np.hstack([self._scores, scores])
         abilities = np.repeat(self._ability[:, None], items.shape[1], axis=1)
         self._abilities = np.hstack([self._abilities, abilities])
         if self._remembers:
@@ -376,6 +417,40 @@ class AutoJudgerInterview:
             known_score = None if np.isnan(score) else score
             self._memories[subject].add(names, self._difficulty(item), known_score)
         self._unsorted = remaining
+
+    def _profile(self, subject: int) -> DimensionProfile:
+        """Return a subject's abilities by category; an unsorted question has those of the closest asked one."""
+        bank = self.bank
+        names = tuple(dict.fromkeys(name for names in self._categories.values() for name in names))
+        places = {name: place for place, name in enumerate(names)}
+        membership = np.zeros((len(bank), len(names)))
+        for item, categories in self._categories.items():
+            for name in set(categories):
+                membership[item, places[name]] = 1.0 / len(set(categories))
+        unsorted = np.asarray(~membership.any(axis=1))
+        asked = self._asked[subject]
+        known = ~unsorted[asked]  # a question that was asked last may not be sorted yet
+        asked = asked[known]
+        membership[unsorted] = membership[self._distances.closest[subject, unsorted]]
+        guessing = None if bank.asymptote is None else bank.asymptote[asked]
+        estimate = estimate_profile(
+            self._scores[subject][known],
+            bank.discrimination[asked, 0],
+            bank.intercept[asked],
+            guessing,
+            membership[asked],
+        )
+        return DimensionProfile(names, membership, estimate)
+
+    def _tables(self) -> list[MemoryTable]:
+        """Return the memory of every subject, with its profile."""
+        tables = []
+        for subject, memory in enumerate(self._memories):
+            table = memory.table
+            if self._profiles and table.rows:
+                table = table.with_abilities(self._profile(subject).abilities)
+            tables.append(table)
+        return tables
 
     def _difficulty_distances(self) -> list[float | None]:
         """Return each subject's distance of ability and difficulty past the first items; None if unknown."""
@@ -409,6 +484,10 @@ class AutoJudgerInterview:
         interviewer = None
         if s.agent:
             interviewer = dict(self._interviewer.account())
+        notes = list(getattr(s.embeddings, "notes", ()))
+        if s.profile and not self._profiles:
+            reason = self._unscaled or f"the bank has {self.bank.dimensions} ability dimensions"
+            notes.append(f"abilities by category are not estimated: {reason}")
         distances = [semantic_distance(self._distances.points(row)) for row in self._asked]
         return {
             "interviewer": interviewer,
@@ -419,10 +498,10 @@ class AutoJudgerInterview:
             "widened": self._widened,
             "chosen": self._chosen,
             "fallbacks": self._fallbacks,
-            "notes": list(getattr(s.embeddings, "notes", ())),
+            "notes": notes,
             "semantic_distance": list(map(_number, distances)),
             "difficulty_distance": self._difficulty_distances(),
-            "memory": [memory.table.to_json() for memory in self._memories],
+            "memory": [table.to_json() for table in self._tables()],
         }
 
 

@@ -36,9 +36,16 @@ def why_unscaled(kind: Difficulty, bank: ItemBank) -> str:
     return "" if bank.calibrated else "the bank is not calibrated"
 
 
-def relate(view: View) -> Sight:
-    """Return the relation of the items of a calibrated bank to the current abilities."""
+def relate(view: View, deviation: Array | None = None) -> Sight:
+    """Return the relation of the items of a calibrated bank to the current abilities.
+
+    Args:
+        deviation: Shape (S, n). Of the ability in each item's dimension from the whole one, on a bank of one ability.
+    """
     bank = view.bank
-    p = bank.probability(view.theta)
-    near = proximity(bank, irt.logits(view.theta, bank.discrimination, bank.intercept))
+    intercept = bank.intercept
+    if deviation is not None:
+        intercept = intercept + bank.discrimination[:, 0] * deviation
+    p = irt.probability(view.theta, bank.discrimination, intercept, bank.asymptote)
+    near = proximity(bank, irt.logits(view.theta, bank.discrimination, intercept))
     return Sight(view.theta[:, 0] if bank.dimensions == 1 else None, p, near)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import fsum
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
@@ -27,6 +27,8 @@ class CategoryRow:
         count: Administered questions, including those without a score.
         lowest, highest, mean: Statistics of their difficulties, in logits within `LIMIT`; None without difficulties.
         accuracy: Mean score; None without scores.
+        ability, standard_error: Ability in the category, in logits, of an interview that estimates a profile; else
+            None.
     """
 
     name: str
@@ -35,6 +37,8 @@ class CategoryRow:
     highest: float | None
     mean: float | None
     accuracy: float | None
+    ability: float | None = None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,19 @@ class MemoryTable:
             if row.name == name:
                 return row.count
         return 0
+
+    @property
+    def profiled(self) -> bool:
+        """Whether the categories have abilities."""
+        return any(row.ability is not None for row in self.rows)
+
+    def with_abilities(self, abilities: Mapping[str, tuple[float, float]]) -> MemoryTable:
+        """Return the table with ability and standard error of each category that has them."""
+        rows = []
+        for row in self.rows:
+            ability, error = abilities.get(row.name, (None, None))
+            rows.append(replace(row, ability=ability, standard_error=error))
+        return MemoryTable(tuple(rows), self.asked)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the rows, for the record."""

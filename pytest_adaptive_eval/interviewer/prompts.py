@@ -58,6 +58,10 @@ _GOAL = (
     "Choose the next question. Balance two aims: a variety of categories, for which rarely tested ones come first, and "
     "a difficulty close to the ability.\n"
 )
+_PROFILE_GOAL = (
+    "Choose the next question. Refine the profile of abilities by category: categories whose ability has the largest "
+    "standard error come first, and a difficulty close to the ability in its category.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,9 @@ def _message(text: str, items: Sequence[Item], form: PromptForm) -> Message:
 
 def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str:
     """Return instructions, ability and memory table, the table last since it changes most."""
-    text = _OPENING + _GOAL
+    profiled = form.memory and form.difficulty != "none" and memory.profiled
+    text = _OPENING
+    text += _PROFILE_GOAL if profiled else _GOAL
     if form.difficulty != "none" and ability is not None:
         text += f"Ability: {_logits(ability)}\n"
     if not form.memory or not memory.rows:
@@ -201,12 +207,18 @@ def _shared(memory: MemoryTable, ability: float | None, form: PromptForm) -> str
     else:
         text += "Asked so far:\n"
         columns = ["category", "count", "accuracy"]
+    if profiled:
+        columns.append("ability")
     least = sorted(range(len(memory.rows)), key=lambda i: memory.rows[i].count)[:SHOWN_ROWS]
     rows = [columns]
     for i in sorted(least):
-        rows.append(_cells(memory.rows[i], with_difficulties))
-    for row in rows:
-        text += f"| {' | '.join(row)} |\n"
+        row = memory.rows[i]
+        cells = _cells(row, with_difficulties)
+        if profiled:
+            cells.append(_profile_cell(row))
+        rows.append(cells)
+    for cells in rows:
+        text += f"| {' | '.join(cells)} |\n"
     omitted = len(memory.rows) - len(least)
     if omitted:
         text += f"and {omitted} categories that were tested more\n"
@@ -222,6 +234,12 @@ def _cells(row: CategoryRow, with_difficulties: bool) -> list[str]:
     else:
         cells.append(f"{100 * row.accuracy:.0f}%")
     return cells
+
+
+def _profile_cell(row: CategoryRow) -> str:
+    if row.ability is None or row.standard_error is None:
+        return "-"
+    return f"{_logits(row.ability)} ± {_logits(row.standard_error)}"
 
 
 def _logits_or_dash(x: float | None) -> str:

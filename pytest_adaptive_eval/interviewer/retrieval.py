@@ -35,6 +35,8 @@ class Distances:
         self._norms: Array = np.einsum("dn,dn->n", self._coordinates, self._coordinates)
         #: Shape (S, n); infinite before the first item, 0 for its copies.
         self.nearest: Array = np.full((subjects, len(points)), np.inf)
+        #: Shape (S, n); the administered item at that distance, the first one of several.
+        self.closest: Ints = np.zeros((subjects, len(points)), dtype=np.int64)
 
     def points(self, items: Ints) -> Array:
         """Return the embeddings of some items, shape (t, d)."""
@@ -46,6 +48,7 @@ class Distances:
             distances = (-2.0 * self._coordinates[:, column].T) @ self._coordinates
             distances += self._norms
             distances += self._norms[column][:, None]
+            np.copyto(self.closest, column[:, None], where=distances < self.nearest)
             np.minimum(self.nearest, distances, out=self.nearest)
         self.nearest[self.nearest <= COPIES * self._norms.max()] = 0.0
 

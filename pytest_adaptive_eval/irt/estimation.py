@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -44,6 +44,10 @@ class Estimator(Protocol):
     @property
     def name(self) -> str:
         """Short name, as written in settings."""
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether a prior keeps the ability finite for any answers."""
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """Return the estimate before the first answer."""
@@ -173,6 +177,7 @@ class MAP:
     iterations: int = 50
     tolerance: float = 1e-8
     name: str = "map"
+    has_prior: ClassVar[bool] = True
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """Return the prior itself."""
@@ -263,6 +268,7 @@ class EAP:
     sd: float = 1.0
     points: int = 121
     name: str = "eap"
+    has_prior: ClassVar[bool] = True
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """Return the prior itself."""
@@ -307,6 +313,7 @@ class MLE:
 
     bound: float = 6.0
     name: str = "mle"
+    has_prior: ClassVar[bool] = False
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """Return zero, with the variance of a uniform distribution between the bounds."""
@@ -366,6 +373,11 @@ class PseudoItems:
     count: int = 5
     bound: float = 30.0
     name: str = "pseudo-items"
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether there are pseudo-items."""
+        return self.count > 0
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """Return ability 0 with the information of the pseudo-items, or `bound` as standard deviation."""

@@ -30,7 +30,7 @@ class InterviewSection(Section):
             "notes": [note for _, note in view.notes()],
             "made": _setup(interview) | interviewer_facts(interview),
             "figures": interview_figures(key, interview),
-            "tables": [*_categories(interview), *_samples(interview), *_costs(interview)],
+            "tables": [*_categories(interview), *_memory(interview), *_samples(interview), *_costs(interview)],
         }
 
 
@@ -105,9 +105,41 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
             text = accuracy.in_words()
             bar = plots.interval_bar(*interval)
             note = "Each interval holds by itself, not all at once."
-        rows.append((clean_html(row.category or "none", 100), words.count(row.asked, row.size), text, bar))
-    heads = ("category", "asked", f"accuracy, {words.percent(interview)}", "")
+        asked = words.count(row.asked, row.size)
+        rows.append((clean_html(row.category or "none", 100), asked, words.category_counts(row), text, bar))
+    heads = ("category", "asked", "right", f"accuracy, {words.percent(interview)}", "")
     return [Table("Accuracy by category", heads, rows, note)]
+
+
+def _memory(interview: EvaluationRecord) -> list[Table]:
+    """Return the table of the interviewer's memory, with the profile of abilities if there is one."""
+    account = interview.interviewer
+    if account is None or not account.memory or not account.memory[0]:
+        return []
+    memory = account.memory[0]
+    profiled = any(row.ability is not None for row in memory)
+    heads: tuple[str, ...] = ("category", "asked", "difficulties", "mean score")
+    note = "What the interviewer remembers. A question may be of several categories."
+    if profiled:
+        heads = (*heads, "ability")
+        note += " Abilities are in logits with standard errors: the whole ability plus deviations, estimated together."
+    rows: list[tuple[str | Markup, ...]] = []
+    for row in memory:
+        difficulties = "-"
+        if row.lowest is not None and row.highest is not None:
+            difficulties = minus(f"{number(row.lowest, 1)} to {number(row.highest, 1)}")
+        score = "-" if row.accuracy is None else number(row.accuracy)
+        cells: tuple[str | Markup, ...] = (clean_html(row.name, 100), str(row.count), difficulties, score)
+        if profiled:
+            cells = (*cells, _with_error(row.ability, row.standard_error))
+        rows.append(cells)
+    return [Table("The interviewer's memory", heads, rows, note)]
+
+
+def _with_error(ability: float | None, error: float | None) -> str:
+    if ability is None or error is None:
+        return "-"
+    return minus(f"{number(ability, 2)} ± {number(error, 2)}")
 
 
 def _samples(interview: EvaluationRecord) -> list[Table]:

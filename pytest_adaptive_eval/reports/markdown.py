@@ -227,8 +227,10 @@ def _categories(interview: EvaluationRecord) -> str:
             accuracy = interval.in_words()
         else:
             accuracy = "-"
-        rows.append((_inline(row.category or "none", _NAME), words.count(row.asked, row.size), _inline(accuracy)))
-    table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
+        asked = words.count(row.asked, row.size)
+        counts = words.category_counts(row)
+        rows.append((_inline(row.category or "none", _NAME), asked, counts, _inline(accuracy)))
+    table = _table(("category", "asked", "right", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
 
 

@@ -233,13 +233,31 @@ def statuses(interview: EvaluationRecord) -> str:
 def category_accuracy(row: CategoryResult, interview: EvaluationRecord) -> Interval | None:
     """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any.
 
-    An approximate interval is for a planned number of draws, so there is none where the answers ended the interview.
+    An approximate interval is for a planned number of draws, so there is none where the answers ended the interview,
+    and none where its error is not below that of the mean of as many uniform draws: there the counts say more.
     """
     if row.asked and not row.scored:
         return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "")
-    if row.accuracy is None or (row.accuracy.method == APPROXIMATE and ended_at_verdict(interview)):
+    if row.accuracy is None or row.accuracy.method != APPROXIMATE:
+        return row.accuracy
+    if ended_at_verdict(interview) or _is_no_better(row):
         return None
     return row.accuracy
+
+
+def _is_no_better(row: CategoryResult) -> bool:
+    """Return whether a category's estimate has at least the error of the mean of as many uniform draws."""
+    if row.standard_error is None or row.sampling_error is None:
+        return False
+    uniform = row.sampling_error * math.sqrt(1.0 - row.scored / row.size)
+    return row.standard_error >= uniform
+
+
+def category_counts(row: CategoryResult) -> str:
+    """Return ``3 of 4``, the sum of a category's scores of the questions with a score; ``-`` without any."""
+    if row.total is None:
+        return "-"
+    return f"{row.total:.4g} of {row.scored}"
 
 
 def ended_at_verdict(interview: EvaluationRecord) -> bool:

@@ -130,6 +130,7 @@ def test_a_broken_bank_names_itself(banks: Path) -> None:
     ("policy", "selector", "estimator"),
     [
         ("autojudger-paper", "autojudger", "bisection"),
+        ("a2-judger", "autojudger", "map-wide"),
         ("irt-paper", "nearest-difficulty", "pseudo-items"),
         ("m3irt-paper", "maximum-information", "mle"),
     ],

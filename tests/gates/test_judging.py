@@ -25,6 +25,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim, decide, log_wealth
 from pytest_adaptive_eval.inference.conformal import Conformal, uniform_half_width
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import GateRecord
@@ -311,6 +312,16 @@ def test_an_ability_is_unlike_the_bank_where_it_is_surely_far_or_has_no_end(abil
     log = interview(good, answers(good, 3.0, 3), policy=replace(POLICIES["estimate"], budget="10%")).log
     told = misfit_reason(good, log, [ability], [error], 0.9, drawn=False)
     assert (f"the ability is {distance} its mean" in told) if distance else told == ""
+    assert misfit_reason(good, log, [ability], [error], 0.9, drawn=False, has_prior=False) == ""
+
+
+@pytest.mark.parametrize("estimator", ["bisection", "mle"])
+def test_an_ability_without_a_prior_names_nobody_unlike_the_bank(estimator):
+    good = bank()
+    policy = replace(POLICIES["estimate"], budget="10%", estimator=ESTIMATORS[estimator](), assisted=False)
+    result = interview(good, np.ones(len(good)), policy=policy)
+    assert abs(result.theta[0]) > 5
+    assert "the ability is" not in result.misfit
 
 
 # -- ranks ----------------------------------------------------------------------------------------

@@ -342,6 +342,79 @@ def test_categories_of_a_bank_without_texts():
     assert all(row["name"].startswith("group ") for row in groups)
 
 
+# The profile
+
+
+def test_an_interviewer_with_categories_of_its_own_sees_their_abilities():
+    spy = Spy()
+    session = interview(judge(interviewer=spy, profile=True))
+    assert len(spy.seen) == 20
+    for _, memory, _ in spy.seen:
+        assert {row.name for row in memory.rows} == {"kind 0", "kind 1", "kind 2", "every"}
+        assert all(0 < row.standard_error < 4 for row in memory.rows)
+    assert len(set(session.answers[0][0].tolist())) == 30
+    assert all(row["ability"] is not None for row in session.account["memory"][0])
+    plain = Spy()
+    account = interview(judge(interviewer=plain)).account
+    assert not any(memory.profiled for _, memory, _ in plain.seen)
+    assert all(row["ability"] is None for row in account["memory"][0])
+
+
+def test_the_window_is_that_of_the_ability_in_the_category():
+    """Half of the categories are all right and half all wrong, so one window cannot suit both."""
+    bank = replace(bank_of(texts=False), categories=["strong" if k % 2 else "weak" for k in range(N)])
+    scores = np.array([[float(k % 2) for k in range(N)]])
+    session = interview(judge(profile=True, count=4), scores, bank=bank, budget=40)
+    rows = {row["name"]: row for row in session.account["memory"][0]}
+    assert rows["strong"]["ability"] - rows["weak"]["ability"] > 1.5
+    items = session.answers[0][0][20:]
+    assert B[items[items % 2 == 1]].mean() > B[items[items % 2 == 0]].mean() + 1.0
+    assert abs(rows["strong"]["count"] - rows["weak"]["count"]) <= 12
+
+
+def test_candidates_are_of_one_category_by_code_and_the_reason_names_it():
+    bank = replace(bank_of(texts=False), categories=[f"part {k % 4}" for k in range(N)])
+    opened = judge(profile=True, count=4).open(bank, [np.random.SeedSequence(0)])
+    first = np.array([[0, 4, 8, 12]])  # all of part 0
+    opened.record_scores(first, np.array([[1.0, 0.0, 1.0, 0.0]]))
+    view = View(bank, np.zeros((1, 1)), np.ones((1, 1, 1)), None, first)
+    ratings = opened.criterion(view)[0]
+    chosen = int(ratings.argmax())
+    candidates = np.flatnonzero(ratings > 2.0)
+    assert {bank.categories[k] for k in candidates} == {"part 1"}  # none was asked of parts 1 to 3: the first of them
+    assert "; the ability in part 1 is the least certain, " in opened.reason(0, chosen)
+
+
+def test_a_question_that_nobody_sorted_has_the_category_of_the_closest_one():
+    spy = Spy()
+    opened = judge(profile=True, interviewer=spy, count=2).open(BANK, [np.random.SeedSequence(0)])
+    asked = np.array([[3, 4]])
+    opened.record_scores(asked, np.array([[1.0, 0.0]]))
+    opened._sort()
+    membership = opened._profile(0).membership
+    for item in range(N):
+        closest = min((3, 4), key=lambda k: ((POINTS[item] - POINTS[k]) ** 2).sum())
+        assert membership[item].tolist() == membership[closest].tolist()
+
+
+@pytest.mark.parametrize(
+    ("bank", "reason"),
+    [(bank_of(calibrated=False), "the bank is not calibrated"), (None, "the bank has 2 ability dimensions")],
+)
+def test_without_an_ability_there_is_no_profile_and_the_record_says_so(bank, reason):
+    if bank is None:
+        bank = replace(BANK, discrimination=np.ones((N, 2)))
+    account = interview(judge(profile=True), bank=bank, budget=14).account
+    assert f"abilities by category are not estimated: {reason}" in account["notes"]
+    assert all(row["ability"] is None for row in account["memory"][0])
+
+
+@pytest.mark.parametrize("setting", [{"agent": False}, {"memory": False}, {"difficulty": "none"}])
+def test_a_profile_needs_agent_memory_and_difficulties(setting):
+    with pytest.raises(ConfigError, match=r"profile is true with .* expected True, True and 'irt'"):
+        judge(profile=True, **setting)
+
+
 def test_fallbacks_are_counted():
     assert interview(judge(interviewer=Spy(0, "no JSON")), budget=14).account["fallbacks"] == 4
     account = interview(judge(interviewer=Spy(99)), budget=14).account

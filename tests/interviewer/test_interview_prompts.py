@@ -55,6 +55,20 @@ def test_a_recommendation_shows_everything() -> None:
     assert (message.images, message.role) == (("x.png", "y.png"), "user")
 
 
+def test_a_profile_is_shown_with_errors_and_another_goal() -> None:
+    name = MEMORY.rows[0].name
+    profiled = MEMORY.with_abilities({name: (0.44, 0.31)})
+    (message,) = prompts.recommend(CANDIDATES, profiled, 0.4, PromptForm())
+    assert "| accuracy | ability |" in message.text
+    assert "0.4 ± 0.3 |" in message.text
+    assert "Refine the profile of abilities by category" in message.text
+    for form in (PromptForm(memory=False), PromptForm(difficulty="none")):
+        (message,) = prompts.recommend(CANDIDATES, profiled, 0.4, form)
+        assert "±" not in message.text
+        assert "profile" not in message.text
+    assert "±" not in text()
+
+
 def test_each_switch_hides_its_part() -> None:
     assert "67%" not in text(PromptForm(memory=False))
     assert "Asked so far" not in text(PromptForm(memory=False))

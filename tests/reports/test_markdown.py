@@ -159,8 +159,8 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
     ]
     assert told(interviews).rstrip().endswith("(no score: 2 timeout)void: 3 errors in a row")
     assert [[told(cell) for cell in line.findall("td")] for line in categories.iter("tr")][1:] == [
-        ["art", "12 of 40", ".500 [.400, .600]"],
-        ["law", "12 of 40", "-"],
+        ["art", "12 of 40", "-", ".500 [.400, .600]"],
+        ["law", "12 of 40", "-", "-"],
     ]
     assert [told(summary) for summary in page.iter("summary")] == ["Accuracy by category: mmmu", "Wrong answers"]
     wrong = told(page.findall(".//details")[1])

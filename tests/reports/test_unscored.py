@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from made import recorded
 
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import APPROXIMATE, sampling_error
 from pytest_adaptive_eval.records.comparison import compare
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
@@ -106,9 +108,25 @@ def test_answers_are_told_by_status(make: SimpleNamespace, statuses: dict[str, i
     assert words.statuses(make.interview(statuses=statuses)) == sentence
 
 
+@pytest.mark.parametrize(("error", "shown"), [(0.41, True), (0.43, False)])
+def test_counts_stand_for_a_categorys_estimate_that_is_no_better(
+    make: SimpleNamespace, error: float, shown: bool
+) -> None:
+    """One right answer of 20: the mean of one uniform draw has the error .43 sqrt(1 - 1/20), about .42."""
+    accuracy = Interval(0.58, 0.05, 1.0, 0.95, APPROXIMATE).to_json()
+    row = {"category": "maths", "size": 20, "asked": 1, "scored": 1, "total": 1.0, "accuracy": accuracy}
+    row |= {"standard_error": error, "sampling_error": sampling_error(np.ones(1))}
+    record = recorded(**{**make.interview().to_json(), "categories": [row]})
+    assert (words.category_accuracy(record.categories[0], record) is not None) == shown
+    text = summary_markdown(RunRecord("r", "", evaluations=[record]))
+    assert f"| maths | 1 of 20 | 1 of 1 | {'.580' if shown else '-'} " in text
+
+
 def test_a_category_without_a_score_may_have_any_accuracy(make: SimpleNamespace) -> None:
     row = figures()["categories"][0]
     record = recorded(**{**make.interview().to_json(), "categories": [row, {**row, "asked": 0}]})
     shown = [words.category_accuracy(row, record) for row in record.categories]
     assert shown == [Interval(0.5, 0.0, 1.0, 0.95, ""), None]
-    assert "| maths | 3 of 20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", evaluations=[record]))
+    assert "| maths | 3 of 20 | - | .500 \\[.000, 1.000\\] |" in summary_markdown(
+        RunRecord("r", "", evaluations=[record])
+    )

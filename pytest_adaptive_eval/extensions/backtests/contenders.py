@@ -109,5 +109,6 @@ CONTENDERS: Mapping[str, Contender] = {
         _projected("spread", "2pl", Policy(Spread(), 0.5), "2PL, drawn by predicted spread, floor .5"),
         _projected("variance", "mirt", Policy(Variance(), 0.0), "MIRT, what most lowers the projection's variance"),
         _by_ability("autojudger", AutoJudgerMaker(), "the best of the 5 farthest questions, by code"),
+        _by_ability("a2-judger", AutoJudgerMaker({"profile": True}), "the same, of the least certain category"),
     )
 }

@@ -12,6 +12,7 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.records.parts import AgentRecord, InterviewerRecord
+from pytest_adaptive_eval.text import number
 
 CLIP = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints" / "clip"
 TEST = """
@@ -77,6 +78,33 @@ def test_without_a_gate_no_question_is_drawn_uniformly(lab: Any, setting: str) -
     assert not any("uniformly" in reason for reason in reasons)
     assert interview["policy"]["floor"] == 0.0
     assert interview["policy"]["estimator"] == ("bisection" if "paper" in setting else "map")
+
+
+def test_a2_judger_records_and_shows_abilities_by_category(lab: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
+    lab.calibrated(n=120)
+    lab.toy()
+    question = TEST.partition("@pytest.mark.adaptive_gate")[0]
+    lab.tests(question.replace('selector="autojudger"', 'policy="a2-judger"').format(more=", budget=31"))
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    assert interview["policy"]["settings"]["profile"] is True
+    assert interview["policy"]["estimator"] == "map-wide"
+    memory = interview["interviewer"]["memory"][0]
+    assert all(row["standard_error"] > 0 for row in memory)
+    assert sum("; the ability in " in a["reason"] for a in interview["administrations"]) == 21
+    page = lab.path / "page.html"
+    assert main(["report", str(next(lab.path.glob(".adaptive-eval/runs/*.json"))), "--html", str(page)]) == 0
+    text = page.read_text("utf-8")
+    assert "The interviewer&#39;s memory" in text
+    assert all(f"±\u00a0{number(row['standard_error'], 2)}<" in text for row in memory)
+
+
+def test_a_profile_without_memory_is_a_usage_error(lab: Any) -> None:
+    project(lab, ", budget=30, interview={'profile': True, 'memory': False}")
+    run = lab.run()
+    assert run.ret == 4
+    assert "profile is true with agent True, memory False" in " ".join((run.stdout.str() + run.stderr.str()).split())
 
 
 def test_the_same_seed_leads_the_same_interview_and_another_another(lab: Any) -> None:
