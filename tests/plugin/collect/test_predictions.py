@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ def scores_of(seed: int, flips: float = 0.0) -> list[int]:
     differing = np.random.default_rng(seed).choice(N, round(flips * N), replace=False)
     scores[differing] = 1 - scores[differing]
     return [int(score) for score in scores]
+
+
+def said(result: Any) -> str:
+    """What a run printed, as one line: where lines break depends on the terminal."""
+    return " ".join(result.stdout.str().split())
 
 
 def answers(lab: Any, name: str, scores: list[int], first: int = N) -> None:
@@ -98,7 +104,7 @@ def test_the_run_is_named_before_the_first_question_in_the_record_and_in_the_ver
     found = interview(two)["predictions"]
     assert (found["subject"], found["path"], found["answers"], found["by_id"]) == ("main", "main.csv", N, True)
     sentence = f"predicted by main: {N} answers, joined by id (hash {found['hash']})"
-    result.stdout.fnmatch_lines([f"adaptive-eval: toy: {sentence}".replace("[", "[[]")])
+    assert f"adaptive-eval: toy: {sentence}" in said(result)
     assert sentence in two.record["gates"][0]["verdict"]["notes"]
     result.stdout.no_fnmatch_line("*no gate of this run compares*")
 
@@ -151,13 +157,13 @@ def test_other_gates_forms_and_runs_without_a_baseline_draw_as_before(
 
 def test_the_candidate_s_own_answers_predict_nothing(two: Any) -> None:
     result = run(two, "--adaptive-eval-baseline=candidate.csv")
-    result.stdout.fnmatch_lines(["adaptive-eval: toy: candidate is the candidate itself and predicts nothing"])
+    assert "adaptive-eval: toy: candidate is the candidate itself and predicts nothing" in said(result)
     assert interview(two).get("predictions") is None
 
 
 def test_the_run_folder_predicts_if_asked_to_and_says_before_what_it_would_save(two: Any) -> None:
     run(two, "--adaptive-eval-budget=100%", model="main")
-    assert run(two).stdout.str().count("of this bank, and would save about") == 1
+    assert said(run(two)).count("of this bank, and would save about") == 1
     evaluation(two, 'predict_from = "history"')
     run(two)
     found = interview(two)["predictions"]
@@ -165,7 +171,7 @@ def test_the_run_folder_predicts_if_asked_to_and_says_before_what_it_would_save(
     assert found["by_id"] is False
     result = run(two, model="main")  # the newest of another subject
     assert interview(two)["predictions"]["subject"] == "candidate"
-    assert "predicted by candidate of 20" in result.stdout.str()
+    assert "predicted by candidate of 20" in said(result)
 
 
 def test_a_file_that_is_named_must_be_there_and_have_answers_of_the_bank(two: Any) -> None:
@@ -181,13 +187,13 @@ def test_a_baseline_of_another_bank_predicts_nothing_with_a_line(two: Any) -> No
     (two.path / "main.csv").write_text("subject,x\na,1\n")
     result = run(two, MAIN)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["adaptive-eval: toy: the baseline predicts nothing: *no answer to any item*"])
+    assert re.search("adaptive-eval: toy: the baseline predicts nothing: .*no answer to any item", said(result))
 
 
 def test_a_setting_without_an_effect_is_told(two: Any) -> None:
     evaluation(two, 'predict_from = "main.csv"', 'not_worse_than = "baseline"\nmargin = 0.05')
     result = run(two, MAIN)
-    result.stdout.fnmatch_lines(["*WARNING: toy: predict_from = 'main.csv' has no effect*"])
+    assert "WARNING: toy: predict_from = 'main.csv' has no effect" in said(result)
 
 
 def test_another_seed_stream_of_an_earlier_partial_run(two: Any) -> None:

@@ -32,7 +32,7 @@ def test_six_lines_give_a_verdict_by_a_harness(lab: Any) -> None:
     (interview,) = lab.record["interviews"]
     assert (interview["bank"]["path"], interview["bank"]["name"]) == ("ready:swe-bench-verified", "swe-bench-verified")
     assert interview["asked"] < 100
-    result.stdout.fnmatch_lines(["*the newest of 2025-12-15*"])
+    result.stdout.fnmatch_lines(["*newest of 2025-12-15*"])
 
 
 def test_a_model_that_needs_texts_is_told_how_to_add_them(lab: Any) -> None:
