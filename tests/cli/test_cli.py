@@ -275,7 +275,7 @@ def test_the_progress_line_leaves_nothing_behind(run, matrix, monkeypatch):
 def test_the_model_is_chosen_by_held_out_loss_and_said(run, matrix):
     code, out, err = run("calibrate", matrix, "-o", "b.bank", "--policy", "none")
     assert code == 0
-    assert err.startswith("note: model 1pl, the simplest within a standard error")
+    assert err.startswith("note: model 1pl; held-out loss over 24 families")
     assert "model 1pl" in out
     choice = json.loads(Path("b.bank/bank.json").read_text())["report"]["details"]["choice"]
     assert choice["model"] == "1pl"

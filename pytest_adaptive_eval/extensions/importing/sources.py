@@ -265,6 +265,10 @@ def first_records(source: str, name: str = "") -> Iterator[tuple[str, Any]]:
             yield str(path), record
 
 
+#: Endings of files whose first line can be read as text.
+_OF_TEXT = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+
+
 def guessed_header(source: str) -> list[Advice]:
     """Return the setting that names the columns of a table whose first line is a record like the others.
 
@@ -272,13 +276,13 @@ def guessed_header(source: str) -> list[Advice]:
     """
     path = Path(source)
     ending = suffix_of(path)
-    if not path.is_file() or not ending:
+    if not path.is_file() or ending not in _OF_TEXT:
         return []
     read = read_rows if ending in (".csv", ".tsv") else arrays_of
     try:
         with reading(path, DatasetError):
             rows = [list(map(as_text, cells)) for _, cells in islice(read(path), _HEADED)]
-    except (DatasetError, ResponsesError):
+    except (DatasetError, ResponsesError, UnicodeDecodeError):
         return []
     first = next(iter(rows), [])
     count = len(first)

@@ -20,7 +20,9 @@ _NUMPY_LIST = re.compile(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\
 
 def is_missing(value: Any) -> bool:
     """Return whether a value is none: null, NaN, a blank text or an empty list."""
-    return as_text(value) == "" or (isinstance(value, list | Mapping) and not value)
+    if isinstance(value, list | Mapping):
+        return not value  # its text may have hundreds of megabytes
+    return as_text(value) == ""
 
 
 def may_be_missing(text: str) -> bool:

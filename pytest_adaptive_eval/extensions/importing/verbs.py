@@ -77,7 +77,8 @@ def _run(options: argparse.Namespace) -> int:
     try:
         imported = import_items(source, settings, options.preset)
     except DatasetError as error:
-        plan = adviser.plan(error)
+        # the frames of its traceback hold the records that were read, and they would stay beside those of each trial
+        plan = adviser.plan(error.with_traceback(None))
         if plan.settings is None and not isinstance(error, Undecided):
             raise
         _decide(plan, options)
