@@ -158,7 +158,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "missing columns": (lambda d: _lines(d / "t.jsonl", *[{"options": ["a", "b"], "answer": "A"}] * 3), "no question"),
     "key that stands twice": (lambda d: _bytes(d, "t.jsonl", b'{"question": "a", "question": "b"}'), "question"),
-    "list instead of objects": (lambda d: _bytes(d, "t.jsonl", b"[1, 2]\n[3, 4]\n"), "expected one JSON object"),
+    "list instead of objects": (lambda d: _bytes(d, "t.jsonl", b"[1, 2]\n[3, 4]\n"), "its values have no names"),
     "terminal codes in texts": (lambda d: _lines(d / "t.jsonl", *[{**_GOOD, "id": "\x1b[2J::x"}] * 3), ""),
     "lone surrogate": (lambda d: _bytes(d, "t.jsonl", b'{"question": "\\ud800?", "answer": "Ann"}\n' * 3), ""),
 }
