@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.checks import check_faults
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.agent_steps import AgentStep
 from pytest_adaptive_eval.types import Array, Bools
 
 if TYPE_CHECKING:
@@ -48,13 +49,6 @@ class LoggedQuestion:
     images: tuple[Any, ...] = ()
     category: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
-
-
-class AgentStep(NamedTuple):
-    """One message of an agent's work on an item, by who wrote it: ``assistant``, ``tool`` and so on."""
-
-    role: str
-    text: str
 
 
 class Reply(NamedTuple):

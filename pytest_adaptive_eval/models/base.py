@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.api_keys import without_keys
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
+from pytest_adaptive_eval.items.agent_steps import AgentStep
 from pytest_adaptive_eval.items.item import INFRASTRUCTURE, Item, Response, Status, canonical_json, cut_text
-from pytest_adaptive_eval.items.responses import AgentStep
 from pytest_adaptive_eval.models.caps import Cap
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pytest_adaptive_eval.items.responses import AgentStep
+from pytest_adaptive_eval.items.agent_steps import AgentStep
 from pytest_adaptive_eval.models.base import Completion, sent_request
 
 #: Most steps that are kept of one answer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_adaptive_eval.api_keys import hide_from_now_on
-from pytest_adaptive_eval.items.responses import AgentStep
+from pytest_adaptive_eval.items.agent_steps import AgentStep
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.exchange import MOST_STEPS, Exchange
 

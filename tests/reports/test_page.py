@@ -25,10 +25,10 @@ from pytest_adaptive_eval.errors import BankError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.items.agent_steps import AgentStep
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.presentation import Example, Presentation, presented
-from pytest_adaptive_eval.items.responses import AgentStep
 from pytest_adaptive_eval.models.exchange import Exchange
 from pytest_adaptive_eval.records.drift import Alarm, Series, SeriesPoint
 from pytest_adaptive_eval.records.parts import LevelsRecord, Pair, PolicyRecord

@@ -19,7 +19,8 @@ import numpy as np
 from pytest_adaptive_eval.banks.responses.base import ReadSettings
 from pytest_adaptive_eval.banks.rows import load_file
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import AgentStep, FormatResponses, LoggedQuestion, Reply, Responses, Stated
+from pytest_adaptive_eval.items.agent_steps import AgentStep
+from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Reply, Responses, Stated
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 from pytest_adaptive_eval.text import counted
 

@@ -37,7 +37,8 @@ from pytest_adaptive_eval.banks.responses.questions import as_question, inner
 from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
-from pytest_adaptive_eval.items.responses import ROUNDED, AgentStep, LoggedQuestion, Responses
+from pytest_adaptive_eval.items.agent_steps import AgentStep
+from pytest_adaptive_eval.items.responses import ROUNDED, LoggedQuestion, Responses
 from pytest_adaptive_eval.tables import FILE_LIMIT
 
 _ZSTANDARD = 93  # the method's number in zip archives
