@@ -61,7 +61,7 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
         ('"toy.jsonl", stop=0.3', "a standard error needs an ability, and the bank 'toy' has no parameters; *"),
         (
             '"toy.jsonl", policy="guess"',
-            "policy 'guess' is not known; known are estimate, form, decide, fixed-form, autojudger-paper, irt-paper*",
+            "policy 'guess' is not known; known are estimate, form, decide, fixed-form, autojudger-paper, a2-judger, irt-paper*",
         ),
         (
             '"toy.jsonl", stop="never"',
@@ -181,7 +181,7 @@ def test_no_model(lab: Any) -> None:
     ("name", "message"),
     [
         ("toi", "test_it.py::test_gate: adaptive_eval?'toi'?: not among the collected evaluations *(toy); *"),
-        ("test_it.py::test_x", "test_it.py::test_gate: adaptive_eval?'test_it.py::test_x'?: there*"),
+        ("test_it.py::test_x", "test_it.py::test_gate: adaptive_eval?'test_it.py::test_x'?: not among*"),
     ],
 )
 def test_a_gate_of_an_unknown_name(lab: Any, name: str, message: str) -> None:
