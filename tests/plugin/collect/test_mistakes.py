@@ -260,7 +260,7 @@ def test_flags(project: Any, args: tuple[str, ...], message: str) -> None:
     [
         ([""], "toy.jsonl: no items*"),
         (['{"id": "a", "prompt": "p", "answer": "x"}', "{"], "toy.jsonl:2: not a JSON object*"),
-        (["[]"], "toy.jsonl:1: Expected `object`, got `array`*"),
+        (["[]"], "toy.jsonl is a table or a list; expected a bank folder, or an item in each line*"),
         (['{"id": "a", "prompt": "p", "answer": "x"}'] * 2, "toy.jsonl:2: the item id 'a' is already in line 1*"),
         (['{"id": "a b", "prompt": "p", "answer": "x"}'], "toy.jsonl:1: id 'a b' cannot name a test*"),
         (['{"id": "a", "prompt": "p"}'], "toy.jsonl:1: item 'a' has no answer*"),
