@@ -277,7 +277,7 @@ MISTAKES = {
     "two arguments": ('@pytest.mark.adaptive_gate("toy", 0.5)\n' + TAIL, "has the arguments ('toy', 0.5), expected"),
     "no condition": (
         '@pytest.mark.adaptive_gate("toy")\n' + TAIL,
-        "test_it.py::test_gate: a gate has one condition of at_least, at_most, not_worse_than, rank_within, above; found none",
+        "a gate has one condition of at_least, at_most, not_worse_than, rank_within, above; found none",
     ),
     "two conditions": (
         '@pytest.mark.adaptive_gate("toy", at_least=0.5, above="x")\n' + TAIL, "found at_least and above"

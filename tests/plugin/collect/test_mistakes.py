@@ -61,7 +61,7 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
         ('"toy.jsonl", stop=0.3', "a standard error needs an ability, and the bank 'toy' has no parameters; *"),
         (
             '"toy.jsonl", policy="guess"',
-            "policy 'guess' is not known; known are estimate, form, decide, fixed-form, autojudger-paper, a2-judger, irt-paper*",
+            "policy 'guess' is not known; known are estimate, form, decide, fixed-form, autojudger-paper, a2-judger*",
         ),
         (
             '"toy.jsonl", stop="never"',
