@@ -79,6 +79,7 @@ _CANONICAL = (
     (rf"\\text\w{{0,2}}\s*\{{\s*({JOINED})\s*\}}", r" \1 "),
     (rf"(?<=[\w)}}])\s*(?:,?\s\b{JOINED}\b\s|または|或者?|和|と)\s*(?=[a-z](?:_\{{?\w\}}?)?\s*=)", ", "),
     (r"\A\s*\\?\{\s*[a-z]\s*(?:\||:|\\mid)\s*(.*?)\\?\}\s*\Z", r"\1"),
+    (r"(?<=\d)_\s*\{\s*\\text\w{0,2}\s*\{\s*(\w+)\s*\}\s*\}", lambda match: f"_{{{plain_numbers(match[1])}}}"),
     (r"\\left(?![a-z])|\\right(?![a-z])", ""),
     (r"\\begin\{[pb]?matrix\}([^&]*?\\\\[^&]*?)\\end\{[pb]?matrix\}", lambda match: f"({_commas(match[1])})"),
     (r"\\langle(.*?)\\rangle", r"(\1)"),

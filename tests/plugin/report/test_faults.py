@@ -432,7 +432,7 @@ def test_a_bank_edited_during_the_run(lab: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["wrong\\ud800", "\\x00\\x1b[31m", "a\\u2028b", "x" * 100_000])
+@pytest.mark.parametrize("text", ["\\ud800", "\\x00\\x1b[31m", "a\\u2028b", "x" * 100_000])
 def test_strange_answers_and_errors(project: Any, text: str) -> None:
     path = project.path / "test_it.py"
     path.write_text(path.read_text().replace("item.grade(", f"item.grade('{text}' + "))

@@ -103,6 +103,8 @@ def _restates(marked: str, question: str) -> bool:
     is_taken = bool(rest) and (_TAKEN.match(rest) is not None or len(rest.partition("\n")[0]) < _EXPLANATION)
     is_asked = marked[len(first) : len(first) + 1] == "?"
     said = _CONTRASTED.sub("", _ADDED.sub("", first))
+    if not said.isprintable():  # a half of a character, or a control code, is no word of the question
+        return False
     if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
         return False
     return restates(said.replace(symbol(0), " "), folded(question))
