@@ -44,14 +44,14 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
         for node, condition in declared:
             node.evaluation.check(condition)
             if condition.kind != "not_worse_than" or _find_baseline(condition.name, node, state):
-                _check_baseline(condition, node)
+                _check_comparable(condition, node)
                 node.gate_plan.conditions.append(condition)
                 state.family += condition.denials(node.evaluation.question_bank)
     except UsageError as error:
         raise type(error)(f"{_place(gate, str(error))}: {error}") from None
 
 
-def _check_baseline(condition: Condition, node: EvaluationTest) -> None:
+def _check_comparable(condition: Condition, node: EvaluationTest) -> None:
     """Refuse a recorded baseline that the condition cannot be compared with."""
     recorded = node.gate_plan.recorded.get(condition.name)
     bank = node.evaluation.question_bank

@@ -73,7 +73,7 @@ def asked(lab: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_named_baseline_predicts_and_takes_at_most_058_of_the_questions(lab: Any) -> None:
+def test_a_named_baseline_predicts_and_takes_at_most_055_of_the_questions(lab: Any) -> None:
     """Main's recorded answers, and a candidate with 3 % of other answers, as many gained as lost."""
     fixtures = Path(__file__).parents[3] / "fixtures"
     recorded = read_baseline(f"{fixtures / 'responses' / 'released-text.csv.gz'}#text-late", [lab.path], TEXT, "text")
@@ -90,13 +90,13 @@ def test_a_named_baseline_predicts_and_takes_at_most_058_of_the_questions(lab: A
     text = (lab.path / "adaptive-eval.toml").read_text()
     (lab.path / "adaptive-eval.toml").write_text(text.replace("toy.jsonl", str(fixtures / "banks" / "text.bank")))
     questions: dict[str, list[int]] = {MAIN: [], "--adaptive-eval-seed=0": []}
-    for seed in range(1, 13):
+    for seed in range(1, 49):  # twelve have a standard error of .08, and cannot tell .47 from .55
         for flag, found in questions.items():
             assert run(lab, flag, f"--adaptive-eval-seed={seed}", "--adaptive-eval-budget=100%").ret == 0
             assert lab.record["gates"][0]["verdict"]["outcome"] == "PASS"
             assert (interview(lab).get("predictions") is None) == (flag != MAIN)
             found.append(interview(lab)["asked"])
-    assert sum(questions[MAIN]) <= 0.58 * sum(questions["--adaptive-eval-seed=0"])
+    assert sum(questions[MAIN]) <= 0.55 * sum(questions["--adaptive-eval-seed=0"])
 
 
 def test_the_run_is_named_before_the_first_question_in_the_record_and_in_the_verdict(two: Any) -> None:
