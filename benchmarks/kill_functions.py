@@ -28,7 +28,7 @@ ITEMS, SECONDS = 48, 0.02
 #: Seconds within which an answer that has returned is written: a sync of the disk may come before it.
 WRITTEN = 0.05
 #: What two records of one interview do not share.
-_OF_THE_RUN = ("seconds", "resumed", "costs", "journal", "notes", "call_sizes", "sent")
+_OF_THE_RUN = ("seconds", "measures", "resumed", "costs", "journal", "notes", "call_sizes", "sent")
 
 CONFTEST = f"""
 import asyncio, os, re, time

@@ -22,7 +22,7 @@ class _LazyPattern:
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """Return the pattern of a text, compiled at its first use.
 
-    Compiling the patterns that read answers takes a tenth of a second, and most runs need few of them.
+    Compiling the patterns that read answers takes half a second, and most runs need few of them.
 
     Args:
         flags: As of `re.compile`. An error in the text appears at the first use.

@@ -536,12 +536,15 @@ def spent(interview: EvaluationRecord) -> str:
     return "; ".join(filter(None, usages))
 
 
+_WORTH_SAYING = 1.0  #: Seconds or steps of an item below which the totals of a run say enough.
+
+
 def per_item(interview: EvaluationRecord) -> str:
-    """Return ``12.5 s and 7 steps per item``, the means where a log states them; empty without."""
+    """Return ``12.5 s and 7 steps per item``, the means of at least `_WORTH_SAYING`; empty without."""
     means = {}
     for name in ("seconds", "steps"):
         values = [asked.measures[name] for asked in interview.administrations if name in asked.measures]
-        if values:
+        if values and sum(values) >= _WORTH_SAYING * len(values):
             means[name] = sum(values) / len(values)
     if not means:
         return ""
