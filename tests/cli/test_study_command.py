@@ -40,7 +40,9 @@ def cells(out: str, name: str) -> list[str]:
 
 def test_random_splits_give_a_row_for_each_way_to_interview(command, responses):
     names = "random,cluster,nearest-difficulty,autojudger,autojudger-paper,a2-judger"
-    code, out, err = command("study", "autojudger", responses, "--splits", 2, "--only", names, "--out", "r.jsonl")
+    code, out, err = command(
+        "study", "autojudger", responses, "--splits", 2, "--only", names, "--out", "r.jsonl", "--jobs", 1
+    )
     assert (code, err) == (0, "")
     assert "toy: ranking accuracy" in out
     found = results(Path("r.jsonl"))
@@ -79,7 +81,7 @@ def test_the_papers_split_beside_the_file_is_run_with_several_seeds(command, res
     Path("train_models.json").write_text(json.dumps(SUBJECTS[:8] + SUBJECTS[12:]))
     Path("test_models.json").write_text(json.dumps(SUBJECTS[8:12]))
     responses.rename("AI2D_toy.csv")
-    arguments = ["study", "autojudger", "AI2D_toy.csv", "--seeds", 2, "--out", "r.jsonl"]
+    arguments = ["study", "autojudger", "AI2D_toy.csv", "--seeds", 2, "--out", "r.jsonl", "--jobs", 1]
     code, out, _ = command(*arguments, "--only", "one-form,nearest-difficulty")
     assert code == 0
     assert out.count("ranking accuracy") == 2  # ties as the authors count them, and as half
@@ -142,6 +144,7 @@ def tidy(path: str, names: list[str], level: float) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_the_ranking_keeps_the_wanted_share_of_low_quality(command):
     pytest.importorskip("torch", reason="responses in formats need torch (extra hf)")
     genuine = tidy("a.csv", [f"q{i}" for i in range(42)], 0.3)

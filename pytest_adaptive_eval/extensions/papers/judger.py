@@ -72,7 +72,7 @@ def _classical(name: str, *published: str, per_budget: bool = False) -> Row:
     """Return a row of a policy of ``backtest``."""
     contender = CONTENDERS[name]
     if contender.model == "bank":
-        contender = replace(contender, model="2pl")
+        contender = replace(contender, model="2pl", summary=f"2PL; the policy {name}")
     return Row(contender, per_budget=per_budget, published=published)
 
 
@@ -96,7 +96,7 @@ def _one_form(train: Array, embeddings: Array | None, count: int, seed: int) -> 
 
 _ONE_FORM = Contender("one-form", "none", _one_form, "mean", "uniform draws, the same for all (Random)")
 _RELEASED = replace(
-    CONTENDERS["nearest-difficulty"], name="released", model="released", summary="by published difficulties (IRT)"
+    CONTENDERS["nearest-difficulty"], name="released", model="released", summary="the same, by published difficulties (IRT)"
 )
 _SIMPLEST = _judger("simplest", "the questions of the weakest subject for all (Table 8)")
 
@@ -108,12 +108,12 @@ ROWS: Mapping[str, Row] = {
         Row(_ONE_FORM, published=("93.82±3.71", "81.47±6.28", "85.88±6.14", "92.65±4.74")),
         _classical("cluster", "93.53±3.80", "78.97±11.62", "87.79±3.71", "92.50±3.58", per_budget=True),
         _classical("stratified", "93.97±3.08", "84.26±6.22", "84.12±6.61", "90.88±3.82"),
-        Row(_RELEASED, published=("89.71±0.00", "82.35±0.00", "88.24±0.00", "91.91±0.00")),
         _classical("nearest-difficulty"),
+        Row(_RELEASED, published=("89.71±0.00", "82.35±0.00", "88.24±0.00", "91.91±0.00")),
         _classical("estimate"),
         _classical("maximum-information"),
         _classical("variance"),
-        _judger("autojudger", "AutoJudger", "94.85±0.00", "87.94±0.71", "92.06±1.41", "90.74±0.71"),
+        _judger("autojudger", "Rasch; the best of the 5 farthest questions, by code (AutoJudger)", "94.85±0.00", "87.94±0.71", "92.06±1.41", "90.74±0.71"),
         _classical("autojudger-paper"),
         _classical("a2-judger"),
         _judger("without-agent", "w/o agent (Table 2)", "92.28", "82.87", "86.62", "91.10", agent=False),
