@@ -96,7 +96,11 @@ def test_categories_of_texts_allow_stratified_draws(command, responses):
     items = [{"id": name, "prompt": "?", "answer": "x", "category": f"c{i % 3}"} for i, name in enumerate(ITEMS)]
     Path("items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     arguments = ["study", "autojudger", responses, "--splits", 1, "--only", "stratified"]
-    assert command(*arguments, "--items", "items.jsonl")[0] == 0
+    assert command(*arguments, "--items", "items.jsonl", "--out", "r.jsonl")[0] == 0
+    others = [{**item, "category": f"c{i % 2}"} for i, item in enumerate(items)]
+    Path("other.jsonl").write_text("".join(json.dumps(item) + "\n" for item in others))
+    assert command(*arguments, "--items", "other.jsonl", "--out", "r.jsonl")[0] == 0
+    assert len(results(Path("r.jsonl"))) == 2
     code, _, err = command(*arguments)
     assert code == 4
     assert "--only stratified: toy: the items have no categories; give --items" in err

@@ -96,7 +96,10 @@ def _one_form(train: Array, embeddings: Array | None, count: int, seed: int) -> 
 
 _ONE_FORM = Contender("one-form", "none", _one_form, "mean", "uniform draws, the same for all (Random)")
 _RELEASED = replace(
-    CONTENDERS["nearest-difficulty"], name="released", model="released", summary="the same, by published difficulties (IRT)"
+    CONTENDERS["nearest-difficulty"],
+    name="released",
+    model="released",
+    summary="the same, by published difficulties (IRT)",
 )
 _SIMPLEST = _judger("simplest", "the questions of the weakest subject for all (Table 8)")
 
@@ -113,7 +116,14 @@ ROWS: Mapping[str, Row] = {
         _classical("estimate"),
         _classical("maximum-information"),
         _classical("variance"),
-        _judger("autojudger", "Rasch; the best of the 5 farthest questions, by code (AutoJudger)", "94.85±0.00", "87.94±0.71", "92.06±1.41", "90.74±0.71"),
+        _judger(
+            "autojudger",
+            "Rasch; the best of the 5 farthest questions, by code (AutoJudger)",
+            "94.85±0.00",
+            "87.94±0.71",
+            "92.06±1.41",
+            "90.74±0.71",
+        ),
         _classical("autojudger-paper"),
         _classical("a2-judger"),
         _judger("without-agent", "w/o agent (Table 2)", "92.28", "82.87", "86.62", "91.10", agent=False),

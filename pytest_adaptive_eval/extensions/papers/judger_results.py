@@ -25,7 +25,7 @@ from pytest_adaptive_eval.reports.history import aligned
 from pytest_adaptive_eval.text import Tell, clean_terminal, wrap
 
 Result = Mapping[str, Any]
-#: Benchmark, hash of its scores, kind of split, its number, and row.
+#: Benchmark, hash of its data, kind of split, its number, and row.
 Key = tuple[str, str, str, int, str]
 #: Names of the values of a `Key` in a result.
 KEY = ("benchmark", "digest", "split", "number", "row")
@@ -65,8 +65,12 @@ class Benchmark:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of the scores: results of other responses under the same name are others."""
-        return hashlib.sha256(np.ascontiguousarray(self.responses.scores).tobytes()).hexdigest()[:12]
+        """Hash of the data, since results of other data under the same name are others."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.responses.scores).tobytes())
+        digest.update(repr((self.paper, tuple(self.categories))).encode())
+        if self.released is not None:
+            digest.update(self.released.read_bytes())
+        return digest.hexdigest()[:12]
 
     def key(self, number: int, row: str) -> Key:
         """Return what identifies the result of a row on a split."""
