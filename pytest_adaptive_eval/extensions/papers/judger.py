@@ -119,10 +119,7 @@ ROWS: Mapping[str, Row] = {
         _judger(
             "autojudger",
             "Rasch; the best of the 5 farthest questions, by code (AutoJudger)",
-            "94.85±0.00",
-            "87.94±0.71",
-            "92.06±1.41",
-            "90.74±0.71",
+            *("94.85±0.00", "87.94±0.71", "92.06±1.41", "90.74±0.71"),
         ),
         _classical("autojudger-paper"),
         _classical("a2-judger"),
