@@ -16,7 +16,7 @@ from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.papers.judger import ABSENT, ROWS, Banks, profile_errors
+from pytest_adaptive_eval.extensions.papers.judger import ABSENT, ROWS, Banks, profile_errors, ratings
 from pytest_adaptive_eval.extensions.papers.published import PaperSplit, random_split
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -56,6 +56,19 @@ def test_missing_answers_count_in_no_category():
     holes[:, 30:] = np.nan
     banks = Banks([f"q{i}" for i in range(N)], scores[:20], CATEGORIES)
     assert profile_errors(banks, asked(banks, holes, 30), holes) == pytest.approx([0.0, 0.0])
+
+
+def test_a_missing_answer_is_predicted_in_a_projection():
+    scores = simulated(0.0)
+    holes = scores[20:].copy()
+    holes[0, 0] = np.nan
+    banks = Banks([f"q{i}" for i in range(N)], scores[:20])
+    row = ROWS["projected"]
+    policy = Policy(FixedForm(tuple(range(N))), 0.0, budget=20)
+    session = replay(banks["1pl"], policy, holes, seed=0)
+    rated = ratings(session, row, 20)
+    p = session.bank.probability(session.trace[:, 19])
+    assert rated[0] == pytest.approx((p[0, 0] + holes[0, 1:20].sum() + p[0, 20:].sum()) / N)
 
 
 def test_the_proportion_of_a_random_split_is_the_papers():

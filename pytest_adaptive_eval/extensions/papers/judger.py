@@ -257,7 +257,8 @@ def ratings(session: Session, row: Row, count: int) -> Array:
     if row.contender.estimate == "ability":
         return np.asarray(theta[:, 0])
     p = session.bank.probability(theta)
-    np.put_along_axis(p, items, scores, axis=1)
+    predicted = np.take_along_axis(p, items, axis=1)
+    np.put_along_axis(p, items, np.where(np.isnan(scores), predicted, scores), axis=1)
     return np.asarray(p.mean(axis=1))
 
 
