@@ -65,8 +65,26 @@ def test_results_that_the_file_has_are_not_measured_again(command, responses):
     Path("r.jsonl").write_text(json.dumps(kept) + "\n")
     code, out, _ = command(*arguments, "random,one-form")
     assert code == 0
-    assert cells(out, "random")[5] == "5.00±0.00"
+    assert cells(out, "random")[5] == "5.00"
     assert [result["row"] for result in results(Path("r.jsonl"))] == ["random", "one-form"]
+
+
+def test_an_interrupted_study_names_the_file_that_has_its_results(command, responses, monkeypatch):
+    import pytest_adaptive_eval.extensions.papers.judger_results as module
+
+    def interrupted(benchmark, part):
+        if part[0] == 1:
+            raise KeyboardInterrupt
+        return module_results(benchmark, part)
+
+    module_results = module.results_of_split
+    monkeypatch.setattr(module, "results_of_split", interrupted)
+    arguments = ["study", "autojudger", responses, "--splits", 2, "--only", "random", "--jobs", 1]
+    code, out, err = command(*arguments, "--out", "r.jsonl")
+    assert (code, out) == (2, "")
+    assert "interrupted; r.jsonl has the splits so far: run the command again" in err
+    assert len(results(Path("r.jsonl"))) == 1
+    assert "nothing was written" in command(*arguments)[2]
 
 
 def test_other_responses_of_the_same_name_are_measured(command, responses):
@@ -164,6 +182,28 @@ def test_the_ranking_keeps_the_wanted_share_of_low_quality(command):
     code, _, err = command(*arguments, "--share", 0.5)
     assert code == 4
     assert "30 of 72 items are of low quality, and a share of 0.5 needs 42" in err
+
+
+@pytest.mark.slow
+def test_an_interrupted_ranking_shows_the_subjects_so_far(command, monkeypatch):
+    pytest.importorskip("torch", reason="responses in formats need torch (extra hf)")
+    import pytest_adaptive_eval.extensions.papers.verbs.m3irt as module
+
+    def interrupted(shared, target):
+        if target == 2:
+            raise KeyboardInterrupt
+        return one_subject(shared, target)
+
+    one_subject = module._one_subject
+    monkeypatch.setattr(module, "_one_subject", interrupted)
+    genuine = tidy("a.csv", [f"q{i}" for i in range(42)], 0.3)
+    low = tidy("b.csv", [f"d{i}" for i in range(30)], 0.1)
+    arguments = ["study", "m3irt", genuine, "--low-quality", low, "--budget", "25%", "--only", "random"]
+    code, out, err = command(*arguments, "--out", "t.json", "--jobs", 1)
+    assert code == 2
+    assert "8 subjects, 2 left out one at a time" in " ".join(out.split())
+    assert "interrupted; the results are of 2 of 8 subjects" in err
+    assert json.loads(Path("t.json").read_text())["complete"] is False
 
 
 def test_an_unknown_contender_is_refused(command):

@@ -196,10 +196,19 @@ def _cells(results: Sequence[Result], ties: str, *, is_random: bool) -> Iterator
     """Yield the figures of one row."""
     scale = 1.96 * len(results) ** 0.5 if is_random else 1.0
     for values in np.array([result[ties] for result in results]).T:
-        yield f"{values.mean():.2f}±{spread(values) / scale:.2f}"
+        yield _with_spread(values, scale, 2)
     yield f"{np.mean([result['top'][-1] for result in results]):.2f}"
     yield f"{np.mean([result['distance'] for result in results]):.3f}"
     gaps = [result["gap"] for result in results if "gap" in result]
     yield f"{np.mean(gaps):.2f}" if gaps else ""
     for errors in np.array([result["profile"] for result in results]).T:
-        yield f"{errors.mean():.4f}±{spread(errors) / scale:.4f}"
+        yield _with_spread(errors, scale, 4)
+
+
+def _with_spread(values: ArrayLike, scale: float, digits: int) -> str:
+    """Return the mean, and for two values or more their spread divided by `scale`."""
+    array = np.asarray(values, dtype=np.float64)
+    mean = f"{array.mean():.{digits}f}"
+    if len(array) < 2:
+        return mean
+    return f"{mean}±{spread(array) / scale:.{digits}f}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import PASSED, check_writable, names_of, parse_count, read
+from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED, check_writable, names_of, parse_count, read
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.settings import ReadingTable, add_reading_arguments
 from pytest_adaptive_eval.cli.verb import Verb
@@ -62,7 +62,13 @@ def _run(options: argparse.Namespace) -> int:
         benchmark = _benchmark(options, source)
         rows = _rows_of(benchmark, asked)
         count = options.splits or options.seeds or SEEDS
-        results = results_of(benchmark, rows, count, options.out, options.jobs, screen.progress)
+        try:
+            results = results_of(benchmark, rows, count, options.out, options.jobs, screen.progress)
+        except KeyboardInterrupt:
+            if options.out is None:
+                raise
+            screen.say(f"adaptive-eval: interrupted; {options.out} has the splits so far: run the command again")
+            return INTERRUPTED
         for ties in TIES[benchmark.kind]:
             say([*table_lines(results, ties, width()), ""])
     return PASSED

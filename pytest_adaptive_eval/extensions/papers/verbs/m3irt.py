@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import read_formats
-from pytest_adaptive_eval.cli.options import PASSED, budgets_of, check_writable, names_of, parse_count
+from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED, budgets_of, check_writable, names_of, parse_count
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
@@ -65,20 +65,29 @@ def _run(options: argparse.Namespace) -> int:
     budgets = budgets_of(options, responses.scores[0].size)
     shared = {"responses": responses, "low": low, "contenders": names, "budgets": budgets, "repeats": options.seeds}
     targets = range(min(options.subjects or len(responses.subjects), len(responses.subjects)))
-    screen.progress(f"leaving out subject 1 of {len(targets)}")
-    total: FormatBacktest | None = None
-    for done, part in enumerate(in_processes(_one_subject, shared, targets, options.jobs), 1):
-        if total is None:
-            total = part
-        else:
-            total.merge(part)
+
+    def keep(total: FormatBacktest, done: int) -> None:
         complete = done == len(targets)
         if options.out is not None:
             save(options.out, {**total.to_json(), "complete": complete}, complete=complete)
         screen.progress(f"{done} of {len(targets)} subjects were left out")
-    assert total is not None, "one subject at least is left out"
+
+    screen.progress(f"leaving out subject 1 of {len(targets)}")
+    parts = in_processes(_one_subject, shared, targets, options.jobs)
+    total = next(parts)
+    done = 1
+    keep(total, done)
+    try:
+        for part in parts:
+            total.merge(part)
+            done += 1
+            keep(total, done)
+    except KeyboardInterrupt:
+        screen.say(f"adaptive-eval: interrupted; the results are of {done} of {len(targets)} subjects")
     say(format_backtest_lines(total.to_json(), width()))
-    return PASSED
+    if done == len(targets):
+        return PASSED
+    return INTERRUPTED
 
 
 def _files(options: argparse.Namespace) -> tuple[list[Path], list[Path]]:
