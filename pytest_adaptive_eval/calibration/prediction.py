@@ -57,9 +57,9 @@ class Designs(NamedTuple):
     Args:
         designs: Of `estimate` and `form` at each count.
         shift: Standard deviation of a subject's own shift by which the form is made.
-        apart: Choices without the families of one fold, by the subjects that are left. The errors of the chosen designs
-            are the smallest of many, so those of a new family are larger. A conformal table of families that chose
-            their own designs would cover too little.
+        apart: Choices without the families of one fold, by the remaining subjects. The errors of the chosen designs are
+            the smallest of many, so a new family has larger errors. A conformal table of families that chose their own
+            designs would cover too little.
     """
 
     designs: tuple[Design, ...]
@@ -69,7 +69,7 @@ class Designs(NamedTuple):
     def bank(self, fit: Calibration, responses: Responses, most: int | None = None) -> ItemBank:
         """Return a bank without texts, with the predictor of a fit to the responses; see `form_orders` for `most`.
 
-        Its designs are those that these responses chose, if a fold was left out of them.
+        If these responses leave out one fold, its designs are the ones that they chose.
         """
         chosen = self.apart.get(responses.subjects, self)
         [fitted] = fit_predictors(fit, responses, [chosen.shift], most)

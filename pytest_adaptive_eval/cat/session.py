@@ -53,8 +53,8 @@ class Session:
         family: Number of claims for which denials are corrected, see `betting.decide`.
         baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
             its draws are repeated while they last.
-        earlier: Answers of an earlier subject, which predict those of this one. The seed must be one of its own for
-            them, see `claims.earlier`. A baseline takes their place.
+        earlier: Answers of an earlier subject, which predict the answers of this one. They need a seed of their own,
+            see `claims.earlier`. A baseline takes their place.
         decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
             not. With one answer per item they allow for the largest possible noise, see `noise.variance_bound`.
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.

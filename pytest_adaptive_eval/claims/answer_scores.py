@@ -59,7 +59,7 @@ class AnswerScores:
         return np.where(np.isnan(values), np.nan, np.abs(scores - float(self.opposite)))
 
     def _together(self, each: Array) -> Array:
-        """Return the score of each item by those of its answers; NaN with fewer than `k`, as of some baselines."""
+        """Return the score of each item from the scores of its answers; NaN with fewer than `k` answers."""
         place = np.arange(self.k)
         answers = each.shape[-1]
         if answers < self.k:

@@ -10,8 +10,8 @@ E, a prediction is a function of E and of the candidate's answers before the dra
 about the coming draws. An earlier run with the same seed would say much: its answers are known just for the items that
 come next, so the residual there is small, while the errors of the bank on all others stay in `rest`. Therefore the
 draws of an interview with predictions have a random stream of their own, by seed, name and a hash of the pairs of item
-and score (`EarlierAnswers.hash`): the numbers of that stream are independent of those that chose the items in E. The
-wealth is then a nonnegative supermartingale given E, for each E, and so on average (Ville 1939).
+and score (`EarlierAnswers.hash`): the numbers of that stream are independent of the numbers that chose the items in E.
+The wealth is then a nonnegative supermartingale given E, for each E, and so on average (Ville 1939).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RAREST, MOST = 1e-3, 0.5  #: Limits of the expected flip rate.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarlierAnswers:
-    """Scores of an earlier subject, which predict those of a candidate.
+    """Scores of an earlier subject, which predict the scores of a candidate.
 
     Args:
         scores: Shape (n,). In [0, 1], in the bank's order; NaN where missing.

@@ -299,7 +299,7 @@ class Interview(Evaluation):
         return replace(self, policy=policy, notes=(*self.notes, note))
 
     def predictable(self, gates: GatePlan) -> bool:
-        """Whether answers of an earlier run may predict those of this one.
+        """Whether answers of an earlier run may predict the answers of this one.
 
         They do for a gate on the bank's sum of scores, unless another compares with a baseline, whose answers or draws
         the interview then follows.
@@ -405,7 +405,7 @@ class Interview(Evaluation):
 
     @property
     def _earlier(self) -> EarlierAnswers | None:
-        """Scores that predict those of this interview."""
+        """Scores that predict the scores of this interview."""
         if self.predictions is None:
             return None
         return self.predictions.on(self.bank)

@@ -55,7 +55,7 @@ class AnswerMetric(Metric[SessionResult]):
 
     @property
     def falls(self) -> bool:
-        """Whether lower values are better: those of a mean."""
+        """Whether lower values are better, as with a mean."""
         return self.scores is not None and self.scores.cap is not None
 
     def quantity(self, condition: Condition) -> str:

@@ -188,7 +188,7 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
     With m draws left to the horizon, each of variance v, the bet assumes the distance ``sqrt(HAZARD (x + HALF) v / m)``
     at which m draws are likely to bring the x nats of wealth that it still lacks for a decision of its own. So it risks
     more when it is behind than when it is ahead, like a test of that fixed size with looks (O'Brien and Fleming 1979).
-    Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and there is no such bet.
+    Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and the bet is left out.
     In an interview that ends at its horizon whatever the answers (`DesignLog.fixed`), all of the wealth aims at it.
 
     The wealth is a nonnegative supermartingale like that of the others: the stake follows from the horizon, the
@@ -280,8 +280,8 @@ def _at_budget(
 ) -> Array:
     """Return the logarithm of the wealth of bets on a budget of uniform draws, 0 before they begin.
 
-    Up to `Tuned.start` the bets are those of the exact test of right and wrong answers, see
-    `sampling.wealth_of_exact_test`. From there on predictions reduce the variance. With m draws left, and x the nats of
+    Up to `Tuned.start` the bets equal the exact test of right and wrong answers, see `sampling.wealth_of_exact_test`.
+    From there on predictions reduce the variance. With m draws left, and x the nats of
     wealth still lacking, the bet on a right answer of chance p assumes p' at the distance of Bernoulli draws, ``4 (asin
     sqrt p' - asin sqrt p)^2 = HAZARD (x + HALF) / m``. With predictions, both outcomes are nearer to 0, by the root of
     the variance's share that these leave.

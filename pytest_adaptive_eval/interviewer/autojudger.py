@@ -419,7 +419,7 @@ class AutoJudgerInterview:
         self._unsorted = remaining
 
     def _profile(self, subject: int) -> DimensionProfile:
-        """Return a subject's abilities by category; an unsorted question has those of the closest asked one."""
+        """Return a subject's abilities by category. An unsorted question has the category of its closest asked one."""
         bank = self.bank
         names = tuple(dict.fromkeys(name for names in self._categories.values() for name in names))
         places = {name: place for place, name in enumerate(names)}

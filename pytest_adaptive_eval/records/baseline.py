@@ -176,7 +176,7 @@ def read_baseline(
 
 
 class Recorded(NamedTuple):
-    """Where answers were found: a run's record, or without one a file of recorded answers.
+    """Source of answers: a run's record, or a file of recorded answers.
 
     Args:
         source: The file, or the name of a tracker's run.

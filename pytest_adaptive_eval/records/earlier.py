@@ -1,4 +1,4 @@
-"""The earlier run whose answers predict those of an interview, from a record, a history or recorded answers."""
+"""The earlier run whose answers predict an interview's answers, from a record, a history or recorded answers."""
 
 from __future__ import annotations
 

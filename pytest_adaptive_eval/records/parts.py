@@ -108,7 +108,7 @@ class Record(Part, kw_only=True):
         return record
 
     def keep_unknown(self, data: Mapping[str, Any]) -> None:
-        """Move keys of the record's data that it does not know into `extra`, those of nested records too."""
+        """Move keys of the record's data that it does not know into `extra`, in nested records too."""
         names = _json_names(type(self))
         self.extra = {key: data[key] for key in data.keys() - names.values()}
         for field in self.nested:
@@ -400,7 +400,7 @@ class BaselineSource(Part):
 
 
 class PredictionRecord(Part):
-    """Earlier run whose answers predicted those of an interview.
+    """Earlier run whose answers predicted an interview's answers.
 
     Args:
         subject, run, started, path: Subject, run, time of recording in ISO 8601, and file; empty if unknown.

@@ -225,7 +225,7 @@ class EvaluationRecord(Record, kw_only=True):
         kind: ``bank`` or ``ladder`` of an interview, or another kind such as ``peers``.
         subject: The tested one, which gates judge by default.
         whose: Hash of whose answers these are, see `models.request_keys.identity_key`; empty if unknown.
-        asked, size: Units that counted, and those that took place; items administered, and those of the bank.
+        asked, size: Units that counted, and all that took place. For a bank: items administered, and its items.
         unit: Such as ``rounds``.
         error: Why it is void.
         warnings: What whoever promotes must know of the model's answers.
@@ -465,7 +465,7 @@ class RunRecord(Record):
         deselected: Node ids of gates that were found and did not run.
         shard: Number of the shard that the run is, as ``2 of 3``; empty for a whole run.
         merged: Ids of the runs that a derived record is of.
-        only_required_gates_absent: The run failed for nothing but gates without a result: required ones, or those of
+        only_required_gates_absent: The run failed for nothing but gates without a result: required ones, or gates of
             shards that were not merged.
         only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
@@ -623,7 +623,7 @@ class RunRecord(Record):
 
 
 def _absent_shards(shards: str) -> str:
-    """Return which shards are absent, from the options of those that are there, and what to do."""
+    """Return which shards are absent, from the options of the present ones, and what to do."""
     absent = []
     numbers: dict[tuple[str, int, str], set[int]] = {}
     for count_option, count, option, own in _SHARD_OPTIONS.findall(shards):

@@ -58,8 +58,8 @@ def index_page(
         links: Address of the page of a run, by its id.
         newest: Runs that are listed and compared, oldest first, with the administrations that are to be compared; by
             default all.
-        alarms: Those that were ever raised.
-        lasting: Those that last.
+        alarms: All alarms of the runs.
+        lasting: Alarms that still last.
     """
     listed = list(reversed(runs if newest is None else newest))
     found = trends(runs)
@@ -95,7 +95,7 @@ def _top() -> Markup:
 
 
 def _state(runs: Sequence[RunRecord], lasting: Sequence[Alarm]) -> Markup:
-    """Return the head: whether an alarm lasts, and of which runs the page is."""
+    """Return the head: whether an alarm lasts, and the runs of the page."""
     title = "No alarm lasts"
     style_class = "pass"
     if lasting:

@@ -92,9 +92,9 @@ def _categories(interview: EvaluationRecord) -> list[Table]:
     """Return the table of categories; levels have a figure instead."""
     if interview.levels or not interview.categories:
         return []
-    note = "There are no intervals: as for the whole bank, the draws of this interview allow none."
+    note = "Categories have no intervals here: as for the whole bank, the draws of this interview allow none."
     if words.ended_at_verdict(interview):
-        note = "There are no intervals: those of categories miss too often where an interview ended at its verdict."
+        note = "Categories have no intervals here: they miss too often where an interview ended at its verdict."
     rows = []
     for row in interview.categories:
         accuracy = words.category_accuracy(row, interview)

@@ -194,10 +194,10 @@ def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[st
 
 
 def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
-    """Return what to do after the verdicts of a run, each step once, those of the worst outcomes first.
+    """Return what to do after the verdicts of a run, each step once, steps of the worst outcomes first.
 
     Args:
-        alarms: Those that last.  Each on an evaluation that a gate judges is a step.
+        alarms: Alarms that still last.  Each on an evaluation that a gate judges is a step.
     """
     steps: dict[Step, None] = {}
     for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):

@@ -194,7 +194,7 @@ _VIEWS = dict.fromkeys(INTERVIEWS, _of_interview)  #: Views by kind; others have
 
 
 def standing_notes(record: RunRecord) -> list[str]:
-    """Return the notes of all evaluations, each once, with the names of those that it is about."""
+    """Return the notes of all evaluations, each once, with the names of the evaluations that have it."""
     names: dict[str, dict[str, None]] = {}
     for view in views(record):
         for name, note in view.notes():

@@ -162,7 +162,7 @@ def open_lock(path: Path) -> IO[str]:
 
 
 def try_lock(file: IO[str]) -> bool:
-    """Lock a file for this process and those that it hands the file to. Return False where another one has it."""
+    """Lock a file for this process and processes that inherit it. Return False if another process has the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

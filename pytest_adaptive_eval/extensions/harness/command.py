@@ -200,7 +200,7 @@ def read_command(name: str, checkpoint: str, options: Mapping[str, Any]) -> Comm
     """Return the command of a harness.
 
     Raises:
-        ConfigError: There is no such harness or program, or the command does not say which items to run.
+        ConfigError: The harness or program is unknown, or the command does not say which items to run.
     """
     harness = find_harness(name)
     settings = read_options(HarnessSettings, options, f"harness:{name}")

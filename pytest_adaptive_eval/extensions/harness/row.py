@@ -29,7 +29,7 @@ class Harness(Table, frozen=True):
         escape: Whether it reads ids as patterns of fnmatch; their signs are escaped then.
         id_map: How an id ``TASK:HASH`` becomes the index of ``{samples}``; empty where ids are the harness's own.
         agent_failures: The log's names of what the agent did, which counts as wrong.
-        time_outs: Those of them that are time-outs, whose seconds are above any bound.
+        time_outs: The agent failures that are time-outs, whose seconds are above any bound.
         infrastructure: The log's names of what the infrastructure did, which leaves no score.
         version: Command that prints its version; ``{program}`` is the first word of the user's command, and
             ``{python}`` the interpreter that runs it.

@@ -55,7 +55,7 @@ class CallTimes:
             self._at_once = items, last
 
     def size(self, expected: int) -> int:
-        """Return the number of items of the next call, of those that the verdict is expected to need."""
+        """Return the number of items of the next call, given the number that the verdict is expected to need."""
         size = max(LEAST, ROUNDS * self._parallel)
         if self._start > 0.0 and self._each:
             size = max(size, round(self._start / (START_SHARE * self._each)))

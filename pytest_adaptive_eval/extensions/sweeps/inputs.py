@@ -37,7 +37,7 @@ class Inputs(msgspec.Struct):
 
     Args:
         facts: Versions, tests and settings; empty for a process that collects no tests.
-        unknown: Judges, interviewers and members of panels of which no setting says what weights answer.
+        unknown: Judges, interviewers and members of panels whose weights no setting states.
         files: Stamps of files and folders by path, as they were first read.
     """
 

@@ -65,7 +65,7 @@ _DRAW_COLUMNS = {
 
 
 class Answers:
-    """The answers of one interview, from the draw of a question to the score that its session is told.
+    """The answers of one interview, from the draw of a question to the score that its session takes.
 
     A later run takes the completions from the journal, runs its tests again and grades by its own code.
 
@@ -131,7 +131,7 @@ class Answers:
 
     @property
     def interview(self) -> str:
-        """Name of the interview for files of its calls; that of its journal tells it from others."""
+        """Name of the interview for files of its calls. With a journal it is the journal's unique name."""
         if self.journal is None:
             return self.evaluation.name
         return f"{self.evaluation.name} {self.journal.path.stem}"
@@ -418,7 +418,7 @@ class Answers:
         question.administration.measures = summed_measures([before, self._measures(completion)])
 
     def recorded_fields(self, question: OpenQuestion, fields: Mapping[str, float]) -> dict[str, float]:
-        """Return the fields that a test recorded of an answer, of a stored one those of the run that asked for it.
+        """Return the fields that a test recorded of an answer, as the run that asked for it recorded them.
 
         A test may measure time, and a stored answer takes none. A field that was not recorded then is missing.
         """
@@ -619,7 +619,7 @@ class Reuse:
 
     def __init__(self, store: CompletionStore | None, root: Path, *, named: bool = True) -> None:
         self._store = store
-        self.refusal = "the model is no Model of this package"
+        self.refusal = "the model is not a Model of this package"
         self._named = named
         if store is None:
             self._path = ""

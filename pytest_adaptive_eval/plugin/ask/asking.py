@@ -522,7 +522,7 @@ class AskingLoop:
             self.reuse.refusal = subject.no_reuse
 
     def _check_predictions(self, identity: SubjectIdentity) -> None:
-        """Keep the answers that predict for this subject, or forget those that say nothing about it."""
+        """Keep the earlier answers if they predict for this subject, or drop them."""
         earlier = self.evaluation.predictions
         if earlier is None:
             return

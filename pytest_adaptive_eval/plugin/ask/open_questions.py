@@ -95,7 +95,7 @@ class OpenQuestions:
     """The questions of an interview whose scores the session does not know, in the order of their draws.
 
     Attributes:
-        begun: Number of questions, also of those whose tests have run, that have had a call or a stored answer.
+        begun: Number of questions that have had a call or a stored answer, including questions whose tests have run.
         waiting: Number of questions with an open call.
     """
 
@@ -184,9 +184,9 @@ class OpenQuestions:
 
 @dataclass
 class Prospect:
-    """How many questions of an interview may have begun, by the forecast of how many its verdict needs.
+    """Limit on the questions of an interview that may have begun, by the forecast of how many its verdict needs.
 
-    The forecast is made again when a score was told, when `LEAST` further answers came, and at the limit.
+    The forecast is made again after each score, after `LEAST` further answers, and at the limit.
     """
 
     _limit: int = 0
@@ -198,7 +198,7 @@ class Prospect:
 
         Args:
             told: Number of scores that the session knows.
-            begun, waiting: Numbers of questions that have begun, and of those without an answer.
+            begun, waiting: Numbers of questions that have begun, and that wait for an answer.
             share: Share of the questions in prospect that may be asked ahead.
             forecast: Returns the number of questions that the verdict is expected to need.
         """

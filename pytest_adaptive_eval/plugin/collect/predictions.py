@@ -1,4 +1,4 @@
-"""Choose the earlier run whose answers predict those of an interview, before its first question."""
+"""Choose the earlier run whose answers predict the answers of an interview, before its first question."""
 
 from __future__ import annotations
 

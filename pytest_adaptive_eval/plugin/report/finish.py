@@ -100,7 +100,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationR
         told.append(misfit_note(result.misfit, result.scored, drawn=not result.invalid))
     if loop.unneeded:
         record.notes.append(
-            f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that "
+            f"the interview ended before the answers to {counted(loop.unneeded, 'question')} asked ahead; answers that "
             "came are kept, and their cost counts"
         )
     return result, record

@@ -46,7 +46,7 @@ AS_WRITTEN = "as written"  #: Name of the network without changes.
 
 
 def quantities(results: Sequence[NetworkResult]) -> dict[str, list[float]]:
-    """Return ``energy``, ``area of NODE`` and ``error_rate of NODE`` by seed, without those that a seed lacks."""
+    """Return ``energy``, ``area of NODE`` and ``error_rate of NODE`` by seed, for nodes that all seeds have."""
     values = {"energy": [result.energy.estimate for result in results]}
     for nodes in zip(*(result.nodes for result in results), strict=True):
         name = nodes[0].name

@@ -244,7 +244,7 @@ class NodeInterview:
         return [np.nan if score is None else score for score in scores]
 
     def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[Sequence[Result]]) -> None:
-        """Add the scores of each member, and those of the most frequent answers."""
+        """Add the scores of each member and of the most frequent answers."""
         for k, item in enumerate(items):
             by_cycle = []
             for answers in answers_by_cycle:
