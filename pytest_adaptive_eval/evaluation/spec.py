@@ -78,7 +78,7 @@ def _families() -> Mapping[str, TaskFamily]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a kind looks: folders of relative paths, in order, task families, banks and selectors.
+    """Sources of an evaluation: folders of relative paths, in order, task families, banks and selectors.
 
     Args:
         read: Reads a bank.

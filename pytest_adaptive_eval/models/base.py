@@ -64,7 +64,7 @@ _counts = operator.attrgetter(*(field.name for field in fields(Usage)))
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model gave to one request.
+    """Reply of a model to one request.
 
     Args:
         text: Raw answer, without the prompt and without reasoning that the model marks.
@@ -405,7 +405,7 @@ class Model(abc.ABC):
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever promotes must know of the model's answers; empty for most models."""
+        """Warnings about the model's answers for whoever promotes it; empty for most models."""
         return []
 
     @property
@@ -463,7 +463,7 @@ class Model(abc.ABC):
 
     @property
     def opening(self) -> Mapping[str, Any]:
-        """What the model found out about the form of its requests, as JSON data; empty where it asks in one form."""
+        """Form of requests that the model found out, as JSON data; empty where it asks in one form."""
         return {}
 
     def resume(self, opening: Mapping[str, Any]) -> None:  # noqa: B027 - most models ask in one form

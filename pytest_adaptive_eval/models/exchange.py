@@ -1,4 +1,4 @@
-"""What went between a model and the run for one answer besides its request and its text, for the page of a run."""
+"""Facts on one answer besides its request and its text, for the page of a run."""
 
 from __future__ import annotations
 

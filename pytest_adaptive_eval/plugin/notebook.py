@@ -29,7 +29,7 @@ _PLUGINS = ("-p", "adaptive_eval", "-p", "no:cacheprovider", "-p", "no:warnings"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Interviewed:
-    """What an interview showed.
+    """Result of an interview from a notebook or a script.
 
     Args:
         terminal: Lines of the run.

@@ -343,7 +343,7 @@ class InterviewerRecord(Part):
 
     @property
     def fallback_counts(self) -> tuple[int, int]:
-        """How many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
+        """Numbers of choices, and of sorted questions, that code made in place of the interviewer."""
         agent = self.interviewer or AgentRecord()
         return sum(agent.fallbacks.values()), sum(agent.category_fallbacks.values())
 
@@ -428,7 +428,7 @@ class PredictionRecord(Part):
 
     @property
     def sentence(self) -> str:
-        """What predicted, with the hash of the answers."""
+        """Sentence on the predicting run, with the hash of its answers."""
         joined = ", joined by id" if self.by_id else ""
         if self.unused:
             return f"{self.label} predicts nothing: {self.unused}"
@@ -456,7 +456,7 @@ DRIFT_STATES = ALARM, UNKNOWN, NO_ALARM = "alarm", "unknown", "none"
 
 
 class DriftRecord(Part):
-    """What earlier runs say of an evaluation.
+    """Comparison of an evaluation with earlier runs.
 
     Args:
         change: How its leading quantity changed since the last run of the series; empty without one.

@@ -325,7 +325,7 @@ class EvaluationRecord(Record, kw_only=True):
 
     @property
     def void(self) -> str:
-        """Why it gave no result; empty for a usable one."""
+        """Reason why it gave no result; empty for a usable one."""
         unfinished = self.kind in INTERVIEWS and not self.stop
         return self.error or ("the interview did not finish" if unfinished else "")
 

@@ -1,4 +1,4 @@
-"""What earlier runs say of a run: how its levels changed, and whether a fall of them alarms."""
+"""Compare a run with earlier runs: changes of its levels, and alarms on a fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reports say of a gate: one sentence that anybody reads, and the command that comes next."""
+"""Texts of reports on a gate: one sentence that anybody reads, and the command that comes next."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _STEPS = (
 
 
 class Step(NamedTuple):
-    """What to do after a verdict, and the command that does it."""
+    """Next step after a verdict, and the command that does it."""
 
     text: str
     command: str

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.reports import words
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """What reports say of one evaluation.
+    """Texts of reports on one evaluation.
 
     Args:
         subject: Name of the subject; empty if unknown.
@@ -79,7 +79,7 @@ class ReportView:
 
 
 class InterviewView(ReportView):
-    """What reports say of an interview."""
+    """Texts of reports on an interview."""
 
     __slots__ = ()
 

@@ -55,7 +55,7 @@ class Asked:
 
 
 class Calls:
-    """What the calls of one harness share.
+    """State that all calls of one harness share.
 
     Args:
         root: Folder of the locks on calls, which all harnesses of a run share.

@@ -1,4 +1,4 @@
-"""How many items one call of a harness should hold, from the seconds that earlier calls took.
+"""Choose the number of items in one call of a harness, from the seconds that earlier calls took.
 
 A call needs its start, and then each item its share. A large call pays one start for many items; a small one runs few
 items that the verdict turns out not to need. Where results come one by one, their times say what the start took. A

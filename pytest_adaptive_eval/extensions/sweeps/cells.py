@@ -91,7 +91,7 @@ class Cell:
 
 
 class CellInputs(msgspec.Struct):
-    """What the verdict of a cell rests on, see `inputs.Inputs`.
+    """Inputs of a cell's verdict, see `inputs.Inputs`.
 
     Args:
         files: Where a path led, and the SHA-256 of a file there; None for one that changed during the run.
@@ -103,7 +103,7 @@ class CellInputs(msgspec.Struct):
 
 
 class CellEnd(NamedTuple):
-    """How a cell ended.
+    """End of a cell.
 
     Args:
         status: Exit status of pytest.

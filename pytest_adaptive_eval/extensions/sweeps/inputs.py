@@ -33,7 +33,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages", "__pycache__"})
 
 
 class Inputs(msgspec.Struct):
-    """What one process, or all processes of a run, rest on.
+    """Inputs of one process, or of all processes of a run.
 
     Args:
         facts: Versions, tests and settings; empty for a process that collects no tests.

@@ -153,7 +153,7 @@ class Answers:
 
     @property
     def together(self) -> int:
-        """How many questions are asked before the session knows their scores: one where the verdict may be near."""
+        """Number of questions that are asked before the session knows their scores: one if the verdict may be near."""
         batch = self.evaluation.policy.batch
         is_near = self.session.decides and self.session.remaining() <= NEAR * batch
         return 1 if is_near else batch

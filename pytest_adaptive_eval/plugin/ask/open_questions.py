@@ -22,7 +22,7 @@ SHARE = 0.25  #: Share of the questions in prospect that are asked ahead of a mo
 
 
 class QuestionState(enum.Enum):
-    """What has happened to a question."""
+    """State of a question."""
 
     DRAWN = "drawn"
     SENT = "sent"
@@ -223,7 +223,7 @@ def known_scores(questions: Sequence[OpenQuestion | None]) -> list[float]:
 
 
 class TestFinding:
-    """What answers have shown of a test.
+    """Findings on a test, from its answers.
 
     Attributes:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.

@@ -221,7 +221,7 @@ class _Subtests:
 
 
 class _StandIn:
-    """In place of a user's model: each call of it, or of anything it holds, returns the made-up answer."""
+    """Stand-in for a user's model. Each call of it, or of anything it holds, returns the made-up answer."""
 
     def __init__(self, model: object, log: RequestLog) -> None:
         self._parts = model, log

@@ -58,7 +58,7 @@ class _Again:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the model said, each reply once."""
+        """Texts of the model, each reply once."""
         return tuple(completion.text for completion in dict(self.replies).values())
 
     def run(self, replies: Replies, *, named: bool = True, grade_of_made_up: float = 0.0) -> Probe:

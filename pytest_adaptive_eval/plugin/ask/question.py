@@ -451,7 +451,7 @@ class QuestionTest(UnrepeatableTest):
 
     @property
     def _last_reply(self) -> str:
-        """What the model said last; empty where its calls are not seen."""
+        """Last text of the model; empty where its calls are not seen."""
         return self.requests.replies[-1][1].text if self.requests.replies else ""
 
     def _ungraded(self, fault: Unscored) -> Response:
