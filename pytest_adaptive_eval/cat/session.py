@@ -321,7 +321,7 @@ class Session:
         while ahead.drawn < ahead.budget:
             ahead._draw(self.policy.batch)
         drawn = set(ahead.drawn_items.tolist())
-        return list(islice((place for place in range(len(self.bank)) if place not in drawn), most))
+        return list(islice((index for index in range(len(self.bank)) if index not in drawn), most))
 
     @property
     def drawn_items(self) -> Ints:
@@ -404,9 +404,9 @@ class Session:
             design[[0, 2, 3, 4, 5]] = np.nan
         return Proposal(items, design)
 
-    def _selector(self, place: int) -> Selector:
+    def _selector(self, position: int) -> Selector:
         """Return the selector of the item at a place."""
-        if place >= self.uniform_from:
+        if position >= self.uniform_from:
             return UNIFORM
         if self.assistance is not None:
             return self.assistance.first
@@ -539,9 +539,9 @@ class Session:
             raise ValueError(f"{k} scores for {self._designed - self.asked} items: ask() returns the next ones")
         new = slice(self.asked, self.asked + k)
         items, self._scores[:, new] = self._items[:, new], checked
-        for name, known in values.items():
-            missing = np.full((*self._scores.shape, known.shape[-1]), np.nan)
-            self._answers.setdefault(name, missing)[:, new] = known
+        for name, new_values in values.items():
+            missing = np.full((*self._scores.shape, new_values.shape[-1]), np.nan)
+            self._answers.setdefault(name, missing)[:, new] = new_values
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:

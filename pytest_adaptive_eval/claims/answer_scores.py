@@ -60,11 +60,11 @@ class AnswerScores:
 
     def _together(self, each: Array) -> Array:
         """Return the score of each item from the scores of its answers; NaN with fewer than `k` answers."""
-        place = np.arange(self.k)
+        order = np.arange(self.k)
         answers = each.shape[-1]
         if answers < self.k:
             return np.full(each.shape[:-1], np.nan)
-        share = (np.maximum(each.sum(axis=-1)[..., None] - place, 0.0) / (answers - place)).prod(axis=-1)
+        share = (np.maximum(each.sum(axis=-1)[..., None] - order, 0.0) / (answers - order)).prod(axis=-1)
         return np.asarray(np.abs(share - float(self.complement)))
 
     def of(self, log: DesignLog) -> Array:

@@ -240,12 +240,12 @@ def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, o
 
 def draws_ahead(log: DesignLog) -> Array:
     """Return how many draws from an endless bank inform as much as those left to the next horizon, shape (t,)."""
-    place = np.arange(len(log))
+    order = np.arange(len(log))
     horizons = np.array(log.horizons)
-    aim = horizons[np.minimum(horizons.searchsorted(place, side="right"), len(horizons) - 1)]
-    items_left = log.size - place
+    aim = horizons[np.minimum(horizons.searchsorted(order, side="right"), len(horizons) - 1)]
+    items_left = log.size - order
     end = np.maximum(log.size - aim, ROUNDING)
-    return np.asarray(np.where(place < aim, items_left * (aim - place) / end, np.inf))
+    return np.asarray(np.where(order < aim, items_left * (aim - order) / end, np.inf))
 
 
 def _growing(
@@ -291,14 +291,14 @@ def _at_budget(
         gain, limit: Shape (..., t). Gain of a draw per stake, and largest stake.
     """
     log, start = tuning.log, tuning.start
-    place = np.arange(len(log))
+    order = np.arange(len(log))
     if len(log) == log.horizon:
         start = np.minimum(start, log.horizons[0])
         first = wealth_of_exact_test(log, start, np.asarray(refuted), side, 1.0 - claim.confidence)[..., None]
     else:
         start, first = np.full(start.shape, log.take_all), np.zeros((*start.shape, 1))
     begins = start[..., None]
-    items_left = log.size - place
+    items_left = log.size - order
     chance = np.clip((refuted - log.before) / items_left, ROUNDING, 1.0 - ROUNDING)
     if side < 0:
         chance = 1.0 - chance
@@ -312,8 +312,8 @@ def _at_budget(
         return np.minimum((np.sin(assumed) ** 2 - chance) / per_stake, limit)
 
     key = (side, claim.total, claim.confidence)
-    path = _growing(log, key, np.where(place >= begins, gain, 0.0), stakes, first)
-    return np.asarray(np.where(place >= begins - 1, path, 0.0))
+    path = _growing(log, key, np.where(order >= begins, gain, 0.0), stakes, first)
+    return np.asarray(np.where(order >= begins - 1, path, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,11 +127,11 @@ _EMBEDDED = re.compile(r"(;base64,)[A-Za-z0-9+/=]+")
 def sent_request(text: str) -> str:
     """Return a request as it was sent, without keys and the content of files, cut to the length that is kept."""
     bare = _EMBEDDED.sub(r"\1[...]", text)
-    kept = without_keys(bare[:REQUEST_CHARACTERS])
+    cut = without_keys(bare[:REQUEST_CHARACTERS])
     more = len(bare) - REQUEST_CHARACTERS
     if more > 0:
-        return f"{kept}\n[{more} more characters]"
-    return kept
+        return f"{cut}\n[{more} more characters]"
+    return cut
 
 
 #: Messages of a chat, as a template or a server takes them.
@@ -323,9 +323,9 @@ class RequestLog:
         content = _key(item)
         self._requested.append(content)
         self.sent.append(item)
-        given = self.next_given(content)
-        if given is not None:
-            return given
+        prepared = self.next_given(content)
+        if prepared is not None:
+            return prepared
         key = (id(subject), item.likelihood is not None, *content)
         if (completion := self._completions.get(key)) is None:
             completion = self._completions[key] = self._complete(subject, item)

@@ -177,20 +177,20 @@ def answer_values(administrations: Iterable[Administration], samples: int) -> di
 
     They are the measures, where a time-out of the model is above any bound, and the scores of several samples.
     """
-    places: dict[str, int] = {}
+    rows: dict[str, int] = {}
     entries = [entry for entry in administrations if entry.sample < samples]
     for entry in entries:
-        places.setdefault(entry.item, len(places))
+        rows.setdefault(entry.item, len(rows))
     values: dict[str, Array] = {}
     for entry in entries:
-        known = dict(entry.measures)
-        if known.pop(TIMED_OUT, 0.0):
-            known["seconds"] = math.inf
+        measures = dict(entry.measures)
+        if measures.pop(TIMED_OUT, 0.0):
+            measures["seconds"] = math.inf
         if samples > 1 and entry.score is not None:
-            known[SCORE] = entry.score
-        for name, value in known.items():
-            of_name = values.setdefault(name, np.full((len(places), samples), np.nan))
-            of_name[places[entry.item], entry.sample] = value
+            measures[SCORE] = entry.score
+        for name, value in measures.items():
+            of_name = values.setdefault(name, np.full((len(rows), samples), np.nan))
+            of_name[rows[entry.item], entry.sample] = value
     return values
 
 
@@ -200,7 +200,7 @@ def flaky_items(administrations: Iterable[Administration]) -> list[str]:
     for entry in administrations:
         if entry.score is not None:
             right.setdefault(entry.item, set()).add(entry.score == 1.0)
-    return [item for item, found in right.items() if len(found) > 1]
+    return [item for item, verdicts in right.items() if len(verdicts) > 1]
 
 
 def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:
@@ -626,8 +626,8 @@ def _absent_shards(shards: str) -> str:
     """Return which shards are absent, from the options of the present ones, and what to do."""
     absent = []
     numbers: dict[tuple[str, int, str], set[int]] = {}
-    for count_option, count, option, own in _SHARD_OPTIONS.findall(shards):
-        numbers.setdefault((count_option, int(count), option), set()).add(int(own))
+    for count_option, count, option, shard in _SHARD_OPTIONS.findall(shards):
+        numbers.setdefault((count_option, int(count), option), set()).add(int(shard))
     for (count_option, count, option), present in numbers.items():
         first = 0 if option == _FROM_ZERO else 1
         missing = sorted({*range(first, first + count)} - present)

@@ -51,17 +51,17 @@ class Results:
         self._files = harness.files
         self._read = results_of(harness.format)
         self._settings = settings
-        self._seen: list[tuple[str, int, int]] = []
+        self._stamps: list[tuple[str, int, int]] = []
 
     def changed(self) -> bool:
         """Return whether a file of the log is new or has changed since the last look."""
-        seen = []
+        stamps = []
         for file in self._output.glob(self._files):
             with contextlib.suppress(OSError):
                 about = file.stat()
-                seen.append((str(file), about.st_size, about.st_mtime_ns))
-        changed = seen != self._seen
-        self._seen = seen
+                stamps.append((str(file), about.st_size, about.st_mtime_ns))
+        changed = stamps != self._stamps
+        self._stamps = stamps
         return changed
 
     def so_far(self) -> list[ItemResult]:
@@ -130,10 +130,10 @@ class CallFolder:
         lines: list[str] = []
         with contextlib.suppress(OSError):
             lines = (self.path / "log.txt").read_text(encoding="utf-8", errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
+        written = [line.strip() for line in lines if line.strip()]
         last = "it wrote nothing"
-        if said:
-            last = f"its last line: {said[-1][:300]}"
+        if written:
+            last = f"its last line: {written[-1][:300]}"
         return f"the log has no result of it (exit status {status}; {last}; all of it: {self.path / 'log.txt'})"
 
 

@@ -149,7 +149,7 @@ class Call:
             self.cancelled.set()
 
     def deliver(
-        self, folder: CallFolder, found: Sequence[tuple[Asked, ItemResult]], begun: float, *, hand_over: bool = True
+        self, folder: CallFolder, results: Sequence[tuple[Asked, ItemResult]], begun: float, *, hand_over: bool = True
     ) -> None:
         """Give the results of questions to the run: at once to its journal, and then to its thread.
 
@@ -157,7 +157,7 @@ class Call:
             hand_over: Whether the thread of the run is to get them.
         """
         calls = self.calls
-        for asked, result in found:
+        for asked, result in results:
             with calls.lock:
                 if asked.done or self.cancelled.is_set():
                     continue
@@ -181,7 +181,7 @@ class Call:
     def _try_all(self) -> None:
         faults: dict[Question, Completion] = {}
         for attempt in range(TRIES):
-            for group in _apart([asked for asked in self._asked if not asked.done]):
+            for group in _split_by_occurrence([asked for asked in self._asked if not asked.done]):
                 faults |= self._call(group, attempt)
                 if self.cancelled.is_set():
                     return
@@ -212,19 +212,19 @@ class Call:
     def _take_left(self, group: Sequence[Asked]) -> None:
         """Take the results that calls of killed runs have left, once such a call has ended."""
         calls = self.calls
-        wanted = {asked.question: asked for asked in group if asked.question.interview}
+        by_question = {asked.question: asked for asked in group if asked.question.interview}
         for folder in folders_of(calls.folder):
-            left = {each.item: wanted[each] for each in folder.open_questions() if each in wanted}
-            if not left:
+            asked_by_item = {each.item: by_question[each] for each in folder.open_questions() if each in by_question}
+            if not asked_by_item:
                 continue
             with locked([folder.path / "lock"], self.cancelled.wait):
                 results = calls.results(folder).so_far()
-            found = []
+            scored = []
             for result in results:
-                name = calls.command.harness.item_of(result.item, left)
-                if name in left and result.score is not None:
-                    found.append((left[name], result))
-            self.deliver(folder, found, clock.elapsed())
+                name = calls.command.harness.item_of(result.item, asked_by_item)
+                if name in asked_by_item and result.score is not None:
+                    scored.append((asked_by_item[name], result))
+            self.deliver(folder, scored, clock.elapsed())
 
     def _completion(self, item: Item, result: ItemResult, cost: Usage) -> Completion:
         command = self.calls.command
@@ -353,7 +353,7 @@ class _Running:
 
     def _take(self, results: Sequence[ItemResult]) -> None:
         """Deliver the results with a score, and note the others and ids that were not asked."""
-        found = []
+        scored = []
         for result in results:
             name = self._calls.command.harness.item_of(result.item, self._group)
             if name not in self._group:
@@ -364,12 +364,12 @@ class _Running:
                         self._calls.spend(result, self._begun)
                 self._words[name] = result.fault
             elif not self._group[name].done:
-                found.append((self._group[name], result))
-        if found:
+                scored.append((self._group[name], result))
+        if scored:
             self._last = clock.elapsed() - self._begun
             self._first = self._first or self._last
         # the run gets the error in their place, before a verdict could rest on them
-        self._call.deliver(self._folder, found, self._begun, hand_over=not self._strange)
+        self._call.deliver(self._folder, scored, self._begun, hand_over=not self._strange)
 
     def _missing(self) -> Iterator[tuple[Question, Completion]]:
         """Yield the questions without a score, with what the harness says."""
@@ -384,14 +384,14 @@ class _Running:
             yield asked.question, Completion("", status, detail=words or self._folder.last_words())
 
 
-def _apart(asked: Sequence[Asked]) -> list[list[Asked]]:
+def _split_by_occurrence(asked: Sequence[Asked]) -> list[list[Asked]]:
     """Return the questions in groups, each with one sample and different items."""
     groups: dict[tuple[int, int], list[Asked]] = {}
-    seen: dict[tuple[str, int], int] = {}
+    occurrences: dict[tuple[str, int], int] = {}
     for each in asked:
-        place = each.question.item, each.question.sample
-        seen[place] = seen.get(place, 0) + 1  # the same one of several interviews
-        groups.setdefault((each.question.sample, seen[place]), []).append(each)
+        key = each.question.item, each.question.sample
+        occurrences[key] = occurrences.get(key, 0) + 1  # the same one of several interviews
+        groups.setdefault((each.question.sample, occurrences[key]), []).append(each)
     return list(groups.values())
 
 

@@ -225,8 +225,8 @@ class Answers:
         Args:
             values: Further values of the answers, see `records.run_record.answer_values`.
         """
-        told = np.array([[np.nan if score is None else score for score in scores]], dtype=float)
-        self.session.tell(told, {name: known[None] for name, known in values.items()})
+        scores_of_session = np.array([[np.nan if score is None else score for score in scores]], dtype=float)
+        self.session.tell(scores_of_session, {name: each[None] for name, each in values.items()})
         self.questions.forget_told()
         first = self.session.take_all
         ends = self.evaluation.policy.stop == "decision" and self.judged
@@ -256,8 +256,8 @@ class Answers:
         """Open the questions that were drawn, with the answers that earlier runs have kept."""
         first = max(self._looked_at, len(self.administrations))  # of those before, the tests have run
         drawn = itertools.product(self.session.drawn_items.tolist(), range(self.evaluation.samples))
-        for place, (index, sample) in enumerate(itertools.islice(drawn, first, None), first):
-            question = self.drawn(index, sample, place + 1)
+        for position, (index, sample) in enumerate(itertools.islice(drawn, first, None), first):
+            question = self.drawn(index, sample, position + 1)
             if question.state is QuestionState.DRAWN and self.restore(question):
                 self._begin_to_judge(question)  # an interrupted run may not have graded it
         self._looked_at = self.session.drawn * self.evaluation.samples
@@ -370,9 +370,9 @@ class Answers:
         if judge is None or completion is None or not self.grades_answers:
             return
         is_text = completion.score is None and not completion.unread
-        place = question.administration.position - len(self.administrations)
-        if is_text and place > 0:
-            judgments = judge.begin(question.item, completion.text, place)
+        ahead = question.administration.position - len(self.administrations)
+        if is_text and ahead > 0:
+            judgments = judge.begin(question.item, completion.text, ahead)
             subject = self.subject
             if subject is not None and subject.waits_apart:
                 question.judgments = judgments
@@ -427,16 +427,16 @@ class Answers:
             stores.append((self.journal, f"recorded {question.item.id} {question.sample}"))
             if self.journal.shared is not None and question.shared_key:
                 stores.append((self.journal.shared, f"recorded {question.shared_key}"))
-        known = dict(fields)
+        recorded = dict(fields)
         if question.administration.resumed or question.administration.reused:
-            kept: dict[str, float] = {}
+            earlier: dict[str, float] = {}
             for store, name in reversed(stores):
-                kept |= json.loads(store.fact(name) or "{}")
-            known = {name: kept[name] for name in fields if name in kept}
-            self.unrecorded.update(fields.keys() - kept.keys())
+                earlier |= json.loads(store.fact(name) or "{}")
+            recorded = {name: earlier[name] for name in fields if name in earlier}
+            self.unrecorded.update(fields.keys() - earlier.keys())
         for store, name in stores:
-            store.keep_fact(name, json.dumps(known), again=True)
-        return known
+            store.keep_fact(name, json.dumps(recorded), again=True)
+        return recorded
 
     def _ask(self, subject: Model, item: Item, question: OpenQuestion) -> Completion:
         """Return the stored completion of a request of the current test, or ask for it and store it."""
@@ -508,13 +508,13 @@ class Answers:
         """Have the subject ask in the form of the run that began the journal.  Return False where it cannot."""
         assert self.subject is not None
         if self.journal is None:
-            kept = ""
+            opening = ""
         else:
-            kept = self.journal.fact("opening")
-        if not kept:
+            opening = self.journal.fact("opening")
+        if not opening:
             return True
-        self.subject.resume(json.loads(kept))
-        return bool(self.subject.opening == json.loads(kept))
+        self.subject.resume(json.loads(opening))
+        return bool(self.subject.opening == json.loads(opening))
 
     def keep_opening(self) -> None:
         """Keep the form in which the subject is asked for a run that resumes this one."""
@@ -531,7 +531,7 @@ class Answers:
         """
         try:
             function = model.generate
-            own = "generate" in vars(model)
+            is_own = "generate" in vars(model)
             stored = functools.partial(self._generate, function, identity_key(model, identity))
             model.generate = functools.wraps(function)(stored)
         except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
@@ -540,7 +540,7 @@ class Answers:
                 "method generate: give the model one, or make it a Model"
             )
             return False
-        self._release = lambda: setattr(model, "generate", function) if own else delattr(model, "generate")
+        self._release = lambda: setattr(model, "generate", function) if is_own else delattr(model, "generate")
         return True
 
     def _generate(self, function: Callable[..., Any], whose: list[str], *args: Any, **kwargs: Any) -> Any:

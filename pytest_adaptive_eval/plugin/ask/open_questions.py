@@ -140,9 +140,9 @@ class OpenQuestions:
 
     def forget_told(self) -> None:
         """Remove the questions whose tests have run, once the session knows their scores."""
-        told = [place for place, question in self._by_place.items() if question.state is QuestionState.TOLD]
-        for place in told:
-            del self._by_place[place]
+        scored = [position for position, question in self._by_place.items() if question.state is QuestionState.TOLD]
+        for position in scored:
+            del self._by_place[position]
 
     def abandon(self) -> int:
         """Break off all calls; return the number of calls of this run whose answers no test has used."""

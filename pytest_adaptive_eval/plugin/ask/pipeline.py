@@ -110,8 +110,8 @@ class Pipeline:
         self._lead = Lead(answers, subject, self._ahead, followers, self._sizes_of(subject))
 
     def _sizes_of(self, subject: Model) -> CallSizes:
-        for known, sizes in self._sizes:
-            if known is subject:
+        for model, sizes in self._sizes:
+            if model is subject:
                 return sizes
         self._sizes.append((subject, CallSizes()))
         return self._sizes[-1][1]
@@ -124,8 +124,8 @@ class Pipeline:
         lead = self._led_by(answers)
         answers.draw_ahead()
         first = questions[0]
-        kept = first.state is QuestionState.DRAWN and answers.restore(first)
-        if not (kept or first.has_answer):
+        is_stored = first.state is QuestionState.DRAWN and answers.restore(first)
+        if not (is_stored or first.has_answer):
             self._wait(lead, questions)
         self._fill(lead, [])
         while any(not judgment.done() for judgment in first.judgments):  # each wakes the subject
@@ -173,13 +173,13 @@ class Pipeline:
         """Return the first questions that a call may begin for now: drawn ones without a stored answer."""
         answers = lead.answers
         if lead.subject.waits_apart:
-            room = max(1, lead.room)
+            most = max(1, lead.room)
         elif answers.asks_ahead and lead.subject.shared_batch:
-            room = 1
+            most = 1
         else:
-            room = len(questions)
+            most = len(questions)
         drawn = []
-        for question in questions[:room]:
+        for question in questions[:most]:
             if question.state is QuestionState.DRAWN:
                 drawn.append(question)
         return [question for question in drawn if not answers.restore(question)]
