@@ -234,12 +234,12 @@ def choose_designs(
                     totals = _interviewed(bank, predictors[0], first, tails, scores[tested], designs)
                 for design, estimates in zip(designs, totals, strict=True):
                     accuracies.setdefault((form_shift, design), np.empty((S, 2)))[tested] = estimates
-    apart = {}
+    by_subjects = {}
     for f, learn in enumerate(parts_of):
         others = fold != f
         of_others = {key: estimates[others] for key, estimates in accuracies.items()}
-        apart[learn.subjects] = _best(of_others, truth[others], learn.families, counts)
-    return _best(accuracies, truth, responses.families, counts)._replace(apart=apart)
+        by_subjects[learn.subjects] = _best(of_others, truth[others], learn.families, counts)
+    return _best(accuracies, truth, responses.families, counts)._replace(apart=by_subjects)
 
 
 class _Rated(NamedTuple):

@@ -559,8 +559,8 @@ def choose_dimensions(
         by_dimensions[D] = loss
     weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
-    place = int(first_smallest(list(means.values())))
-    best = list(means)[place]
+    index = int(first_smallest(list(means.values())))
+    best = list(means)[index]
     gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

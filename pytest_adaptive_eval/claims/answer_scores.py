@@ -144,8 +144,8 @@ class PairedAnswerClaim(PairedClaim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the differences."""
-        own = self.scores.view(log)
-        return self.differences(own, log.down + log.up)
+        log_of_scores = self.scores.view(log)
+        return self.differences(log_of_scores, log.down + log.up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +168,15 @@ class MirroredClaim(Claim):
 
     def view(self, log: DesignLog) -> DesignLog:
         """Return the draws of the distances from 1."""
-        own = self.upper.view(log)
-        undrawn = own.size - np.arange(len(own))
+        log_of_scores = self.upper.view(log)
+        undrawn = log_of_scores.size - np.arange(len(log_of_scores))
         return replace(
-            own,
-            scores=1.0 - own.scores,
-            predictions=1.0 - own.predictions,
-            rest=undrawn - own.rest,
-            down=own.up,
-            up=own.down,
-            low=1.0 - own.high,
-            high=1.0 - own.low,
+            log_of_scores,
+            scores=1.0 - log_of_scores.scores,
+            predictions=1.0 - log_of_scores.predictions,
+            rest=undrawn - log_of_scores.rest,
+            down=log_of_scores.up,
+            up=log_of_scores.down,
+            low=1.0 - log_of_scores.high,
+            high=1.0 - log_of_scores.low,
         )

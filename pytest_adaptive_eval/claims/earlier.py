@@ -82,10 +82,10 @@ class EarlierAnswers:
         Returns:
             Shape (S, n).
         """
-        known = ~np.isnan(self.scores)
-        earlier = np.where(known, self.scores, 0.5)
+        is_known = ~np.isnan(self.scores)
+        earlier = np.where(is_known, self.scores, 0.5)
         scored = ~np.isnan(scores)
-        compared = scored & known[items]
+        compared = scored & is_known[items]
         right = earlier >= 0.5
         was_right = right[items]
         flipped = np.where(compared, np.abs(scores - earlier[items]), 0.0)
@@ -100,7 +100,7 @@ class EarlierAnswers:
             predictions.append(earlier * (1.0 - flips) + (1.0 - earlier) * flips)
         if model is not None:
             p = np.clip(model, RAREST, 1.0 - RAREST)
-            predictions = [np.where(known, prediction, p) for prediction in predictions]
+            predictions = [np.where(is_known, prediction, p) for prediction in predictions]
             odds = p / (1.0 - p)
             for agreement in AGREEMENT:  # the first is the bank's own prediction
                 moved = odds * np.exp(agreement * (2.0 * earlier - 1.0))

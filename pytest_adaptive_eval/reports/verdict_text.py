@@ -113,12 +113,12 @@ def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
             return VerdictText("", verdict.claim)
         return _difference(record, gate, bounds, numbers)
     required = _LIMITS[kind].format(numbers.shown(limit))
-    what = f" is the {verdict.metric}"
+    sentence = f" is the {verdict.metric}"
     if metric is not None and metric.plain:
-        what = f" {metric.plain}"
+        sentence = f" {metric.plain}"
     if interval.low < interval.high:
-        what += f", between {low} and {high}"
-    return VerdictText(estimate, f"{what}; {required}")
+        sentence += f", between {low} and {high}"
+    return VerdictText(estimate, f"{sentence}; {required}")
 
 
 def _difference(
@@ -126,12 +126,12 @@ def _difference(
 ) -> VerdictText:
     """Return ``20 points`` and `` below main, between 10 and 36; 10 are allowed``."""
     low, estimate, high = bounds
-    shown = {bound: numbers.number(abs(bound)) for bound in bounds}
+    texts = {bound: numbers.number(abs(bound)) for bound in bounds}
     name = _source(record, gate).subject or str(gate.verdict.condition.get("name"))
     evaluation = record.evaluation_named(gate.interview)
     if name == "baseline" or (evaluation is not None and name == evaluation.subject.name):
         name = "the baseline"
-    start = shown[estimate]
+    start = texts[estimate]
     if start == "0":
         side = "from"
     elif estimate < 0:
@@ -145,10 +145,10 @@ def _difference(
     if metric != "accuracy":
         rest += f" in {metric.replace('_', ' ')}"
     if low < 0 < high:
-        rest += f", between {shown[low]} below and {shown[high]} above"
+        rest += f", between {texts[low]} below and {texts[high]} above"
     elif low < high:
         nearer, farther = sorted((low, high), key=abs)
-        rest += f", between {shown[nearer]} and {shown[farther]}"
+        rest += f", between {texts[nearer]} and {texts[farther]}"
     allowed = numbers.number(numbers.limit)
     if high > 0:
         allowed += " below"

@@ -126,12 +126,12 @@ class Command:
         if is_folder:
             name = Path(self.checkpoint).resolve().name
             weights = checkpoint_hash(self.checkpoint, cache=cache)
-            known = "files of this hash"
+            origin = "files of this hash"
         else:
             name = self.checkpoint or self.harness.name
             weights = f"{self.checkpoint} {self.settings.revision}"
-            known = "not known: the harness is taken at its word"
-        environment = {"weights": known, "revision": self.settings.revision, HARNESS_VERSION: self.version()}
+            origin = "not known: the harness is taken at its word"
+        environment = {"weights": origin, "revision": self.settings.revision, HARNESS_VERSION: self.version()}
         answering = [self.harness.name, weights, *(file_hash(path, cache=cache) for path in self.files())]
         return SubjectIdentity(
             name,

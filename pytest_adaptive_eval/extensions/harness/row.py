@@ -68,9 +68,9 @@ class Harness(Table, frozen=True):
                 raise ConfigError(f"item {item!r:.80}: {fault}, so harness:{self.name} cannot run it alone; rename it")
 
     def _faults(self, item: str) -> Iterator[str]:
-        found = sorted({sign for sign in self.refused if sign in item})
-        if found:
-            yield f"the id has {' and '.join(map(repr, found))}, which separates ids"
+        separators = sorted({sign for sign in self.refused if sign in item})
+        if separators:
+            yield f"the id has {' and '.join(map(repr, separators))}, which separates ids"
         if not item.isprintable() or not item or item.startswith("-"):
             yield "the id is empty, begins with a hyphen or has unprintable signs"
         if self.separator == " " and any(sign.isspace() for sign in item):

@@ -117,7 +117,7 @@ class AblationEvaluation(Evaluation):
             for note in notes_on_answers(by_seed[0]):
                 notes.append(f"{name}: {note}")
         error = next(filter(None, map(void_reason, results)), "")
-        held = replace(
+        result = replace(
             self.void(error),
             broken=bool(error),
             asked=len(results),
@@ -125,7 +125,7 @@ class AblationEvaluation(Evaluation):
             account={"values": values, "errors": errors},
             **participants(self.roles, results, pool.loads),
         )
-        return self.measured(held)
+        return self.measured(result)
 
     def measured(self, result: Result) -> Result:
         """Return a result with the energies of the variants, each with its interval over seeds.

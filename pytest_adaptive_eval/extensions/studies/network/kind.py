@@ -177,7 +177,7 @@ class NetworkEvaluation(Evaluation):
             if not agreement.judged + agreement.rated:
                 notes.append(f"no label is of a readable review of {result.supervisor}: check node and item of labels")
         error = void_reason(result)
-        held = replace(
+        study = replace(
             self.void(error),
             broken=bool(error),
             notes=tuple(notes),
@@ -185,7 +185,7 @@ class NetworkEvaluation(Evaluation):
             account=account,
             **participants(self.roles, [result], result.loads),
         )
-        return self.measured(held)
+        return self.measured(study)
 
     @property
     def population(self) -> str:
