@@ -121,7 +121,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
         ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\n',
-            "adaptive-eval.toml:3: a gate has one condition of at_least, at_most, not_worse_than, *; found none: write *",
+            "adaptive-eval.toml:3: a gate has one condition of at_least, at_most, not_worse_than, *; found none: *",
         ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 60',
