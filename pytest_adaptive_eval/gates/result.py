@@ -376,7 +376,7 @@ class Result(NoVerdict):
         baseline = self.baselines[condition.name]
         difference = self.difference or self._independent_difference
         if fault := baseline.error or baseline.unsure:
-            return with_note(verdict, f"the baseline {condition.name} carries no claim: {fault}")
+            return with_note(verdict, f"the baseline {condition.name} supports no claim: {fault}")
         try:
             return decide_by_bounds(
                 verdict,
@@ -396,7 +396,7 @@ class Result(NoVerdict):
             other = baseline.candidate
         index = baseline.subjects.index(other)
         if metric not in baseline.quantities or not baseline.quantities[metric].known(index):
-            raise EstimationError(f"the baseline knows no {metric} of {other}")
+            raise EstimationError(f"the baseline has no {metric} of {other}")
         return (
             self.quantities[metric]
             .interval(self.subjects.index(subject), confidence)

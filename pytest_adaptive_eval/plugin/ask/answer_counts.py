@@ -83,7 +83,7 @@ class ConstantAnswers:
         text, most = counts.most_common(1)[0] if counts else ("", 0)
         if count < FEWEST or most < SHARE * count or not text or len(self._expected()) < 2:
             return ""
-        return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
+        return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject gives the same answer to every question"
 
 
 FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer stands in them.

@@ -548,7 +548,9 @@ class AskingLoop:
             subject.resume(opening)
             as_before = False
         if follows and not as_before:
-            raise ConfigError(f"{evaluation.name}: an earlier run asked in another form, which its turn takes up")
+            raise ConfigError(
+                f"{evaluation.name}: an earlier run asked in another form; this interview uses it when its turn comes"
+            )
         self.answers.usage_before += subject.usage
         subject.prepare(items)
         self.answers.keep_opening()
