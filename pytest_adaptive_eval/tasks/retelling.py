@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
+from pytest_adaptive_eval.tasks.answers import text_versions
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.words import WORD_CLASSES
 
@@ -28,21 +29,30 @@ def _facts(text: str) -> Iterator[Fact]:
 
 
 def by_facts(facts: Sequence[Fact]) -> Judge:
-    """Return a judge by the share of facts that an answer has, less one for each other sentence on things or places."""
+    """Return a judge by the share of facts that an answer has, less one for each other sentence on things or places.
+
+    Remarks before or after the text are ignored, see `text_versions`: the version with the highest score counts.
+    """
 
     def judge(text: str, _: Runner | None) -> Mark:
-        stated = list(dict.fromkeys(_facts(text)))
-        missing = [" and ".join(fact) for fact in facts if fact not in stated]
-        others = len(stated) - (len(facts) - len(missing))
-        score = max(len(facts) - len(missing) - others, 0) / len(facts)
-        faults = []
-        if missing:
-            faults.append(f"missing: {'; '.join(missing)}")
-        if others:
-            faults.append(f"other sentences: {others}")
-        return Mark(score, "; ".join(faults))
+        marks = [_mark(version, facts) for version in text_versions(text) or [text]]
+        return max(marks, key=lambda mark: mark.score)
 
     return judge
+
+
+def _mark(text: str, facts: Sequence[Fact]) -> Mark:
+    """Return the mark of a text."""
+    stated = list(dict.fromkeys(_facts(text)))
+    missing = [" and ".join(fact) for fact in facts if fact not in stated]
+    others = len(stated) - (len(facts) - len(missing))
+    score = max(len(facts) - len(missing) - others, 0) / len(facts)
+    faults = []
+    if missing:
+        faults.append(f"missing: {'; '.join(missing)}")
+    if others:
+        faults.append(f"other sentences: {others}")
+    return Mark(score, "; ".join(faults))
 
 
 def _draw(rng: random.Random, level: int) -> Question:

@@ -357,7 +357,7 @@ def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer
     write(lab, council(server, gate("at_least = 3.0"), panel='mode = "paper"'))
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "mode 'paper' does not tell how sure its scores are" in result.stderr.str()
+    assert "mode 'paper' has no errors of its scores" in result.stderr.str()
 
 
 @pytest.mark.slow

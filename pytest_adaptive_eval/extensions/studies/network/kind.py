@@ -325,6 +325,8 @@ def _fallback_note(result: NetworkResult, interviewer: str) -> Iterator[str]:
         reasons.append(f"{errors} by faults of its own")
     if counts["review"]:
         reasons.append(f"{counts['review']} refused by the supervisor {result.supervisor!r}")
+    if counts["unreviewed"]:
+        reasons.append(f"{counts['unreviewed']} after the supervisor was given up")
     note = (
         f"{counts['fallbacks']} of {asked} questions that {interviewer} was to set were set by code: of its "
         f"{counted(counts['attempts'], 'attempt')}, {' and '.join(reasons) or 'none could be used'}"

@@ -374,6 +374,7 @@ class NodeInterview:
             yield from self._review(supervision, waiting[:together], position)
             waiting = waiting[together:]
         for draft in waiting:  # code asks what nobody reviews any more
+            self.counts["unreviewed"] += draft.question is not None
             draft.question = None
 
     def _review(self, supervision: Supervision, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
