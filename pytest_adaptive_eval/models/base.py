@@ -253,10 +253,10 @@ class RequestLog:
 
     def __init__(
         self,
-        given: Callable[[Hashable], Completion] | None = None,
+        prepared: Callable[[Hashable], Completion] | None = None,
         complete: Callable[[Model, Item], Completion] | None = None,
     ) -> None:
-        self._given = given
+        self._prepared = prepared
         self.count = 0
         self.repeated = ""
         self._complete = Model.complete_anew if complete is None else complete
@@ -312,11 +312,11 @@ class RequestLog:
         Without `content`, each request is another one.
         """
         self.count += 1
-        if self._given is None:
+        if self._prepared is None:
             return None
         if self.count > self.MOST_GIVEN:
             raise NoFurtherAnswer
-        return self._given(self.count if content is None else content)
+        return self._prepared(self.count if content is None else content)
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""

@@ -274,7 +274,7 @@ class Answers:
 
         questions = self.questions
         return self._prospect.limit(
-            told=session.asked, begun=questions.begun, waiting=questions.waiting, share=share, forecast=forecast
+            scored=session.asked, begun=questions.begun, waiting=questions.waiting, share=share, forecast=forecast
         )
 
     def scores(self) -> list[float]:

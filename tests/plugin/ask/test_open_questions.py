@@ -133,7 +133,7 @@ def test_the_counts_are_those_of_the_states(moves: list[str]) -> None:
 
 
 def limit(prospect: Prospect, *, told: int, begun: int, waiting: int, needed: int, share: float = 0.25) -> int:
-    return prospect.limit(told=told, begun=begun, waiting=waiting, share=share, forecast=lambda: needed)
+    return prospect.limit(scored=told, begun=begun, waiting=waiting, share=share, forecast=lambda: needed)
 
 
 def test_a_share_of_the_questions_in_prospect_is_asked_ahead() -> None:
