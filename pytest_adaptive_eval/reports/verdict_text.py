@@ -36,7 +36,7 @@ _STEPS = (
     (
         Outcome.ERROR,
         "",
-        "correct what the verdict names, and run the gate again; known answers are kept",
+        "correct what the verdict names, and run the gate again; answers of an unchanged model are kept",
         "pytest --adaptive-eval {gate}",
     ),
     (Outcome.FAIL, "lost", "ask the {wrong} again, {lost} of them lost, with the options of this run", _FAILED),

@@ -675,7 +675,10 @@ def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
     if not bank.calibrated and interview.policy.stop != "level":
-        yield "the bank is not calibrated: items were drawn uniformly, and no ability is estimated"
+        drawn = "items were drawn uniformly"
+        if interview.predictions is not None and interview.policy.selector != "random":
+            drawn = "draws lean to items that the earlier run predicts least surely"
+        yield f"the bank is not calibrated: {drawn}, and no ability is estimated"
     if not bank.trusted:
         yield (
             "the bank was written although its calibration report advised against it: its abilities are "

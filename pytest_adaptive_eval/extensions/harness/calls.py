@@ -122,8 +122,12 @@ class CallFolder:
             for question in questions:
                 file.write(f"{self.questions.index(question)}\n")
 
-    def last_words(self) -> str:
-        """Return how the harness ended, and the last line of its output, for a question without a result."""
+    def last_words(self, pattern: str) -> str:
+        """Return how the harness ended, and the last line of its output, for a question without a result.
+
+        Args:
+            pattern: Pattern of the log's files below `output`.
+        """
         status = "unknown"
         with contextlib.suppress(OSError, ValueError, KeyError):
             status = json.loads((self.path / "ended.json").read_text(encoding="utf-8"))["exit_status"]
@@ -131,10 +135,15 @@ class CallFolder:
         with contextlib.suppress(OSError):
             lines = (self.path / "log.txt").read_text(encoding="utf-8", errors="replace").split("\n")
         written = [line.strip() for line in lines if line.strip()]
-        last = "it wrote nothing"
+        last = "it printed nothing"
         if written:
             last = f"its last line: {written[-1][:300]}"
-        return f"the log has no result of it (exit status {status}; {last}; all of it: {self.path / 'log.txt'})"
+        words = [f"exit status {status}", last]
+        if not any(self.output.glob(pattern)):
+            names = sorted(str(path.relative_to(self.output)) for path in self.output.rglob("*") if path.is_file())
+            found = ", ".join(names[:3]) or "nothing"
+            words.append(f"{{output}} has no {pattern}, but {found}")
+        return f"the log has no result of it ({'; '.join(words)}; all of it: {self.path / 'log.txt'})"
 
 
 def folders_of(subject: Path) -> list[CallFolder]:

@@ -182,6 +182,16 @@ class Command:
         return ""
 
 
+def _script_of(words: Sequence[str]) -> str:
+    """Return the script that Python runs; empty for a module, code, or another program."""
+    if len(words) < 2 or not _PYTHON.fullmatch(Path(words[0]).name):
+        return ""
+    script = words[1]
+    if script.startswith("-") or _PLACEHOLDER.search(script):
+        return ""
+    return script
+
+
 def _value_of(word: str) -> str:
     """Return what follows ``--option=``, else the word."""
     return word.rpartition("=")[2]
@@ -243,7 +253,12 @@ def _faults(harness: Harness, words: Sequence[str], checkpoint: str) -> Iterator
         yield "has {samples}, which is for lm-eval"
     if harness.id_map and not {"samples", "tasks"} <= used:
         yield "needs {samples} and {tasks}: a task that --samples does not name runs all of its documents"
-    if "items" in used and ("{items}" not in words or not harness.option):
-        yield "has {items} where it is not a word of its own, or this harness has no such option"
+    if "items" in used and not harness.option:
+        yield f"has {{items}}, and harness:{harness.name} has no option for an item: write {{ids}} or {{ids_file}}"
+    if "items" in used and "{items}" not in words:
+        yield "has {items} within a word: it becomes several words, so write it between spaces"
     if "checkpoint" in used and not checkpoint:
         yield "has {checkpoint}, and none is given: write model = 'harness:NAME#CHECKPOINT' or checkpoint = ..."
+    script = _script_of(words)
+    if script and not Path(script).is_file():
+        yield f"runs {script!r}, and there is no such file in {Path.cwd()}: correct its name or path"

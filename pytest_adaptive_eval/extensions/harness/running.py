@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +39,7 @@ from pytest_adaptive_eval.models.request_keys import draw_number
 
 #: Shortest pause between two looks at a log, in seconds, and the pause as a multiple of how long a look takes.
 POLL, LOOKS = 0.1, 5.0
-#: Tries of an item.
+#: Tries of an item whose call brings no score of it.
 TRIES = 2
 #: Seconds beyond its grace after which a call that does not end is killed from here.
 LATE = 10.0
@@ -179,12 +180,19 @@ class Call:
             self.calls.arrivals.wake()
 
     def _try_all(self) -> None:
+        """Ask for each item until it has a score or `TRIES` tries; what may have ended a call comes last again."""
         faults: dict[Question, Completion] = {}
-        for attempt in range(TRIES):
-            for group in _split_by_occurrence([asked for asked in self._asked if not asked.done]):
-                faults |= self._call(group, attempt)
+        tries: Counter[Question] = Counter()
+        attempt = 0
+        while rest := [asked for asked in self._asked if not asked.done and tries[asked.question] < TRIES]:
+            rest.sort(key=lambda asked: tries[asked.question])
+            for group in _split_by_occurrence(rest):
+                tried = self._call(group, attempt)
                 if self.cancelled.is_set():
                     return
+                faults |= tried
+                tries.update(tried.keys())
+            attempt += 1
         for asked in self._asked:
             if not asked.done:
                 self.calls.arrivals.put(partial(self._hand_over, asked.index, faults[asked.question]))
@@ -197,7 +205,7 @@ class Call:
     def _call(self, group: Sequence[Asked], attempt: int) -> dict[Question, Completion]:
         """Run questions of different items by one call, unless an earlier run has left their results.
 
-        Return what is said on the ones without a score.
+        Return what is said on the ones that were tried and have no score, see `_Running.watch`.
         """
         slots = [self.calls.root / f"call-{number}.lock" for number in range(self.calls.command.settings.calls)]
         with locked(slots, self.cancelled.wait) as slot:
@@ -262,7 +270,10 @@ class _Running:
         self._is_late = False
 
     def watch(self, slot: IO[str]) -> dict[Question, Completion]:
-        """Run the command to its end, or end it where it is not wanted; return what is said on missing scores.
+        """Run the command to its end, or end it where it is not wanted; return what is said on tries without a score.
+
+        Where a call brought some results and then ended, the first item of which the log says nothing was tried: it may
+        have ended the call. The items behind it may not have begun. Where it brought none, all were tried.
 
         Raises:
             ConfigError: The harness ran an item that was not asked.
@@ -372,16 +383,22 @@ class _Running:
         self._call.deliver(self._folder, scored, self._begun, hand_over=not self._strange)
 
     def _missing(self) -> Iterator[tuple[Question, Completion]]:
-        """Yield the questions without a score, with what the harness says."""
+        """Yield the questions that were tried and have no score, with what the harness says."""
+        is_cut_short = bool(self._words) or any(asked.done for asked in self._group.values())
+        silent = 0
         for name, asked in self._group.items():
             if asked.done:
                 continue
             words = self._words.get(name, "")
+            silent += not words
+            if is_cut_short and not words and silent > 1:
+                continue
             status = Status.ERROR
             if not words and self._is_late:
                 status = Status.TIMEOUT
                 words = f"the call was ended after {self._limit():g} s"
-            yield asked.question, Completion("", status, detail=words or self._folder.last_words())
+            found = self._folder.last_words(self._calls.command.harness.files)
+            yield asked.question, Completion("", status, detail=words or found)
 
 
 def _split_by_occurrence(asked: Sequence[Asked]) -> list[list[Asked]]:

@@ -37,6 +37,7 @@ from pytest_adaptive_eval.models.images import question_hash
 from pytest_adaptive_eval.models.request_keys import completion_key, identity_key, may_share, request_key
 from pytest_adaptive_eval.models.store import CompletionStore, scored
 from pytest_adaptive_eval.plugin.ask.open_questions import (
+    LEAST,
     OpenQuestion,
     OpenQuestions,
     Prospect,
@@ -237,17 +238,18 @@ class Answers:
 
     # What is asked ahead.
 
-    def next_ahead(self, capacity: int, *, share: float) -> list[OpenQuestion]:
+    def next_ahead(self, capacity: int, *, share: float, least: int = LEAST) -> list[OpenQuestion]:
         """Return the next questions without an answer that may be asked before their tests run, up to `capacity`.
 
         Args:
             share: Share of the questions in prospect that may be asked ahead.
+            least: Questions that are asked ahead in any case.
         """
         if capacity <= 0 or not self.asks_ahead or self.session.finished:
             return []
         try:
             self._look_at_draws()
-            limit = self._most(share)
+            limit = self._most(share, least)
         except AdaptiveEvalError:  # such as a damaged journal, on which the test fails when its turn comes
             return []
         return self.questions.next_to_send(capacity, limit)
@@ -262,7 +264,7 @@ class Answers:
                 self._begin_to_judge(question)  # an interrupted run may not have graded it
         self._looked_at = self.session.drawn * self.evaluation.samples
 
-    def _most(self, share: float) -> int:
+    def _most(self, share: float, least: int) -> int:
         """Return the number of questions that may have a call or an answer now."""
         session = self.session
         samples = self.evaluation.samples
@@ -274,7 +276,12 @@ class Answers:
 
         questions = self.questions
         return self._prospect.limit(
-            scored=session.asked, begun=questions.begun, waiting=questions.waiting, share=share, forecast=forecast
+            scored=session.asked,
+            begun=questions.begun,
+            waiting=questions.waiting,
+            share=share,
+            least=least,
+            forecast=forecast,
         )
 
     def scores(self) -> list[float]:

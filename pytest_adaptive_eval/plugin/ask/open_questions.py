@@ -193,21 +193,24 @@ class Prospect:
     _scored: int = -1
     _answered: int = 0
 
-    def limit(self, *, scored: int, begun: int, waiting: int, share: float, forecast: Callable[[], int]) -> int:
+    def limit(
+        self, *, scored: int, begun: int, waiting: int, share: float, least: int, forecast: Callable[[], int]
+    ) -> int:
         """Return the number of questions that may have begun.
 
         Args:
             scored: Number of scores that the session knows.
             begun, waiting: Numbers of questions that have begun, and that wait for an answer.
             share: Share of the questions in prospect that may be asked ahead.
+            least: Questions that are asked ahead in any case.
             forecast: Returns the number of questions that the verdict is expected to need.
         """
         answered = begun - waiting
         if scored == self._scored and answered < self._answered + LEAST and begun < self._limit:
             return self._limit
         needed = forecast()
-        ahead = max(LEAST, math.ceil(share * (needed - answered)))
-        self._limit = min(answered + ahead, needed + LEAST)  # one slow answer does not make more necessary
+        ahead = max(least, math.ceil(share * (needed - answered)))
+        self._limit = min(answered + ahead, needed + least)  # one slow answer does not make more necessary
         self._scored, self._answered = scored, answered
         return self._limit
 

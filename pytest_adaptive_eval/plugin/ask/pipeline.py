@@ -23,7 +23,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.ask.answers import Answers
 from pytest_adaptive_eval.plugin.ask.call_sizes import CallSizes
-from pytest_adaptive_eval.plugin.ask.open_questions import SHARE, OpenQuestion, QuestionState
+from pytest_adaptive_eval.plugin.ask.open_questions import LEAST, SHARE, OpenQuestion, QuestionState
 
 #: Seconds between two looks for an answer that a certain verdict does not need.
 POLL = 0.01
@@ -230,21 +230,23 @@ class Pipeline:
         size = lead.subject.call_size(expected)
         if size == 0:
             return
-        requests = self._with_next(answers, awaited[:size], size, 1.0)
+        requests = self._with_next(answers, awaited[:size], size, 1.0, least=size)
         requests += lead.further(size - len(requests), 1.0)
         if requests:
             answers.call_sizes[len(requests)] += 1
         self._begin(lead, requests)
 
     @staticmethod
-    def _with_next(answers: Answers, awaited: Sequence[OpenQuestion], size: int, share: float) -> list[Asked]:
+    def _with_next(
+        answers: Answers, awaited: Sequence[OpenQuestion], size: int, share: float, *, least: int = LEAST
+    ) -> list[Asked]:
         """Return the awaited questions, and the next ones of their interview up to `size` in all.
 
         Args:
-            share: See `Answers.next_ahead`.
+            share, least: See `Answers.next_ahead`.
         """
         requests = [Asked(answers, question) for question in awaited]
-        for question in answers.next_ahead(size, share=share):
+        for question in answers.next_ahead(size, share=share, least=least):
             if len(requests) >= size:
                 break
             if question not in awaited:  # those have no call yet, and so may come as next ones again

@@ -425,6 +425,9 @@ class QuestionTest(UnrepeatableTest):
             response = self._ungraded(fault)
             if response.status is Status.NOT_RECORDED:
                 return response
+            subject = interview.answers.subject
+            if subject is not None and subject.asks_twice:  # a limit of faults ends the interview, not one fault
+                return response
             if response.status.infrastructure:
                 self.response = response
                 raise

@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_adaptive_eval.banks.ready import missing_bank
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.evaluation import Evaluation, Progress
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
@@ -386,7 +387,7 @@ def network_reader(spec: EvalSpec, context: Context) -> Callable[[Mapping[str, A
     def read_bank(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
-            raise ConfigError(f"no bank at {context.folders[0] / path}: give a folder or a JSONL file of items")
+            raise ConfigError(missing_bank([str(context.folders[0] / path)]))
         return context.read(bank_path)
 
     def read(data: Mapping[str, Any], interviewee: str) -> Network:
