@@ -1,4 +1,4 @@
-"""What went between a model and the run for one answer besides its request and its text, for the page of a run."""
+"""Facts on one answer besides its request and its text, for the page of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Args:
         measures: ``seconds``, ``input_tokens``, ``output_tokens``, ``reasoning_tokens`` (part of the output), ``cost``,
-            ``steps``; those that are known.
+            ``steps``; unknown ones are left out.
         reasoning: Reasoning before the answer, if the model shows it.
         judged: Replies of the judge.
         steps: Steps of an agent, as its log has them.

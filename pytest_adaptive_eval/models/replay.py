@@ -83,7 +83,7 @@ class ReplayModel(Model):
 
     @property
     def notes(self) -> list[str]:
-        """How the answers join items."""
+        """Sentences on how the answers join items."""
         return []
 
     @property

@@ -1,4 +1,4 @@
-"""What reports say of a gate: one sentence that anybody reads, and the command that comes next."""
+"""Texts of reports on a gate: one sentence that anybody reads, and the command that comes next."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STEPS = (
     (
         Outcome.ERROR,
         "",
-        "correct what the verdict names, and run the gate again; known answers are kept",
+        "correct what the verdict names, and run the gate again; answers of an unchanged model are kept",
         "pytest --adaptive-eval {gate}",
     ),
     (Outcome.FAIL, "lost", "ask the {wrong} again, {lost} of them lost, with the options of this run", _FAILED),
@@ -72,7 +72,7 @@ _STEPS = (
 
 
 class Step(NamedTuple):
-    """What to do after a verdict, and the command that does it."""
+    """Next step after a verdict, and the command that does it."""
 
     text: str
     command: str
@@ -113,12 +113,12 @@ def verdict_text(record: RunRecord, gate: GateRecord) -> VerdictText:
             return VerdictText("", verdict.claim)
         return _difference(record, gate, bounds, numbers)
     required = _LIMITS[kind].format(numbers.shown(limit))
-    what = f" is the {verdict.metric}"
+    sentence = f" is the {verdict.metric}"
     if metric is not None and metric.plain:
-        what = f" {metric.plain}"
+        sentence = f" {metric.plain}"
     if interval.low < interval.high:
-        what += f", between {low} and {high}"
-    return VerdictText(estimate, f"{what}; {required}")
+        sentence += f", between {low} and {high}"
+    return VerdictText(estimate, f"{sentence}; {required}")
 
 
 def _difference(
@@ -126,12 +126,12 @@ def _difference(
 ) -> VerdictText:
     """Return ``20 points`` and `` below main, between 10 and 36; 10 are allowed``."""
     low, estimate, high = bounds
-    shown = {bound: numbers.number(abs(bound)) for bound in bounds}
+    texts = {bound: numbers.number(abs(bound)) for bound in bounds}
     name = _source(record, gate).subject or str(gate.verdict.condition.get("name"))
     evaluation = record.evaluation_named(gate.interview)
     if name == "baseline" or (evaluation is not None and name == evaluation.subject.name):
         name = "the baseline"
-    start = shown[estimate]
+    start = texts[estimate]
     if start == "0":
         side = "from"
     elif estimate < 0:
@@ -145,10 +145,10 @@ def _difference(
     if metric != "accuracy":
         rest += f" in {metric.replace('_', ' ')}"
     if low < 0 < high:
-        rest += f", between {shown[low]} below and {shown[high]} above"
+        rest += f", between {texts[low]} below and {texts[high]} above"
     elif low < high:
         nearer, farther = sorted((low, high), key=abs)
-        rest += f", between {shown[nearer]} and {shown[farther]}"
+        rest += f", between {texts[nearer]} and {texts[farther]}"
     allowed = numbers.number(numbers.limit)
     if high > 0:
         allowed += " below"
@@ -194,10 +194,10 @@ def sentence_and_formula(record: RunRecord, gate: GateRecord, notes: Sequence[st
 
 
 def next_steps(record: RunRecord, alarms: Sequence[Alarm] = ()) -> list[Step]:
-    """Return what to do after the verdicts of a run, each step once, those of the worst outcomes first.
+    """Return what to do after the verdicts of a run, each step once, steps of the worst outcomes first.
 
     Args:
-        alarms: Those that last.  Each on an evaluation that a gate judges is a step.
+        alarms: Alarms that still last.  Each on an evaluation that a gate judges is a step.
     """
     steps: dict[Step, None] = {}
     for gate in sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.outcome)):

@@ -23,9 +23,9 @@ def _facts(text: str) -> Iterator[Fact]:
     for sentence in _SENTENCE_END.split(text.casefold()):
         words = _WORD.findall(sentence)
         things = [word for word in words if word in _THINGS]
-        places = [word for word in words if word in _PLACES]
-        if things or places:
-            yield things[0] if len(things) == 1 else "", places[0] if len(places) == 1 else ""
+        rooms = [word for word in words if word in _PLACES]
+        if things or rooms:
+            yield things[0] if len(things) == 1 else "", rooms[0] if len(rooms) == 1 else ""
 
 
 def by_facts(facts: Sequence[Fact]) -> Judge:

@@ -858,7 +858,7 @@ def test_categories_without_intervals_say_why(record: RunRecord) -> None:
     record.interviews[0].categories = [replace(row, accuracy=None, standard_error=None) for row in rows]
     text = read(record).text
     assert "Each interval holds by itself" not in text
-    assert "There are no intervals: as for the whole bank, the draws of this interview allow none." in text
+    assert "Categories have no intervals here: as for the whole bank, the draws of this interview allow none." in text
 
 
 def test_approximate_categories_of_an_interview_that_ended_at_its_verdict_have_counts_alone(record: RunRecord) -> None:

@@ -102,7 +102,7 @@ CONTENDERS: Mapping[str, Contender] = {
         _mean("random", _UNIFORM, "uniform draws"),
         _projected("random-projected", "bank", _UNIFORM, "uniform draws, projected by the model of --model"),
         _mean("stratified", Policy(Stratified(), 0.0), "equal numbers a category"),
-        _mean("cluster", _cluster_form, "an item a cluster of response patterns"),
+        _mean("cluster", _cluster_form, "one item per cluster of response patterns"),
         _projected("form", "bank", POLICIES["form"], "the policy form: the same items for everybody"),
         _by_ability("nearest-difficulty", _NEAREST, "difficulty nearest to the ability (as in AutoJudger)"),
         _projected("maximum-information", "2pl", _MOST_INFORMATION, "2PL, most information"),

@@ -33,7 +33,7 @@ class CommonAnswers:
 
     @functools.cached_property
     def _keys_needed(self) -> int:
-        """Number of keys that the test has to tell apart: two on a bank that has no more."""
+        """Number of keys that the test has to distinguish: two on a bank that has no more."""
         keys: set[Keys] = set()
         for item in self._items:
             keys.add(item.answers)

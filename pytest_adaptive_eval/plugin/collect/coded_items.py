@@ -36,7 +36,7 @@ def write_items(given: Any, path: Path, base: Path) -> Path:
         )
     if not given:
         raise ConfigError("items is empty: give at least one question")
-    questions = [_fields(item, place) for place, item in enumerate(given)]
+    questions = [_fields(item, index) for index, item in enumerate(given)]
     folder = path.parent / hashlib.sha256(_encoded(questions)).hexdigest()[:_ID_DIGITS]
     try:
         for item, question in zip(given, questions, strict=True):
@@ -66,17 +66,17 @@ def _called(function: Any) -> Any:
         raise ConfigError(f"items: {name}() raised {type(error).__name__}: {error}") from error
 
 
-def _fields(item: Any, place: int) -> dict[str, Any]:
+def _fields(item: Any, index: int) -> dict[str, Any]:
     """Return the fields of a question; one without an id is named by its prompt and answer."""
     if isinstance(item, Item):
         return item.to_json()
     if not isinstance(item, Mapping):
-        raise ConfigError(f"items[{place}] is {item!r:.80}, expected an Item, or a dictionary with prompt and answer")
+        raise ConfigError(f"items[{index}] is {item!r:.80}, expected an Item, or a dictionary with prompt and answer")
     try:
         data: dict[str, Any] = json.loads(json.dumps(dict(item), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"items[{place}] is not JSON data ({error}): give texts, numbers, lists and dictionaries"
+            f"items[{index}] is not JSON data ({error}): give texts, numbers, lists and dictionaries"
         ) from None
     if not data.get("id"):
         question = [data.get(name) for name in ("prompt", "messages", "images", "choices", "turns", "answer")]

@@ -312,7 +312,7 @@ class Collection:
         if report.skipped and path.is_file() and MARKER.encode() in path.read_bytes():
             self.mistake(
                 ConfigError(
-                    f"{report.nodeid} speaks of {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
+                    f"{report.nodeid} contains {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
                     "would be missing; leave the file out with --ignore if they are not to count"
                 )
             )

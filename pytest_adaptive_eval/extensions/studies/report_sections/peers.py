@@ -159,7 +159,7 @@ def _judges(account: PanelAccount, names: Sequence[str], order: Sequence[int]) -
     heads = ("judge", "weight", "scale", "bias", "noise", "more to itself", "flags")
     note = (
         "Weight is the judge's share in the scores, by the rule of the panel's mode; scale its points for each of the "
-        "panel's, 0 where it tells nothing apart."
+        "panel's, 0 where it distinguishes nothing."
     )
     return Table("Judges", heads, rows, note)
 
