@@ -89,6 +89,7 @@ class FitEngine:
             fully.
         shares: Whether `fit` takes, as ``shared_fits``, a dict of its fits for other models of the same scores, weights
             and settings, and adds to it.
+        measure: Name of the number that `fit` reports with each iteration.
     """
 
     name: str
@@ -98,3 +99,4 @@ class FitEngine:
     slow: bool = False
     weighted: bool = False
     shares: bool = False
+    measure: str = "largest change"
