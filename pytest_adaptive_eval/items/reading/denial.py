@@ -71,7 +71,7 @@ _HERE = lazy_pattern("")
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
 _SENTENCE = lazy_pattern(
-    r"[;!?。；\n:]|\.(?=\s)|,(?=[\u3000-\uffff])|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b",
+    r"[;!?。；\n:]|\.(?=\s)|,(?=[^\x00-ӿ])|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b",
     re.I,
 )
 _VERB = lazy_pattern(

@@ -65,7 +65,7 @@ _NUMBER = lazy_pattern(
     r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
     rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
     rf"(?P<percent>\s?(?:%|{either(PERCENT)}))?"
-    rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![^\W\u2e80-\uffff]))?",
+    rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![0-9A-Za-z_À-ӿ]))?",
     re.IGNORECASE,
 )
 

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Letters of a word that are compared: the rest is its inflection.
 _STEM = 6
-_WORD = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[^\W_\u2e80-\U0010ffff]+")
+_WORD = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[0-9A-Za-zÀ-ӿ]+")
 _EMPTY = lazy_pattern(
     rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS)}"
     r"|\b(?:[cdjlmnst]|qu)'|\b(?:do|does|did|can|will|any|some|one|he|she|they|you|i)\b|[吗嗎呢了的]"

@@ -48,7 +48,7 @@ _SYMBOL = lazy_pattern(_S)
 _STRONG = lazy_pattern("[\U00020000-\U000203ff]")
 #: Where one statement ends and another begins.
 _BREAK = lazy_pattern(
-    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?=[\u3000-\uffff])|\s[–]\s|\s?—\s?"
+    r"\n|(?:\.{2,}|…)\s*|[.!?;](?=[\s)\"'*]|\Z|[^\x00-\x7f])|[。！？；，]|,(?=[^\x00-ӿ])|\s[–]\s|\s?—\s?"
     r"|(?<!\bif)(?:,|(?<!\s))\s+(?=(?:but|however|hence|thus|therefore|yet|so|sondern|mais|sino|aber|pero)\b)"
     rf"|,\s*(?=(?:(?:while|whereas|although|though|it|that|this|here|actually|wait|no|now|i|we|however|leaving|which)\b|the\s+(?:\w+\s+)?(?:answer|option|choice)\b"
     rf"|{_S}\s*(?:[-:(]|(?:is|was|fits|seems|works|does)\b)))",
