@@ -8,8 +8,19 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
-from pytest_adaptive_eval.items.reading.constructions import ASKS_WHICH, either
+from pytest_adaptive_eval.items.reading.constructions import (
+    AND,
+    ASKS_WHICH,
+    BECAUSE,
+    FITS,
+    LINKS,
+    MEASURES,
+    OR,
+    STATES,
+    either,
+)
 from pytest_adaptive_eval.items.reading.expression import normal_expression
+from pytest_adaptive_eval.items.reading.labels import labels_of, with_capitals
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.stated import without_notes
@@ -25,8 +36,9 @@ _WORD = (
 _LETTERS = "A-Za-z0-9À-ӿ"
 #: Words before which "A" is a letter.
 _AFTER_LETTER = (
-    r"(?:is|are|was|because|since|as|and|or|with|rather|instead|over|seems|would|can|could|cannot|must|should|fits|does"
-    r"|will|looks|works|matches|follows|states|says|contains|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|remains|es|ist|est|é|è|oder|ou|o|und|et|i\.e)\b"
+    r"(?:(?:with|rather|instead|over|would|can|could|cannot|must|should|does"
+    r"|will|follows|states|says|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|i\.e)\b"
+    rf"|{either(STATES, MEASURES, LINKS, FITS, BECAUSE, OR, AND)})"
 )
 #: "A" and "I" where they are words.
 _A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
@@ -319,6 +331,7 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
     listed = _listed(shown)
     if (index := listed.verbatim(answer_part(text))) is not None:
         return Reading(((index,),))
+    text = with_capitals(text, labels_of(question, shown), listed.count)
     for choice in shown:
         question = question.replace(choice, " ")
     if verb := _ASKED_VERB.search(question):
@@ -329,12 +342,19 @@ def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> R
     return read_answer(text, Parser(read))
 
 
-def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
-    """Return the choices that an expected answer names by text, letter or letters, or None."""
+def choice_of(answer: str, choices: Sequence[str] = (), question: str = "") -> Chosen | None:
+    """Return the choices that an expected answer names by text, letter or letters, or None.
+
+    Args:
+        question: Text that may show the choices with other labels, such as digits, of which the answer is one.
+    """
     listed = _listed(tuple(choices))
     answer = plain_characters(answer).strip()
     if (index := listed.verbatim(answer)) is not None:
         return (index,)
+    labels = labels_of(question, tuple(choices))
+    if answer in labels:
+        return (labels.index(answer),)
     letters = re.findall(r"\b[A-Z]\b", answer)
     if len(letters) > len(set(letters)):
         return None  # a sequence

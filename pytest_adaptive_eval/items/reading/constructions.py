@@ -68,14 +68,15 @@ ja: には
 #: Verbs before what is left, and before the result of work.
 REMAINS = _table(r"""
 en: leaves|remains
-de: bleib(?:t|en)
+de: bleib(?:t|en)(?:\s+übrig)?
 fr: il\s+(?:en\s+|lui\s+)?reste|reste
 es: quedan?
 it: restano?|rimane
 pt: restam?|sobram?
-nl: blijft
+nl: blijft(?:\s+over)?
 pl: zostaje|pozostaje
-zh: 剩下|只剩
+ru: остаётся|остается
+zh: 剩下的?|只剩
 ja: 残るのは
 """)
 OBTAINS = _table(r"""
@@ -87,6 +88,84 @@ it: ottiene|otteniamo
 pt: obtém|obtemos
 nl: krijgen|vinden
 pl: otrzymujemy
+""")
+#: Nouns before the label of an option.
+OPTION = _table(r"""
+en: options?|choices?|letters?|alternative|number|item|point|statement|image|picture|candidate|box|panel|region|output
+de: antwort|option|buchstabe|alternative|möglichkeit|nummer|nr\.?|aussage|lösung|variante
+fr: réponse|option|proposition|lettre|choix|numéro|n°|affirmation
+es: opción|letra|alternativa|respuesta|número|inciso|afirmación
+it: opzione|lettera|risposta|alternativa|numero|affermazione
+pt: opção|letra|alternativa|resposta|número|afirmação
+nl: optie|antwoord|keuze|nummer|stelling
+pl: opcj[aęi]|odpowied[źz]i?|liter[aęy]|wariant|numer
+ru: вариант\w*|ответ\w*|букв[ауы]|пункт\w*|номер
+id: pilihan|opsi
+zh: 选项|选择|答案|项(?!目)
+ja: 選択肢|記号|番号
+hi: 보기|विकल्प|الخيار|বিকল্প
+""")
+#: The first to fifth of several, and the last.
+ORDINALS = _table(r"""
+en: first second third fourth fifth last
+de: erste[rns]? zweite[rns]? dritte[rns]? vierte[rns]? fünfte[rns]? letzte[rns]?
+fr: premi(?:er|ère) deuxième|seconde? troisième quatrième cinquième derni(?:er|ère)
+es: primer[ao]? segund[ao] tercer[ao]? cuart[ao] quint[ao] últim[ao]
+it: prim[ao] second[ao] terz[ao] quart[ao] quint[ao] ultim[ao]
+pt: primeir[ao] segund[ao] terceir[ao] quart[ao] quint[ao] últim[ao]
+nl: eerste tweede derde vierde vijfde laatste
+pl: pierwsz\w+ drug\w+ trzeci\w* czwart\w+ piąt\w+ ostatni\w*
+ru: перв\w+ втор\w+ трет\w+ четв[её]рт\w+ пят\w+ последн\w+
+zh: 第[一1]个? 第[二2]个? 第[三3]个? 第[四4]个? 第[五5]个? 最后一?个?
+ja: [一1]番目の? [二2]番目の? [三3]番目の? [四4]番目の? [五5]番目の? 最後の
+""")
+#: Verbs of who decides for an option before them.
+CHOOSES = _table(r"""
+en: (?:i|we)(?:'d|'ll|\s+(?:would|will|must|have\s+to|should|can))?(?:\s+(?:therefore|thus|rather))?\s+(?:choose|chose|pick|
+    select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess|settle\s+on|land\s+on)
+de: ich\s+(?:\w+\s+)?(?:wähle|nehme|tippe|kreuze|entscheide|bleibe|sage|würde|setze|nenne|meine|stimme)(?:\s+mich)?
+    (?:\s+(?:also|daher|somit|nun|hier|lieber|eher))?(?:\s+(?:für|auf|bei))?|(?:wähle|nehme|tippe|sage|entscheide)\s+ich
+    (?:\s+mich)?(?:\s+(?:für|auf))?
+fr: je\s+(?:\w+\s+)?(?:choisis|dirais|dis|réponds|retiens|prends|coche|garde|sélectionne|(?:opte|penche|vote)\s+pour|mise\s+sur)|
+    (?:on|nous)\s+(?:choisi(?:t|ssons)|retien(?:t|ons)|coche|prend|garde)(?:\s+donc)?|disons|j'opte\s+pour
+es: elijo|escojo|marco|marca|opto\s+por|me\s+(?:quedo\s+con|(?:decanto|inclino)\s+por)|diría|digo|digamos|voto\s+por|respondo|
+    selecciono|apuesto\s+por|marcaría|elegiría
+it: scelgo|opto\s+per|direi|dico|diciamo|segno|rispondo|voto|punto\s+su(?:l(?:la)?)?|propendo\s+per|indico|barro|sceglierei|
+    metto|seleziono
+pt: escolho|marco|marque|opto\s+por|fico\s+com|diria|digo|assinalo|voto\s+em|respondo|seleciono|aposto\s+em|escolheria
+nl: ik\s+(?:kies|neem|ga|zeg|denk|gok|hou(?:d)?\s+het|kom\s+uit)(?:\s+(?:dus|dan))?(?:\s+(?:voor|op|bij))?
+pl: wybieram|zaznaczam|stawiam\s+na|obstawiam|powiedział[ae]?bym|wskazuję|biorę|wybrał[ae]?bym|decyduję\s+się\s+na
+ru: выбираю|выберу|выбрала?\s+бы|голосую\s+за|склоняюсь\s+к|остановлюсь\s+на|отвечу|отмечаю|ставлю\s+на
+zh: 选择?(?!项|择题)|我(?:认为|猜)(?:是)?
+""")
+#: Adverbs and other words that may stand between such a verb and the option.
+SURELY = _table(r"""
+en: most|simply|obviously|actually|\w+ly|therefore|thus|indeed|maybe|perhaps|both|either|only|just|sure|yes|then|now|that
+de: wahrscheinlich|vermutlich|wohl|sicher|eindeutig|eher|lieber|vielleicht|klar|nur|doch|ganz|somit|also
+fr: \w+ment|sans\s+doute|plutôt|seule?|forcément|donc|bien
+es: \w+mente|más\s+bien|sin\s+duda|sól?o|solo|quizás?|entonces|mejor
+it: \w+mente|piuttosto|senz'altro|solo|forse|quindi
+pt: \w+mente|sem\s+dúvida|só|talvez|então
+nl: waarschijnlijk|zeker|vermoedelijk|eerder|duidelijk|alleen|toch|dus|dan
+pl: prawdopodobnie|raczej|na\s+pewno|chyba|zapewne|oczywiście|tylko|więc|jednak
+ru: вероятно|скорее\s+всего|наверное|наверняка|конечно|очевидно|только|всё-таки|именно
+zh: 应该|大概|可能|显然|肯定|就|只有|应
+ja: おそらく|たぶん|きっと|明らかに
+""")
+#: Verbs behind an option that answers the question.
+FITS = _table(r"""
+en: fits|works|matches|holds|remains|makes\s+sense|applies|wins|qualifies
+de: passt|stimmt|trifft\s+zu|bleibt|gilt|erfüllt
+fr: convient|correspond|marche|reste|fonctionne
+es: encaja|corresponde|cumple|sirve|queda|vale|funciona
+it: va\s+bene|corrisponde|funziona|resta|rimane|soddisfa
+pt: serve|corresponde|encaixa|cumpre|resta|funciona
+nl: klopt|past|voldoet|blijft
+pl: pasuje|spełnia|odpowiada|zostaje|pozostaje
+ru: подходит|остаётся|остается|соответствует
+zh: 才?(?:符合|成立|最佳|合适)
+ja: (?:のほう|の方)?が(?:正し(?!くな)|正解|適切|当てはま|適当)|(?:のほう|の方)?(?:です|だ|である|でしょう)(?=[。.\s]|\Z)|
+    を選(?:び|ぶ|択)|にします
 """)
 #: What a sentence adds behind the answer.
 ENDS = _table(r"""
@@ -153,16 +232,59 @@ ru: не
 zh: [没沒不未无]
 ja: ません|ない|なかった
 """)
-#: The same that do not deny: "not only".
-AFFIRMS_MORE = _table(r"""
-en: only|just|sure|certain
-de: nur|allein|sicher|bloß
-fr: seulement|que|sûre?|uniquement
-es: s[oó]lo|segur[oa]|únicamente
-it: solo|soltanto|sicur[oa]
-pt: só|somente|apenas|cert[oa]
-nl: alleen|slechts|zeker
-pl: tylko|jedynie|pewn\w+
+#: Words of what is the only one.
+ONLY = _table(r"""
+en: only|just
+de: nur|allein|bloß|einzig
+fr: seulement|seule?|uniquement
+es: s[oó]lo|únicamente|solamente
+it: solo|soltanto
+pt: só|somente|apenas
+nl: alleen|slechts|enkel
+pl: tylko|jedynie
+ru: только|лишь
+zh: 只有|仅
+""")
+#: Other words behind "not" that do not deny: "not certain".
+CERTAIN = _table(r"""
+en: sure|certain
+de: sicher
+fr: que|sûre?
+es: segur[oa]
+it: sicur[oa]
+pt: cert[oa]
+nl: zeker
+pl: pewn\w+
+""")
+#: Words between several answers of which each may be right, and between those that are given together.
+OR = _table(r"""
+en: or|vs\.?
+de: oder
+fr: ou
+es: o|u
+it: o|oppure
+pt: ou
+nl: of
+pl: lub|albo|czy
+ru: или
+id: atau|veya
+zh: 或者?|还是
+ja: 又は|または|もしくは|か(?=\w)
+ko: 또는
+""")
+AND = _table(r"""
+en: and|as\s+well\s+as
+de: und
+fr: et
+es: y|e
+it: ed?
+pt: e
+nl: en
+pl: i|oraz
+ru: и
+tr: va|ve
+zh: 和|以及|及|与
+ja: と|や
 """)
 #: Words with which a text goes on from what it denies to what it affirms.
 CONTRASTS = _table(r"""
@@ -176,6 +298,7 @@ nl: maar
 pl: lecz|tylko|ale
 ru: а|но
 zh: 而是|但
+ja: しかし|ただし
 """)
 #: The same behind what is denied: "X ではなく Y".
 REPLACES = _table(r"""
@@ -186,14 +309,14 @@ ko: [이가]?\s?아니라
 DENIED = _table(r"""
 en: (?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)|
     fails|contradicts?|can(?:not|'?t|\s+not)\s+be|could(?:n'?t|\s+not)\s+be
-de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+aus|entfällt|entfallen
+de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+(?:\w+\s+)?aus|fällt\s+(?:\w+\s+)?weg|entfällt|entfallen
 fr: ne\s+(?:convient|correspond|marche|va|fonctionne)\s+pas
 es: no\s+(?:sirve|encaja|corresponde|cumple|vale)
 it: non\s+(?:va\s+bene|corrisponde|funziona|vale)
 pt: não\s+(?:serve|corresponde|funciona|vale)
 nl: (?:klopt|past|voldoet)\s+niet|valt\s+af
 pl: nie\s+(?:pasuje|spełnia|odpowiada)|odpada
-zh: 不对|错误|不正确|不符合|是错的|有误|被排除|可以排除|不是(?=[。，,.]|$)
+zh: 不对|错误|不正确|不符合|是错的|有误|(?:被|可以|都|已)?排除|不是(?=[。，,.]|$)
 ja: (?:では|じゃ)(?:ない|ありません|なかった|ございません)|[はが](?:間違い|誤り|不正解|違い|除外)
 ko: [이가은는]?\s?(?:아닙니다|아니다|틀렸|오답)
 """)
@@ -224,15 +347,27 @@ pl: błędn\w+|niepoprawn\w+|nieprawidłow\w+|fałszyw\w+|wykluczon\w+
 ru: неверн\w+|неправильн\w+|ошибочн\w+|ложн\w+
 """)
 RIGHT = _table(r"""
-en: right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one
-de: richtig\w*|korrekt\w*|wahr|zutreffend|möglich
-fr: correcte?|juste|vraie?|bonne|exacte?|possible|réponse
-es: correct[ao]|verdader[ao]|ciert[ao]|respuesta|adecuad[ao]|posible
-it: corrett[ao]|giust[ao]|ver[ao]|esatt[ao]|risposta|possibile
-pt: corret[ao]|cert[ao]|verdadeir[ao]|resposta|possível
-nl: juiste?|correcte?|goede?|waar|antwoord|mogelijk
+en: right|correct|true|valid|likely|suitable|accurate|appropriate|best|better|answer|solution|closest|preferred|superior|
+    consistent|plausible|it
+de: richtig\w*|korrekt\w*|wahr|zutreffend\w*|antwort|lösung
+fr: correcte?|juste|vraie?|bonne|exacte?|réponse
+es: correct[ao]|verdader[ao]|ciert[ao]|respuesta|adecuad[ao]
+it: corrett[ao]|giust[ao]|ver[ao]|esatt[ao]|risposta
+pt: corret[ao]|cert[ao]|verdadeir[ao]|resposta
+nl: juiste?|correcte?|goede?|waar|antwoord
 pl: poprawn\w+|prawidłow\w+|prawdziw\w+|właściw\w+|odpowiedzi\w*
-ru: верн\w+|правильн\w+
+ru: верн\w+|верен|правильн\w+|прав\w{0,2}
+zh: 正确|最佳|对
+""")
+#: What else a text says is not so.
+POSSIBLE = _table(r"""
+en: possible|one
+de: möglich
+fr: possible
+es: posible
+it: possibile
+pt: possível
+nl: mogelijk
 """)
 #: Verbs that link a subject and what is judged of it.
 LINKS = _table(r"""
@@ -468,14 +603,56 @@ ja: 始め|最初|でした
 """)
 #: Words that begin a conclusion.
 CONCLUDES = _table(r"""
-en: so|and|therefore|thus|hence
-de: also|daher|somit|und
-fr: donc|ainsi
-es: así\s+que|entonces|luego
-it: quindi|dunque
-pt: logo|então
-nl: dus|daarom
-pl: więc|zatem
+en: so|therefore|thus|hence|consequently|accordingly|based\s+on|in\s+conclusion|overall|in\s+summary
+de: also|daher|somit|folglich|deshalb|demnach|damit|mithin|insgesamt|fazit|darum
+fr: donc|ainsi|par\s+conséquent|c'est\s+pourquoi|en\s+conclusion|d'où|bref|finalement
+es: así\s+que|luego|por\s+(?:lo\s+)?tanto|por\s+(?:consiguiente|eso)|en\s+(?:conclusión|resumen|definitiva)|conque
+it: quindi|dunque|perciò|pertanto|in\s+conclusione|ergo|di\s+conseguenza
+pt: logo|portanto|assim|por\s+isso|em\s+conclusão|por\s+conseguinte|ou\s+seja
+nl: dus|daarom|derhalve|kortom|oftewel|bijgevolg
+pl: więc|zatem|dlatego|czyli|stąd|ostatecznie
+ru: значит|поэтому|следовательно|итак|таким\s+образом|то\s+есть|в\s+итоге
+zh: 所以|因此|因而|故|综上|于是|可见
+ja: よって|したがって|ゆえに|だから|つまり|そのため|以上から
+""")
+#: Words of statements that suppose what is not so, or leave open which case it is.
+SUPPOSES = _table(r"""
+de: wenn|falls|angenommen|sofern|es\s+sei\s+denn|es\s+kommt\s+darauf\s+an
+fr: si|à\s+moins\s+que|supposons|selon\s+(?:que|qu'\w+)|cela\s+dépend
+es: si|supongamos|depende|a\s+menos\s+que
+it: se|supponendo|a\s+meno\s+che|dipende
+pt: se|suponha\w*|depende|a\s+menos\s+que
+nl: als|indien|tenzij|het\s+hangt\s+ervan\s+af
+pl: jeśli|jeżeli|gdyby|o\s+ile|to\s+zależy
+ru: если|предположим|это\s+зависит
+zh: 如果|假如|若是|要是|这取决于
+ja: もし
+""")
+#: Words before what a text concedes, and goes on to reject.
+CONCEDES = _table(r"""
+en: although|(?:even\s+)?though|while|whereas|despite
+de: obwohl|während|zwar
+fr: bien\s+que|quoique|alors\s+que|certes
+es: aunque|mientras|si\s+bien
+it: sebbene|mentre|benché
+pt: embora|enquanto
+nl: hoewel|terwijl
+pl: choć|chociaż|podczas\s+gdy
+ru: хотя
+zh: 虽然|尽管
+""")
+#: Words of what seems so at first, or to others.
+SEEMED = _table(r"""
+de: viele|manche|auf\s+den\s+ersten\s+blick|zunächst|anfangs|zuerst|beinahe|man\s+könnte|ich\s+(?:dachte|schwanke)|würde\s+man
+fr: beaucoup|certains|au\s+début|d'abord|à\s+première\s+vue|on\s+(?:pourrait|croit|pense)|j'(?:hésit\w+|avais|ai\s+pensé)
+es: muchos|algunos|al\s+principio|primero|a\s+primera\s+vista|podría\w*|dud[oa]\w*|pensé|pensaba
+it: molti|alcuni|all'inizio|a\s+prima\s+vista|si\s+potrebbe|pensavo|dapprima|avevo
+pt: muit[ao]s?(?:\s+gente)?|alguns|no\s+início|à\s+primeira\s+vista|poderia\w*|primeiro|pensei|pensava
+nl: veel\s+mensen|sommigen|eerst|op\s+het\s+eerste\s+gezicht|aanvankelijk|ik\s+(?:dacht|twijfel\w*)
+pl: wielu|niektórzy|na\s+początku|na\s+pierwszy\s+rzut\s+oka|początkowo|można\s+by|myślał[ae]m|najpierw
+ru: многие|некоторые|сначала|на\s+первый\s+взгляд|сперва|я\s+думал\w*
+zh: 很多人|有人|一开始|乍看|起初|先想到|最初|本来以为
+ja: 多くの人|最初は|一見|昔は|と言いたいところ|と思いきや
 """)
 #: Words by which another thing is described: it is near what follows, or its kin.
 RELATES = _table(r"""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from pytest_adaptive_eval.items.reading.constructions import (
-    AFFIRMS_MORE,
     ASKED_AND_DENIED,
+    CERTAIN,
     CONTRASTS,
     DENIED,
     DENIES,
     LINKS,
     NOT,
+    ONLY,
+    POSSIBLE,
     REMAINS,
     REPLACES,
     RIGHT,
@@ -29,7 +31,7 @@ _DISBELIEVED = (
 )
 #: Words before what they deny.
 _DENYING = (
-    rf"(?:\b{_DISBELIEVED}|{either(DENIES)})(?!\s+{either(AFFIRMS_MORE)})(?!-)\s*"
+    rf"(?:\b{_DISBELIEVED}|{either(DENIES)})(?!\s+{either(ONLY, CERTAIN)})(?!-)\s*"
     r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*="
 )
 _BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)
@@ -41,11 +43,11 @@ _END = lazy_pattern(
     re.IGNORECASE,
 )
 _ADVERBS = r"(?:\s+(?:\w+ly|also|just|all|both|an?|the|la|le|el|il|de|die|das|het))*\s+"
-_NOT_RIGHT = rf"{either(NOT)}{_ADVERBS}{either(RIGHT)}"
+_NOT_RIGHT = rf"{either(NOT)}{_ADVERBS}{either(RIGHT, POSSIBLE)}"
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
-    rf"{either(LINKS)}{_ADVERBS}(?:{either(WRONG)}|{_NOT_RIGHT})|{either(NOT)}\s+{either(LINKS)}{_ADVERBS}{either(RIGHT)}"
-    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either(RIGHT)}|{either(DENIED)}|\?\s*{either(ASKED_AND_DENIED)}",
+    rf"{either(LINKS)}{_ADVERBS}(?:{either(WRONG)}|{_NOT_RIGHT})|{either(NOT)}\s+{either(LINKS)}{_ADVERBS}{either(RIGHT, POSSIBLE)}"
+    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either(RIGHT, POSSIBLE)}|{either(DENIED)}|\?\s*{either(ASKED_AND_DENIED)}",
     re.IGNORECASE,
 )
 #: The same where what replaces the denied text follows at once.

@@ -6,12 +6,12 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from pytest_adaptive_eval.items.reading.constructions import CORRECTS, DENIES, either
+from pytest_adaptive_eval.items.reading.constructions import AND, CONCLUDES, CORRECTS, DENIES, OR, RIGHT, WRONG, either
 from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Words that join two different answers.
-JOINED = r"(?:or|and|or maybe|or perhaps|vs\.?|oder|und|ou|et|o|y|e|или|и|或者?|和|と|または|또는|atau|या|أو|va|veya)"
+JOINED = rf"(?:{either(OR, AND)}(?:\s+(?:maybe|perhaps)\b)?|या|أو)"
 _TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"
 _TAG = lazy_pattern(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _CALL = lazy_pattern(
@@ -97,7 +97,8 @@ _ABOUT = lazy_pattern(
     r"(?:clear|obvious|simple|easy|as|given|found|below|above|here|this|that|these|those|it|correct|right|wrong|incorrect|false|true"
     r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
     r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
-    r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])",
+    r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])"
+    rf"|{either(CONCLUDES, RIGHT, WRONG)}",
     re.IGNORECASE,
 )
 _FIRST = lazy_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")

@@ -98,7 +98,9 @@ _ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
 _EXISTS_ELSEWHERE = lazy_pattern(either(EXISTS), re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
 #: Where a clause ends, and the questions of a prompt.
-_SEPARATOR = lazy_pattern(rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\Z", re.IGNORECASE)
+_SEPARATOR = lazy_pattern(
+    rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\b(?:and|und)\b|\Z", re.IGNORECASE
+)
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
 _PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
 
