@@ -39,7 +39,8 @@ def _math(question: Asked, text: str) -> float:
     expression = read_expression(text, equation=any(map(is_equation, question.answers))).value
     numbers = []
     for answer in question.answers:
-        if is_lone_number(answer) and (number := expected_number(answer)):
+        bare = canonical_expression(answer)
+        if is_lone_number(bare) and (number := expected_number(bare)):
             numbers.append(number)
     if len(numbers) == len(question.answers) and "!" not in (expression or ""):
         read = read_number(text, question.prompt).value or Number(())
