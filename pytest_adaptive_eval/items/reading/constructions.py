@@ -91,7 +91,7 @@ pl: otrzymujemy
 """)
 #: Nouns before the label of an option.
 OPTION = _table(r"""
-en: options?|choices?|letters?|alternative|number|item|point|statement|image|picture|candidate|box|panel|region|output
+en: options?|choices?|letters?|alternative
 de: antwort|option|buchstabe|alternative|möglichkeit|nummer|nr\.?|aussage|lösung|variante
 fr: réponse|option|proposition|lettre|choix|numéro|n°|affirmation
 es: opción|letra|alternativa|respuesta|número|inciso|afirmación
@@ -160,7 +160,7 @@ fr: convient|correspond|marche|reste|fonctionne
 es: encaja|corresponde|cumple|sirve|queda|vale|funciona
 it: va\s+bene|corrisponde|funziona|resta|rimane|soddisfa
 pt: serve|corresponde|encaixa|cumpre|resta|funciona
-nl: klopt|past|voldoet|blijft
+nl: klopt|past(?=\s+(?:het|hier|bij|in|niet)\b|\s*[.,;]|\Z)|voldoet|blijft
 pl: pasuje|spełnia|odpowiada|zostaje|pozostaje
 ru: подходит|остаётся|остается|соответствует
 zh: 才?(?:符合|成立|最佳|合适)

@@ -24,11 +24,10 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Series of labels that questions put before their options.
 _SERIES = ("123456789", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежзик", "アイウエオカ", "甲乙丙丁戊己", "①②③④⑤⑥⑦⑧⑨")
-#: What follows a label in a sentence; "d. h." and "c'est" have none.
-_FOLLOWED = (
-    r"(?!\.\s?\w\.|'\w|[.,]\d|\s?[-+*/=]\s?\d)"
-    rf"(?=\s*(?:[)\].,:;!?*\"'`–—-]|\Z|\n|[^\x00-ӿ]|\b{JOINED}\b|{either(STATES, LINKS, FITS, BECAUSE)}))"
-)
+#: What does not follow a label, as "d. h." and "c'est"; what does, and words that do so behind a digit or a noun.
+_UNFOLLOWED = r"(?!\.\s?\w\.|'\w|[.,]\d|\s?[-+*/=]\s?\d)"
+_MARK = r"\s*(?:[)\].:,;!?*\"'`–—-]|\Z|\n|[^\x00-ӿ])"
+_WORD = rf"\s*(?:\b{JOINED}\b|{either(STATES, LINKS, FITS, BECAUSE)})"
 _PLACES = [
     either({language: words.split()[place] for language, words in ORDINALS.items()})
     for place in range(len(ORDINALS["en"].split()))
@@ -63,6 +62,7 @@ def with_capitals(text: str, labels: str, count: int) -> str:
     if not labels:
         return text
     label = (
-        rf"(?:{either(OPTION)}\s?)?(?<![\w.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?(?P<label>[{labels}]){_FOLLOWED}[)\]]?"
+        rf"(?P<noun>{either(OPTION)}\s?)?(?<![\w.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
+        rf"(?P<label>[{labels}]){_UNFOLLOWED}(?=(?(noun)(?:{_MARK}|{_WORD})|(?:{_MARK}|(?<=\d){_WORD})))[)\]]?"
     )
     return re.sub(label, lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)

@@ -71,7 +71,7 @@ _BREAK = lazy_pattern(
 )
 _SURE = rf"(?:{either(SURELY, ARTICLES, OPTION)}|(?:a|é|là|to\s+be|it\s+is|it's)\b)"
 #: What may stand between words that announce an answer and it.
-_THEN = rf"(?:{_MARKS}|\b{_SURE}){{0,12}}"
+_THEN = rf"(?:(?!\n){_MARKS}|\b{_SURE}){{0,12}}"
 _CUE = (
     rf"(?P<firm>{either(CHOOSES)})|{either(CONCLUDES)},?(?:\s+the\s+\w+(?:\s+\w+){{0,6}}\s+(?:is|are))?"
     r"|\b(?:it|that|this)(?:'s|\s+is|\s+(?:must|should|has\s+to|can\s+only)\s+be)(?!\s+(?:like|as))|\bmy\s+(?:\w+\s+)?(?:guess|choice|pick|vote)\s*(?:is|:)?"
