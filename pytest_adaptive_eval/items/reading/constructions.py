@@ -702,31 +702,56 @@ it: il|gli|sono|quant[iaeo]|totale|risposta|di
 pt: os|são|quant[oa]s|há|resposta|uma
 nl: het|zijn|hoeveel|een|antwoord
 """)
-#: Numbers in words: 0 to 20, then 30, 40 and so on to 90, 100 and 1000; a dash leaves one out.
+#: Numbers in words: 0 to 20, 30, 40 and so on to 90, 100, 1000 and 1000000, then 200 to 900; a dash leaves one out.
 COUNTS = _table(r"""
+en: zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million
 de: null ein|eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn
     siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend
+    million(?:en)?
 fr: zéro un|une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept
     dix-huit dix-neuf vingt|vingts trente quarante cinquante soixante septante quatre-vingts?|huitante nonante
-    cents? mille
+    cents? mille millions?
 es: cero un[oa]? dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis
     diecisiete dieciocho diecinueve veinte|veinti treinta cuarenta cincuenta sesenta setenta ochenta noventa
-    cien|ciento mil
+    cien|ciento mil mill(?:ón|ones) doscient[oa]s trescient[oa]s cuatrocient[oa]s quinient[oa]s seiscient[oa]s
+    setecient[oa]s ochocient[oa]s novecient[oa]s
 it: zero un[oa]? due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici
-    sedici diciassette diciotto diciannove venti? trenta quaranta cinquanta sessanta settanta ottanta novanta
-    cento mille|mila
+    sedici diciassette diciotto diciannove venti? trenta? quaranta? cinquanta? sessanta? settanta? ottanta?
+    novanta? cento mille|mila milion[ei]
 pt: zero um|uma dois|duas três quatro cinco seis sete oito nove dez onze doze treze quatorze|catorze quinze
-    dezesseis dezessete dezoito dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa
-    cem|cento mil
+    dezesseis|dezasseis dezessete|dezassete dezoito dezenove|dezanove vinte trinta quarenta cinquenta sessenta setenta
+    oitenta noventa cem|cento mil milh(?:ão|ões) duzent[oa]s trezent[oa]s quatrocent[oa]s quinhent[oa]s seiscent[oa]s
+    setecent[oa]s oitocent[oa]s novecent[oa]s
 nl: nul een|één twee|tweeën drie|drieën vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien
     zestien zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd
-    duizend
-pl: zero jeden dwa|dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście
-    czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści czterdzieści
-    pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiące?|tysięcy
+    duizend miljoen
+pl: zero jed(?:en|nego) dwa|dwie|dwóch trzy|trzech cztery|czterech pięć|pięciu sześć siedem osiem dziewięć dziesięć
+    jedenaście dwanaście trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście
+    dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt
+    sto tysiące?|tysięcy milion(?:y|ów)? dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset
+ru: нол[ья]\w*|нул[ьюя]\w* один|одн\w{1,3} два|две|двух|двум три|тр[её]х четыр\w{1,3} пят[ьи] шест[ьи] сем[ьи]
+    восемь|восьми девят[ьи] десят[ьи] одиннадцат[ьи] двенадцат[ьи] тринадцат[ьи] четырнадцат[ьи] пятнадцат[ьи]
+    шестнадцат[ьи] семнадцат[ьи] восемнадцат[ьи] девятнадцат[ьи] двадцат[ьи] тридцат[ьи] сорока? пятьдесят|пятидесяти
+    шестьдесят|шестидесяти семьдесят|семидесяти восемьдесят|восьмидесяти девяност[оа] ст[оа] тысяч\w? миллион\w{0,2}
+    двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот
 zh: 零|〇 一 二|两 三 四 五 六 七 八 九 十 - - - - - - - - - - - - - - - - - 百 千
 """)
-#: Such words that are articles, or words of English; they count within longer numbers alone.
-NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een|once|due|sei|elf|cents?|mille|mil|zero|dix"
+#: Parts of one: a half to a tenth.
+PARTS = _table(r"""
+de: hälfte|halbe?s? drittel viertel fünftel sechstel siebtel achtel neuntel zehntel
+fr: moitié|demie? tiers quarts? cinquièmes? sixièmes? septièmes? huitièmes? neuvièmes? dixièmes?
+es: mitad|medi[ao] tercios? cuart[oa]s? quint[oa]s? sext[oa]s? séptim[oa]s? octav[oa]s? noven[oa]s? décim[oa]s?
+it: metà|mezz[oa] terz[oi] quart[oi] quint[oi] sest[oi] settim[oi] ottav[oi] non[oi] decim[oi]
+pt: metade|mei[oa] terços? quartos? quintos? sextos? sétimos? oitavos? nonos? décimos?
+nl: helft|halve derden?|derde kwart|vierden? vijfden? zesden? zevenden? achtsten? negenden? tienden?
+pl: połow[aęy]|pół trzeci\w{0,2} czwart\w{1,3} piąt\w{1,3} szóst\w{1,3} siódm\w{1,3} ósm\w{1,3} dziewiąt\w{1,3} dziesiąt\w{1,3}
+ru: половин[аыуе]\w? трет[ьие]\w{0,2} четверт[ьиы]\w{0,2}|четвёрт\w{2} пят[ыа]\w{1,2} шест[ыа]\w{1,2} седьм\w{2} восьм[ыа]\w{1,2} девят[ыа]\w{1,2} десят[ыа]\w{1,2}
+""")
+#: Such words that are articles, and words of other languages; they count within longer numbers, or where others do.
+NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een"
+AMBIGUOUS = r"once|due|sei|elf|cents?|mille|mil|zero|dix|tres|acht|six|sept|vier|seis|nove|sette|sto|million|non[oi]"
 #: Words between those of one number.
-COUNTS_JOINED = r"(?:\s?(?:und|et|y|e|en|i)\s?|[\s-]|)"
+COUNTS_JOINED = r"(?:\s?(?:and|und|et|y|e|en|i)\s?|,\s|[\s-]|)"
+#: Such words that are words of English, and count beside other numbers alone.
+ENGLISH_WORDS = ("once", "due")
