@@ -500,6 +500,32 @@ pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
 nl: van\s+de|op\s+de
 pl: na|z
 """)
+#: Words of questions for a year.
+YEAR = _table(r"""
+en: year
+de: jahr
+fr: année
+es: año
+it: anno
+pt: ano
+nl: jaar
+pl: rok(?:u|iem)?
+ru: год(?:у|а|ом)?
+zh: 年
+ja: 何年
+""")
+#: Words between the ends of a range.
+RANGES = _table(r"""
+en: to
+de: bis
+fr: à
+es: a
+nl: tot
+pl: do
+ru: до
+zh: 到|至
+ja: から
+""")
 #: Words before a number that leave it a number.
 ABOUT = _table(r"""
 en: about|approximately|approx|roughly|around|exactly|only|just|nearly|almost|some|circa|a\s+total\s+of|equal\s+to
