@@ -411,6 +411,63 @@ ru: нет|стоп|погоди\w*|на\s+самом\s+деле|точнее
 zh: 不对[，,]|等等|更正|其实|抱歉|我的意思是|应该是
 ja: いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正しくは
 """)
+#: Words and sentences that say yes, and no; several words do so wherever they are.
+SAYS_YES = _table(r"""
+en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt
+de: ja|jawohl|wahr|richtig|korrekt|stimmt|genau|natürlich|selbstverständlich|bejahend|zu bejahen|trifft zu|so ist es|das stimmt|
+    aber sicher|allerdings
+fr: oui|vrai|vraie|exact|exactement|affirmative|positive|c'est vrai|bien sûr|bien sûr que oui|c'est exact|c'est le cas|tout à fait|
+    c'est bien le cas
+es: sí|si|verdadero|verdadera|cierto|correcto|correcta|exacto|afirmativa|afirmativo|claro|claro que sí|por supuesto|es cierto|así es|
+    es verdad|se cumple|se confirma
+it: sì|vero|vera|esatto|certo|certamente|affermativa|positiva|è vero|è così|proprio così|si conferma|lo è
+pt: sim|verdadeiro|verdadeira|correto|correta|exato|afirmativa|positiva|claro que sim|é verdade|confirma-se|com certeza
+nl: ja|jazeker|waar|klopt|natuurlijk|bevestigend|dat klopt|zeker weten|inderdaad
+pl: tak|prawda|oczywiście|zgadza się|twierdząca|to prawda|jak najbardziej|owszem
+ru: да|верно|правда|истина|утвердительный|положительный|это так|это правда|конечно|ответ положительный|ответ утвердительный
+zh: 是的|是|对的|对|正确|有|可以|当然|没错|肯定|肯定的|的确|确实|是这样
+ja: はい|真|正しい|そうです|もちろん|肯定|肯定的|その通り|そのとおり|ええ
+ko: 예|네|참|맞습니다
+hi: हाँ|हां|सही|सत्य
+ar: نعم|صحيح|صواب
+bn: হ্যাঁ|সত্য
+id: ya|benar
+tr: evet|doğru
+vi: có|đúng
+""")
+SAYS_UNKNOWN = _table(r"""
+en: unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|
+    cannot be determined|can't be determined|can not be determined|cannot say|unclear
+de: unbekannt|unklar|ungewiss
+fr: inconnu
+es: desconocido
+ru: неизвестно
+zh: 未知|不确定|无法确定|可能
+ja: 不明
+ko: 알 수 없음
+""")
+SAYS_NO = _table(r"""
+en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case
+de: nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|keinesfalls|
+    auf keinen fall|nicht wahr|mitnichten|im gegenteil|das stimmt nicht|das trifft nicht zu|so ist es nicht
+fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|aucunement
+es: falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|qué va|no es cierto|
+    no es verdad|de ninguna manera|de ningún modo
+it: falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è
+pt: não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum
+nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|helemaal niet
+pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej
+ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть
+zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|没
+ja: いいえ|偽|誤り|間違い|違います|ちがいます|否定|否定的|そうではありません|いや
+ko: 아니요|아니오|거짓
+hi: नहीं|गलत|असत्य
+ar: لا|خطأ
+bn: না|মিথ্যা
+id: tidak|salah
+tr: hayır|yanlış
+vi: không|sai
+""")
 #: Words that say that something is there, or is not.
 EXISTS = _table(r"""
 de: (?:es|da|hier)\s+(?:gibt|ist|sind)

@@ -38,7 +38,7 @@ _ENGLISH = (
     r"|\b(?:correct|right|best|closest|nearest|appropriate|suitable|final|accurate|likely|logical)\s+"
     r"(?:option|choice|response|result|solution|statement|value|output|letter|one|conclusion|match)\b)"
     rf"(?:[^\n.!?:=|]{{0,80}}?{_COPULA}|[^\n.!?:=|;,]{{0,40}}?[:=|])"
-    r"|^[^\w\n]*(?:option|choice|result|output|conclusion|solution)[*_\s]*[:=]"
+    r"|^[^\w\n]*(?:option|choice|result|output|conclusion|solution|verdict|fazit|urteil|verdetto|veredicto|вывод|结论|結論)[*_\s]*[:=]"
 )
 #: Words for the answer in other languages, with what may stand between them and it.
 _OTHERS = (

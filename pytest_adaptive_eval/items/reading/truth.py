@@ -6,13 +6,25 @@ import functools
 import re
 
 from pytest_adaptive_eval.items.reading.constructions import (
+    AND,
     BECAUSE,
+    CHOOSES,
     CONCLUDES,
     CONTRASTS,
     EXISTS,
     FORMER,
+    LINKS,
+    NOT,
+    OR,
     PAST,
+    RIGHT,
+    SAYS_NO,
+    SAYS_UNKNOWN,
+    SAYS_YES,
     SHOWN,
+    STATES,
+    SURELY,
+    Words,
     either,
 )
 from pytest_adaptive_eval.items.reading.denial import abstains
@@ -22,53 +34,31 @@ from pytest_adaptive_eval.items.reading.stated import without_notes
 from pytest_adaptive_eval.items.reading.statements import Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-_YES = (
-    "stimmt|genau|exactement|c'est vrai|exacto|esatto|exato|klopt|zgadza się|"
-    "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|"
-    "cierto|correcto|हाँ|हां|सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|"
-    "はい|真|正しい|ja|wahr|richtig|korrekt|예|네|참|맞습니다|ya|benar|sì|vero|হ্যাঁ|সত্য|evet|doğru|có|đúng|tak|"
-    "prawda|natürlich|selbstverständlich|bien sûr|bien sûr que oui|claro|claro que sí|por supuesto|certo|"
-    "certamente|claro que sim|natuurlijk|jazeker|waar|oczywiście|当然|没错|そうです|もちろん"
-)
-_NO = (
-    "stimmt nicht|negativo|negativ|"
-    "no|nope|false|incorrect|negative|wrong|untrue|contradiction|不是|不对|不正确|错误|错|否|没有|不|falso|"
-    "incorrecto|नहीं|गलत|असत्य|لا|خطأ|non|faux|não|нет|неверно|ложь|いいえ|偽|誤り|間違い|nein|falsch|아니요|"
-    "아니오|거짓|tidak|salah|না|মিথ্যা|hayır|yanlış|không|sai|nie|fałsz|keineswegs|natürlich nicht|pas du tout|"
-    "bien sûr que non|en absoluto|claro que no|por supuesto que no|affatto|certo che no|claro que não|"
-    "de modo algum|nee|onwaar|natuurlijk niet|zeker niet|wcale nie|oczywiście że nie|当然不是|違います|"
-    "ちがいます"
-)
-_UNKNOWN = (
-    "unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|"
-    "cannot be determined|can't be determined|can not be determined|cannot say|unclear|"
-    "未知|不确定|无法确定|desconocido|"
-    "inconnu|unbekannt|неизвестно|不明|알 수 없음"
-)
 _AFTER = r"(?![^\W\d_])"
 _BEFORE = r"(?<![^\W_])"
 
 
-def _pattern(words: str) -> str:
+def _pattern(words: Words) -> str:
     """Return a pattern of whole words; scripts without spaces have no borders of words."""
     spaced: list[str] = []
     others: list[str] = []
-    for word in sorted(words.split("|"), key=len, reverse=True):
+    for word in sorted("|".join(words.values()).split("|"), key=len, reverse=True):
         (others if "\u2e80" <= word[0] <= "\uffff" else spaced).append(re.escape(word))
     return "|".join(filter(None, (f"{_BEFORE}(?:{'|'.join(spaced)}){_AFTER}", "|".join(others))))
 
 
 _TOKEN = lazy_pattern(
-    rf"(?P<unknown>{_pattern(_UNKNOWN)})|(?P<no>{_pattern(_NO)})|(?P<yes>{_pattern(_YES)})", re.IGNORECASE
+    rf"(?P<unknown>{_pattern(SAYS_UNKNOWN)})|(?P<no>{_pattern(SAYS_NO)})|(?P<yes>{_pattern(SAYS_YES)})",
+    re.IGNORECASE,
 )
 #: What is before and after a word that is an answer: "no" before another word mostly is none, nor is "on the right".
 _BEFORE_WORD = lazy_pattern(
     r"(?:\A|[^\w\s]|\n|\b(?:is|was|be|say|think|believe|guess|so|thus|hence|therefore|answer|probably|likely|definitely|clearly|actually"
-    r"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that)\s)\s*\Z",
+    rf"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s|(?:{either(STATES, LINKS, CHOOSES, CONCLUDES, SURELY, CONTRASTS, AND)})\s?)\s*\Z",
     re.IGNORECASE,
 )
 _AFTER_WORD = lazy_pattern(
-    r"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely)\b",
+    rf"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either(BECAUSE, CONTRASTS, AND)}",
     re.IGNORECASE,
 )
 _COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
@@ -80,7 +70,8 @@ _PHRASE = lazy_pattern(
     r"|\bno\s+(?:lo\s+s|s[eé]\b|hay|es\s+posible|tengo)|\bnão\s+s|\bnon\s+lo|\bнет\s+\w|لا\s+أ[عد]|\bkhông\s+\w|\bnie\s+w|不知|没有信|\bno\s+doubt|पता\s+नहीं)"
     r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
     r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
-    rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n't)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$)))"
+    rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n?'t)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
+    rf"|{either(NOT)}\s+{either(LINKS)}(?:\s+\w+)?\s+{either(RIGHT)}|{either(NOT)}\s+(?:lo\s+)?{either(STATES, LINKS)}(?=\s*(?:[.;!\n]|$))|{either(STATES, LINKS)}\s+(?:es\s+|das\s+|het\s+)?{either(NOT)}(?=\s*(?:[.;!\n]|$)))"
     r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
     rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
     re.IGNORECASE | re.MULTILINE,
@@ -102,6 +93,9 @@ _SEPARATOR = lazy_pattern(
     rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\b(?:and|und)\b|\Z", re.IGNORECASE
 )
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
+#: A verb that a text repeats from its question.
+_ECHO = lazy_pattern(rf"\W*(?:[a-zà-ӿ]{{4,}}|\w{{0,2}}[过了有会能])\W*", re.IGNORECASE)
+_ASKS_OR = lazy_pattern(either(OR), re.IGNORECASE)
 _PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
 
 
@@ -128,7 +122,7 @@ def _symbols(text: str, question: str) -> str:
     def word(match: re.Match[str]) -> str:
         before = text[max(0, match.start() - 24) : match.start()]
         alone = _BEFORE_WORD.search(before) and _AFTER_WORD.match(text, match.end())
-        if alone or match["unknown"]:
+        if alone or match["unknown"] or " " in match[0]:
             return symbol(_VALUES.index(_kind(match)))
         return match[0]
 
@@ -161,7 +155,10 @@ def _restated(text: str, question: str) -> str:
         supposed = is_uncertain(said) or (supposed and mark == ",")
         mark = separator[0]
         unsure = supposed or (_PAST.search(said) and not _PAST.search(asked))
-        is_statement = (elsewhere or (repeats and in_order)) and not unsure and mark != "?"
+        is_echo = (
+            not place[0] and _ECHO.fullmatch(said) and said.strip().lower() in asked and not _ASKS_OR.search(asked)
+        )
+        is_statement = (elsewhere or is_echo or (repeats and in_order)) and not unsure and mark != "?"
         if is_statement and said.strip() not in told:
             found = place
     if found is None:
