@@ -413,20 +413,31 @@ ja: いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正し�
 """)
 #: Words and sentences that say yes, and no; several words do so wherever they are.
 SAYS_YES = _table(r"""
-en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt
+en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt|
+    exactly|that's right|that is right|that's correct|that is correct|that's true|that is true|you bet|precisely|without question
 de: ja|jawohl|wahr|richtig|korrekt|stimmt|genau|natürlich|selbstverständlich|bejahend|zu bejahen|trifft zu|so ist es|das stimmt|
-    aber sicher|allerdings
+    aber sicher|allerdings|
+    sicher|gewiss|freilich|klar|na klar|durchaus|zweifellos|auf jeden fall|doch|das ist richtig|das ist wahr|das ist korrekt|in der tat
 fr: oui|vrai|vraie|exact|exactement|affirmative|positive|c'est vrai|bien sûr|bien sûr que oui|c'est exact|c'est le cas|tout à fait|
-    c'est bien le cas
-es: sí|si|verdadero|verdadera|cierto|correcto|correcta|exacto|afirmativa|afirmativo|claro|claro que sí|por supuesto|es cierto|así es|
-    es verdad|se cumple|se confirma
-it: sì|vero|vera|esatto|certo|certamente|affermativa|positiva|è vero|è così|proprio così|si conferma|lo è
-pt: sim|verdadeiro|verdadeira|correto|correta|exato|afirmativa|positiva|claro que sim|é verdade|confirma-se|com certeza
-nl: ja|jazeker|waar|klopt|natuurlijk|bevestigend|dat klopt|zeker weten|inderdaad
-pl: tak|prawda|oczywiście|zgadza się|twierdząca|to prawda|jak najbardziej|owszem
-ru: да|верно|правда|истина|утвердительный|положительный|это так|это правда|конечно|ответ положительный|ответ утвердительный
-zh: 是的|是|对的|对|正确|有|可以|当然|没错|肯定|肯定的|的确|确实|是这样
-ja: はい|真|正しい|そうです|もちろん|肯定|肯定的|その通り|そのとおり|ええ
+    c'est bien le cas|
+    absolument|effectivement|en effet|certainement|évidemment|sans aucun doute|parfaitement|c'est juste|c'est correct|c'est bien cela|bien entendu|affirmatif|juste
+es: sí|si|verdadero|verdadera|cierto|correcto|correcta|exacto|afirmativa|afirmativo|claro|claro que sí|por supuesto|así es|
+    es verdad|se cumple|se confirma|
+    desde luego|efectivamente|en efecto|ciertamente|exactamente|naturalmente|sin duda|sin ninguna duda|eso es
+it: sì|vero|vera|esatto|certo|certamente|affermativa|positiva|è vero|è così|proprio così|si conferma|lo è|
+    ovviamente|naturalmente|assolutamente sì|senza dubbio|effettivamente|corretto|corretta|giusto|giusta|certo che sì|sicuramente|eccome
+pt: sim|verdadeiro|verdadeira|correto|correta|exato|afirmativa|positiva|claro que sim|confirma-se|com certeza|
+    exatamente|claro|certamente|efetivamente|sem dúvida|é isso|isso mesmo|evidentemente|certo|certa
+nl: ja|jazeker|waar|klopt|natuurlijk|bevestigend|dat klopt|zeker weten|inderdaad|
+    absoluut|zeker|uiteraard|vanzelfsprekend|precies|juist|dat is waar|dat is juist|jawel|wel degelijk
+pl: tak|prawda|oczywiście|zgadza się|twierdząca|to prawda|jak najbardziej|owszem|
+    dokładnie|z pewnością|na pewno|oczywiście że tak|oczywiście, że tak|prawdziwe|zdecydowanie tak|słusznie|poprawne
+ru: да|верно|правда|истина|утвердительный|положительный|это так|это правда|конечно|ответ положительный|ответ утвердительный|
+    разумеется|безусловно|именно так|так и есть|всё верно|правильно|несомненно|действительно|точно
+zh: 是的|是|对的|对|正确|有|可以|当然|没错|肯定|肯定的|的确|确实|是这样|
+    对啊|是啊|正确的|毫无疑问|真的|是真的|成立
+ja: はい|真|正しい|そうです|もちろん|肯定|肯定的|その通り|そのとおり|ええ|
+    本当です|事実です|当然です
 ko: 예|네|참|맞습니다
 hi: हाँ|हां|सही|सत्य
 ar: نعم|صحيح|صواب
@@ -447,19 +458,30 @@ ja: 不明
 ko: 알 수 없음
 """)
 SAYS_NO = _table(r"""
-en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case
+en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case|
+    not at all|by no means|absolutely not|certainly not|definitely not|of course not|far from it|that's false|that's wrong|that is false|that is wrong|a myth
 de: nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|keinesfalls|
-    auf keinen fall|nicht wahr|mitnichten|im gegenteil|das stimmt nicht|das trifft nicht zu|so ist es nicht
-fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|aucunement
+    auf keinen fall|nicht wahr|mitnichten|im gegenteil|das stimmt nicht|das trifft nicht zu|so ist es nicht|
+    quatsch|unsinn|irrtum|ganz und gar nicht|überhaupt nicht|sicher nicht|gewiss nicht|bestimmt nicht|das ist falsch|weit gefehlt|nie|niemals|auf gar keinen fall|leider nicht|leider nein|nicht richtig
+fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|aucunement|
+    nullement|certainement pas|sûrement pas|jamais|négatif|c'est faux|en aucun cas|loin de là|au contraire|ce n'est pas exact|ce n'est pas correct|inexact|inexacte
 es: falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|qué va|no es cierto|
-    no es verdad|de ninguna manera|de ningún modo
-it: falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è
-pt: não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum
-nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|helemaal niet
-pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej
-ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть
-zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|没
-ja: いいえ|偽|誤り|間違い|違います|ちがいます|否定|否定的|そうではありません|いや
+    no es verdad|de ninguna manera|de ningún modo|
+    de eso nada|nada de eso|ni hablar|ni mucho menos|jamás|nunca|todo lo contrario|al contrario|no es así|no es correcto
+it: falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è|
+    niente affatto|per nulla|neanche per sogno|mai|al contrario|sbagliato|sbagliata|errato|errata|non è corretto|non è esatto|scorretto
+pt: não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum|
+    de maneira nenhuma|de forma alguma|de modo nenhum|nem pensar|nunca|jamais|pelo contrário|não está correto|não está certo|errado|errada|nada disso|que nada
+nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|helemaal niet|
+    absoluut niet|niks van|nooit|dat is niet waar|dat is onjuist|onjuist|geen sprake van|in geen geval|allerminst|fout|welnee
+pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej|
+    absolutnie nie|w żadnym razie|ani trochę|nigdy|to fałsz|zdecydowanie nie|niestety nie|to nie tak|niepoprawne|oczywiście, że nie
+ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть|
+    ничего подобного|ни в коем случае|отнюдь|никогда|конечно нет|совсем нет|конечно же нет|ложно|ошибка|миф|заблуждение|отнюдь нет
+zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|没|
+    并非|错误的|假的|绝不|绝对不是|当然不|从来没有
+ja: いいえ|偽|誤り|間違い|違います|ちがいます|否定|否定的|そうではありません|いや|
+    間違いです|誤りです|正しくありません|嘘です|違う|まさか|とんでもない|そんなことはありません|事実ではありません|いえ
 ko: 아니요|아니오|거짓
 hi: नहीं|गलत|असत्य
 ar: لا|خطأ
