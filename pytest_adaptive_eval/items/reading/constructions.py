@@ -167,6 +167,19 @@ zh: 才?(?:符合|成立|最佳|合适)
 ja: (?:のほう|の方)?が(?:正し(?!くな)|正解|適切|当てはま|適当)|(?:のほう|の方)?(?:です|だ|である|でしょう)(?=[。.\s]|\Z)|
     を選(?:び|ぶ|択)|にします
 """)
+#: Verbs with which a sentence names what a text holds or lacks.
+MENTIONS = _table(r"""
+en: says?|reads?|mentions?|mentioned|names?|named|appears?|missing
+de: steht|heißt|genannt|nennt|erwähnt|fehlt|sagt|gehört|man|vorkommt
+fr: manque|apparaît|cite|citée?|mentionne|parle|trouve|dit|on
+es: aparece|menciona|mencionad[ao]|citad[ao]|cita|habla|dice|falta
+it: compare|appare|cita|citat[ao]|parla|dice|manca|si
+pt: aparece|menciona|citad[ao]|fala|diz|falta
+nl: staat|staan|hoort|noemt|genoemd|ontbreekt|zegt|men
+pl: występuje|brakuje|mowa|pojawia|wymienion[aey]|mówi
+ru: упомянут\w?|пропущено|говорится|стоит|назван\w?|называется|говорят
+ja: という
+""")
 #: What a sentence adds behind the answer.
 ENDS = _table(r"""
 ja: (?:です|である|だ|になります|となります|でした)
@@ -504,16 +517,17 @@ ja: (?:い|あり)ま(?:す|せん)
 """)
 #: Words for what shows what is asked for.
 SHOWN = _table(r"""
-en: image|picture|photo(?:graph)?|text|passage|visible|present|shown|seen
-de: bild|foto|text|sichtbar|sehen
-fr: image|photo|texte|visible
-es: imagen|foto|texto|visible
-it: immagine|foto|testo|visibile
-pt: imagem|foto|texto|visível
-nl: afbeelding|foto|tekst|zichtbaar|zien
-pl: obraz\w*|zdjęci\w*|tekście|widać
-zh: 图片|图|照片
-ja: 画像|写真
+en: image|picture|photo(?:graph)?|text|passage|sentence|visible|present|shown|seen
+de: bild|foto|text|satz|sichtbar|sehen
+fr: image|photo|texte|phrase|visible
+es: imagen|foto|texto|frase|oración|visible
+it: immagine|foto|testo|frase|visibile
+pt: imagem|foto|texto|frase|visível
+nl: afbeelding|foto|tekst|zin|zichtbaar|zien
+pl: obraz\w*|zdjęci\w*|tekście|zdaniu|widać
+ru: текст\w*|предложени\w+|фраз\w|виден\w*|фото
+zh: 图片|图|照片|文中|句子
+ja: 画像|写真|文中
 """)
 #: Words before a number that bounds.
 BOUNDS = _table(r"""

@@ -9,7 +9,9 @@ from pytest_adaptive_eval.items.reading.constructions import (
     HEDGES,
     LINKS,
     MEASURES,
+    MENTIONS,
     NOT,
+    SHOWN,
     STATES,
     either,
 )
@@ -19,7 +21,7 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 _STEM = 6
 _WORD = lazy_pattern(r"[\u3400-\u9fff]|[\u30a0-\u30ff]+|[0-9A-Za-zÀ-ӿ]+")
 _EMPTY = lazy_pattern(
-    rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS)}"
+    rf"{either(ARTICLES, CARRIES, STATES, MEASURES, LINKS, MENTIONS, SHOWN)}"
     r"|\b(?:[cdjlmnst]|qu)'|\b(?:do|does|did|can|will|any|some|one|he|she|they|you|i)\b|[吗嗎呢了的]"
 )
 _NEGATION = lazy_pattern(either(DENIES, NOT))

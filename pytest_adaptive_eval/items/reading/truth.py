@@ -94,7 +94,7 @@ _SEPARATOR = lazy_pattern(
 )
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
 #: A verb that a text repeats from its question.
-_ECHO = lazy_pattern(rf"\W*(?:[a-zà-ӿ]{{4,}}|\w{{0,2}}[过了有会能])\W*", re.IGNORECASE)
+_ECHO = lazy_pattern(r"\W*(?:[a-zà-ӿ]{4,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
 _ASKS_OR = lazy_pattern(either(OR), re.IGNORECASE)
 _PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
 
@@ -169,7 +169,7 @@ def _restated(text: str, question: str) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text that mean something, in order, without those for where it is seen."""
-    return content_words(_SHOWN.sub(" ", text))
+    return content_words(text)
 
 
 def _values(text: str, question: str = "") -> list[str]:

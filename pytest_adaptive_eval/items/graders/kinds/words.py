@@ -22,6 +22,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
 from pytest_adaptive_eval.items.reading.part import gives_part, with_symbols
 from pytest_adaptive_eval.items.reading.reader import stated_texts, states_answer
 from pytest_adaptive_eval.items.reading.restating import restates
+from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -34,6 +35,10 @@ _ADDED = lazy_pattern(
     rf"(?:[,;]?\s{either(BECAUSE)}\s.*"
     rf"|\s*\((?![^()]*{either(CORRECTS, HEDGES)})[^()]*\s[^()]*\)|{either(ENDS)})?[\s.!*_]*\Z",
     re.DOTALL,
+)
+#: An answer beside another one.
+_BESIDE = lazy_pattern(
+    rf"{SYMBOL}\W*(?:[/;&]|\b{JOINED}\b)\s*\w|\w\s*(?:[/;&]|\b{JOINED})\W*{SYMBOL}|{SYMBOL}\s*,\s*\w+\W*\Z"
 )
 #: What a statement denies before it goes on with what it affirms.
 _CONTRASTED = lazy_pattern(rf"\A\W*{either(DENIES)}[^.;\n{SYMBOL[1:-1]}]*[,\s]{either(CONTRASTS)}\s")
@@ -105,7 +110,7 @@ def _restates(marked: str, question: str) -> bool:
     said = _CONTRASTED.sub("", _ADDED.sub("", first))
     if not said.isprintable():  # a half of a character, or a control code, is no word of the question
         return False
-    if said.count(symbol(0)) != 1 or is_taken or is_asked or states_answer(marked):
+    if said.count(symbol(0)) != 1 or is_taken or is_asked or _BESIDE.search(said) or states_answer(marked):
         return False
     return restates(said.replace(symbol(0), " "), folded(question))
 
