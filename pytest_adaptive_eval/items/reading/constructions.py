@@ -672,8 +672,8 @@ HEDGES = _table(r"""
 en: if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|unless|unclear|doubt|many|people|asked|
     question|depends|should|thought|either|or
 de: ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder
-fr: si|peut-être|pourrait|serait|question|suppos\w+|ou
-es: si|quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
+fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|peut-être|pourrait|serait|question|suppos\w+|ou
+es: quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
 it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure
 pt: se|talvez|poderia|seria|pergunta|supondo|ou
 nl: of|als|misschien|zou|vraag|stel
@@ -696,14 +696,15 @@ ja: なぜなら|というのも
 """)
 #: What was, and may not be now. It does not give the answer unless the question asks for it.
 FORMER = _table(r"""
-en: used\s+to\s+be|formerly|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
-de: früher|ehemals|einst|vormals|bis\s+\d{4}
-fr: autrefois|jadis|anciennement|auparavant|jusqu'en
-es: antes|antiguamente|solía|anteriormente|hasta\s+\d{4}
-it: un\s+tempo|in\s+passato|una\s+volta|precedentemente|fino\s+al\s+\d{4}|prima\s+era
-pt: antigamente|outrora|costumava|anteriormente|até\s+\d{4}|antes\s+era
-nl: vroeger|voorheen|ooit|tot\s+\d{4}
-pl: dawniej|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
+en: used\s+to\s+be|former(?:ly)?|has\s+left|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
+de: früher\w*|verließ|ehemals|einst|vormals|bis\s+\d{4}
+fr: autrefois|ancien(?:ne)?|a\s+quitté|jadis|anciennement|auparavant|jusqu'en
+es: antes|antigu[ao]|dejó|antiguamente|solía|anteriormente|hasta\s+\d{4}
+it: un\s+tempo|lasciò|in\s+passato|una\s+volta|precedentemente|fino\s+al\s+\d{4}|prima\s+era
+pt: antigamente|antig[ao]|deixou|outrora|costumava|anteriormente|até\s+\d{4}|antes\s+era
+nl: vroeger|voormalig\w*|verliet|voorheen|ooit|tot\s+\d{4}
+pl: dawniej|dawn[yaeą]\w*|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
+ru: раньше|прежде|ранее|когда-то|бывш\w+
 zh: 曾经|以前|过去|曾是|原来是|曾为
 ja: かつて|以前は|昔は|元々は
 """)
@@ -737,8 +738,8 @@ ja: よって|したがって|ゆえに|だから|つまり|そのため|以上�
 #: Words of statements that suppose what is not so, or leave open which case it is.
 SUPPOSES = _table(r"""
 de: wenn|falls|angenommen|sofern|es\s+sei\s+denn|es\s+kommt\s+darauf\s+an
-fr: si|à\s+moins\s+que|supposons|selon\s+(?:que|qu'\w+)|cela\s+dépend
-es: si|supongamos|depende|a\s+menos\s+que
+fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|à\s+moins\s+que|supposons|selon\s+(?:que|qu'\w+)|cela\s+dépend
+es: supongamos|depende|a\s+menos\s+que
 it: se|supponendo|a\s+meno\s+che|dipende
 pt: se|suponha\w*|depende|a\s+menos\s+que
 nl: als|indien|tenzij|het\s+hangt\s+ervan\s+af
@@ -775,32 +776,44 @@ ja: 多くの人|最初は|一見|昔は|と言いたいところ|と思いき�
 """)
 #: Words by which another thing is described: it is near what follows, or its kin.
 RELATES = _table(r"""
-en: near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
+en: (?:\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
     (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
     (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|
     friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
     (?:inspired|influenced|taught|illustrated|succeeded|preceded|followed|translated)\s+by|
     (?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with
-de: nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
+de: \w+er\s+als|gefolgt\s+von|sogar|nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
     (?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von
-fr: près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
+fr: (?:plus|moins)\s+\w+\s+que|suivie?\s+d[eu]|même|avant\s+(?:les?|la)\s+\w+\s+d[e']|près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
     (?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+(?:de|d')
-es: cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
+es: más\s+\w+\s+que|seguid[ao]\s+(?:de|por)|incluso|cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
     (?:hermano|hermana|padre|madre|esposa|esposo|hijo|hija|amig[oa]|alumn[oa])\s+de
-it: vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
+it: più\s+\w+\s+di|seguit[ao]\s+da|persino|vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
     (?:fratello|sorella|padre|madre|moglie|marito|figlio|figlia|amic[oa]|allievo)\s+di
-pt: perto\s+de|junto\s+a|ao\s+(?:norte|sul)\s+de|a\s+(?:leste|oeste)\s+de|
+pt: mais\s+\w+\s+(?:do\s+)?que|seguid[ao]\s+(?:de|por)|até\s+mesmo|perto\s+de|junto\s+a|(?:ao\s+(?:norte|sul)|a\s+(?:leste|oeste))\s+d[eao]s?|
     (?:irmão|irmã|pai|mãe|esposa|marido|filho|filha|amig[oa]|alun[oa])\s+de
-nl: nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|
+nl: \w+er\s+dan|gevolgd\s+door|zelfs|rijden\s+van|nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|
     (?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van
-pl: koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
+pl: \w+\s+niż|nawet|koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
+""")
+#: Words that begin a clause about what is named before it.
+RELATIVES = _table(r"""
+en: who|whom|which|whose|where
+de: der|die|das|dem|den|dessen|deren|welche[rsnm]?|wo
+fr: qui|que|qu'\w+|dont|où
+es: que|quien|cuy[ao]|donde
+it: che|cui|dove
+pt: que|cuj[ao]|onde|quem
+nl: die|dat|waar|wie
+pl: któr\w+|gdzie
+ru: котор\w+|где
 """)
 #: Words behind what another thing is described by.
 RELATED = _table(r"""
 en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
     friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
-zh: 附近|旁边|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
-ja: の(?:近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
+zh: (?:以?[东西南北]边?|附近|旁边)|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
+ja: [都市県府]?の(?:[東西南北]|近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
 """)
 #: Words that make another name of the name behind or before them.
 NAMES_ANOTHER = _table(r"""

@@ -138,14 +138,30 @@ _PATTERNS = (
     r"i (?:cannot|can not|can't|could not|couldn't) (?:answer|say|tell|determine|solve|find|compute|calculate|do)",
     r"(?:cannot|can not|can't|impossible to|not possible to) (?:be )?(?:determined?|answered?|said|say|tell|know)",
     r"(?:no idea|not sure|unsure|insufficient information|not enough information)",
-    r"je ne (?:sais pas|suis pas sûre?)",
-    r"(?:ich weiß (?:es )?nicht|ich bin (?:mir )?nicht sicher|keine ahnung)",
-    r"(?:no lo sé|no sé|no estoy segur[oa])",
-    r"(?:não sei|não tenho certeza)",
-    r"(?:non lo so|non sono sicur[oa])",
-    r"(?:не знаю|не уверена?)",
+    r"(?:hard to say|(?:can't|cannot|won't|will not) (?:decide|choose))",
+    r"je (?:ne )?(?:sais pas|suis pas sûre?|saurais|peux (?:pas )?(?:dire|choisir|trancher))",
+    r"(?:ich weiß (?:es )?nicht|ich bin (?:mir )?nicht sicher|keine ahnung|nicht (?:festlegen|entscheiden|sagen)|hängt davon ab)",
+    r"(?:no (?:lo )?sé|no estoy segur[oa]|no (?:puedo|sabría|consigo|logro) (?:decir|elegir|decidir)\w*|depende)",
+    r"(?:não sei|não tenho certeza|não (?:consigo|posso|saberia) (?:dizer|indicar|escolher|decidir))",
+    r"(?:non (?:lo )?so|non sono sicur[oa]|non saprei|non (?:riesco|posso) (?:a )?(?:dire|scegliere|decidere))",
+    r"(?:ik weet het niet|(?:geen (?:naam|keuze)|niet) (?:te )?(?:geven|kiezen|zeggen|aanwijzen))",
+    r"(?:nie wiem|trudno powiedzieć|nie (?:potrafię|umiem|mogę) (?:powiedzieć|wybrać|wskazać|rozstrzygnąć))",
+    r"(?:не знаю|не уверена?|(?:сложно|трудно) (?:сказать|выбрать)|(?:сказать|выбрать) (?:сложно|трудно)|не могу (?:сказать|выбрать))",
 )
-_PHRASES = ("不知道", "不确定", "无法确定", "无法回答", "わかりません", "分かりません", "모르겠")
+_PHRASES = (
+    "不知道",
+    "不确定",
+    "无法确定",
+    "无法回答",
+    "说不好",
+    "很难说",
+    "各有各的",
+    "无法判断",
+    "わかりません",
+    "分かりません",
+    "決め手がありません",
+)
+_PHRASES += ("わからない", "모르겠")
 _ABSTENTION = lazy_pattern(rf"\b(?:{'|'.join(_PATTERNS)})\b|{'|'.join(_PHRASES)}", re.IGNORECASE)
 
 

@@ -15,10 +15,13 @@ from pytest_adaptive_eval.items.reading.constructions import (
     NAMES_ANOTHER,
     RELATED,
     RELATES,
+    RELATIVES,
     STATES,
     either,
 )
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
+from pytest_adaptive_eval.items.reading.restating import content_words
 from pytest_adaptive_eval.items.reading.stated import is_definite, without_notes
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -52,10 +55,15 @@ _OTHER = lazy_pattern(
 )
 #: A clause that says what its subject is, not where it is or what was done to it.
 _SAYS = lazy_pattern(
-    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{3,40}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
+    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
     rf"(?<!{SYMBOL})",
     re.IGNORECASE,
 )
+#: The expected text within a clause about another thing.
+_SUBORDINATE = lazy_pattern(
+    rf"[,;]\s*{either(RELATIVES)}(?!\s+{either(STATES)})[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I
+)
+_STATED = lazy_pattern(rf"{either(STATES)}\s*(?:{either(ARTICLES)}\s+)?[\"'*]*\Z", re.IGNORECASE)
 _PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
 _PAST = lazy_pattern(either(FORMER))
 _CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
@@ -106,7 +114,8 @@ def _says_another(text: str, asked: set[str]) -> bool:
     for match in _SAYS.finditer(text):
         subject, value = match.group("subject", "value")
         is_other = _SYMBOL.search(subject) or _PAST.search(match[0])
-        is_asked = asked.intersection(_WORD.findall(subject)) and not is_other
+        is_pronoun = not match.start() and not content_words(subject)
+        is_asked = (is_pronoun or asked.intersection(_WORD.findall(subject))) and not is_other
         is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
         if is_asked and is_new and is_definite(value):
             return True
@@ -117,7 +126,12 @@ def _read(text: str, asked: set[str]) -> list[Chosen]:
     def unless_asked(match: re.Match[str]) -> str:
         return match[0] if asked.intersection(_WORD.findall(match[0])) else " "
 
-    text = _OTHER.sub(unless_asked, text)
+    def unless_stated(match: re.Match[str]) -> str:
+        return match[0] if _STATED.search(match[0][:-1]) else " "
+
+    text = _SUBORDINATE.sub(unless_stated, _OTHER.sub(unless_asked, text))
+    if abstains(text[text.rfind(symbol(0)) :]):
+        return []
     if _says_another(text, asked):
         return []
     lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")

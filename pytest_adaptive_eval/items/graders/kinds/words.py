@@ -10,12 +10,14 @@ from collections import Counter
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
 from pytest_adaptive_eval.items.reading.constructions import (
+    AND,
     BECAUSE,
     CONTRASTS,
     CORRECTS,
     DENIES,
     ENDS,
     HEDGES,
+    OR,
     TAKES_BACK,
     either,
 )
@@ -48,6 +50,8 @@ _TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, H
 _EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
 _WITHIN_WORDS = "within_words"
+#: What makes another name of a name in Chinese and Japanese, behind it.
+_UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
 
 
 def folded(text: str) -> str:
@@ -126,14 +130,28 @@ def _contains(question: Asked, text: str) -> float:
     return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
 
 
+def _names_with(answer: str) -> str:
+    """Return a pattern of lists of several names or words of which an answer is one."""
+    if answer[:1] > "\u2e80":
+        one = r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?"
+    elif answer[:1].isupper():
+        one = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+(?:\s(?:[a-z]{1,3}\s)?[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+){0,3}"
+    else:
+        one = r"[^\W\d_]+"
+    key, comma = re.escape(answer), r"[,、]\s?(?:an?\s|à\s|to\s)?"
+    last = rf"(?:,?\s?{either(AND, OR)}\s?(?:an?\s|à\s|to\s)?|[、,]\s?)"
+    return rf"(?<!\w){one}{comma}(?:{one}{comma})*?{key}(?:{comma}{one})*?(?:{last}{one})?(?!\w)|(?<!\w){key}(?:{comma}{one})+?{last}{one}|{one}(?:{comma}{one})+?{last}{key}"
+
+
 def _without_longer_names(text: str, question: Asked) -> str:
     """Return a text without names that begin as an accepted one and go on: "Ada Finch Miller" is not "Ada Finch"."""
-    known = set(normal_words(" ".join((question.prompt, *question.answers))))
+    asked = set(normal_words(" ".join((question.prompt, *question.answers))))
 
     def unless_asked(match: re.Match[str]) -> str:
-        return match[0] if known.intersection(normal_words(match[1])) else "..."
+        return match[0] if asked.intersection(normal_words(match[1])) else "..."
 
     for answer in question.answers:
+        text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})|{_names_with(answer)}", "...", text)
         if answer[:1].isupper() and not text.isupper():
             text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
     return text
