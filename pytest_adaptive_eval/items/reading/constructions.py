@@ -277,7 +277,7 @@ fr: ou
 es: o|u
 it: o|oppure
 pt: ou
-nl: of
+nl: ofwel|dan\s+wel
 pl: lub|albo|czy
 ru: или
 id: atau|veya
@@ -632,6 +632,19 @@ pl: około|dokładnie|tylko|prawie|łącznie|w\s+sumie
 zh: 大约|约|共|一共|总共|正好|只
 ja: 約|およそ|ちょうど|全部で|合計
 """)
+#: Words of questions for a person.
+ASKS_WHO = _table(r"""
+en: who|whom|whose
+de: wer|wem|wen
+fr: qui
+es: quién|quiénes
+it: chi
+pt: quem
+nl: wie
+pl: kto|kogo
+ru: кто|кого|кем
+zh: 谁|誰
+""")
 #: Questions whose answer is a place, a time or a way, and not what their subject is.
 ASKS_CIRCUMSTANCE = _table(r"""
 en: where|when|how|why
@@ -696,7 +709,7 @@ ja: なぜなら|というのも
 """)
 #: What was, and may not be now. It does not give the answer unless the question asks for it.
 FORMER = _table(r"""
-en: used\s+to\s+be|former(?:ly)?|has\s+left|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
+en: used\s+to|former(?:ly)?|has\s+left|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
 de: früher\w*|verließ|ehemals|einst|vormals|bis\s+\d{4}
 fr: autrefois|ancien(?:ne)?|a\s+quitté|jadis|anciennement|auparavant|jusqu'en
 es: antes|antigu[ao]|dejó|antiguamente|solía|anteriormente|hasta\s+\d{4}
@@ -705,7 +718,7 @@ pt: antigamente|antig[ao]|deixou|outrora|costumava|anteriormente|até\s+\d{4}|an
 nl: vroeger|voormalig\w*|verliet|voorheen|ooit|tot\s+\d{4}
 pl: dawniej|dawn[yaeą]\w*|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
 ru: раньше|прежде|ранее|когда-то|бывш\w+
-zh: 曾经|以前|过去|曾是|原来是|曾为
+zh: 曾|以前|过去|曾是|原来是|曾为
 ja: かつて|以前は|昔は|元々は
 """)
 #: Verbs and words of statements about the beginning of a story.
@@ -812,6 +825,8 @@ ru: котор\w+|где
 RELATED = _table(r"""
 en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
     friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
+de: \s+nach\s+[^\W\d]
+nl: \s+naar\s+[^\W\d]
 zh: (?:以?[东西南北]边?|附近|旁边)|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
 ja: [都市県府]?の(?:[東西南北]|近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
 """)
@@ -819,10 +834,10 @@ ja: [都市県府]?の(?:[東西南北]|近く|隣|そば|兄|弟|姉|妹|父|�
 NAMES_ANOTHER = _table(r"""
 en: new|old|north|south|east|west|upper|lower|port|fort|little|mount|lake|cape|saint|st\.?|san|santa
 de: neu|alt|ober|unter|bad|groß|klein|sankt
-fr: nouvelle|nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port
-es: nuev[ao]|viej[ao]|puerto|villa|monte
-it: nuov[ao]|vecchi[ao]|porto|monte
-pt: nov[ao]|velh[ao]
+fr: nouvelle|(?<!de\s)(?<!à\s)nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port
+es: (?<!de\s)nuev[ao]|viej[ao]|puerto|villa|monte
+it: (?<!di\s)nuov[ao]|vecchi[ao]|porto|monte
+pt: (?<!de\s)nov[ao]|velh[ao]
 nl: nieuw|oud|groot|klein
 pl: now[aye]|star[aye]|wielk[aiye]|mał[aye]
 """)

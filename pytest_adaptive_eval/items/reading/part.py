@@ -11,8 +11,10 @@ from pytest_adaptive_eval.items.reading.constructions import (
     ACCOMPANIES,
     ARTICLES,
     ASKS_CIRCUMSTANCE,
+    CONCLUDES,
     FORMER,
     NAMES_ANOTHER,
+    OR,
     RELATED,
     RELATES,
     RELATIVES,
@@ -21,7 +23,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
 )
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
-from pytest_adaptive_eval.items.reading.restating import content_words
+from pytest_adaptive_eval.items.reading.restating import content_words, is_negated
 from pytest_adaptive_eval.items.reading.stated import is_definite, without_notes
 from pytest_adaptive_eval.items.reading.statements import SYMBOL, Chosen, read_statements, symbol
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
@@ -30,14 +32,14 @@ _SYMBOL = lazy_pattern(SYMBOL)
 _QUESTION = lazy_pattern(r"[^.!?\n]{1,400}\?")
 _PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
 _SHORT = _PART[:-5] + "?"
-_OR = r"(?:or|vs\.?|oder|ou|или)"
+_OR = either(OR)
 _AND = r"and\s+(?!not\b|so\b|it\b|that\b|this\b|is\b|was\b|has\b)"
 _BEGIN, _END = r"(?:^|:|\b(?:is|are|be|both))\s*", r"\s*\.?\s*$"
 _THE = r"(?:the\s+|an?\s+)?"
 #: The expected text beside others, in a list or joined by "or", or named as absent.
 _LISTED = lazy_pattern(
     rf"\b(?:one|any)\s+of\s+{SYMBOL}(?!'s)|\d[.)]\s*{SYMBOL}[^\n\d]{{0,40}}\s\d[.)]\s|\beither\b[^\n.!?;]{{0,80}}{SYMBOL}|\bno\s+{SYMBOL}|\b(?:maybe|perhaps)\s+{SYMBOL}\W{{1,4}}(?:maybe|perhaps)\b"
-    rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|\b{_OR}\s+{_THE}{SYMBOL}"
+    rf"|{SYMBOL}[\s\"'*)]*(?:[,;]\s*{_PART}\s*){{0,9}},?\s+{_OR}\s+(?!{SYMBOL}|so\b|rather\b)|{_OR}\s+{_THE}{SYMBOL}"
     rf"|{SYMBOL}\s*(?:或者?|还是|または|か(?=\w))|(?:或者?|还是|または)\s*{SYMBOL}"
     rf"|{SYMBOL}\s*[/|]\s*\w|\w\s*[/|]\s*{SYMBOL}"
     rf"|{_BEGIN}(?:{_THE}{_PART}\s*[,;]\s*){{0,9}}{_THE}{SYMBOL}(?:\s*[,;]\s*(?:{_AND})?{_SHORT}){{2,9}}(?:\s+{_AND}{_PART})?{_END}"
@@ -64,6 +66,7 @@ _SUBORDINATE = lazy_pattern(
     rf"[,;]\s*{either(RELATIVES)}(?!\s+{either(STATES)})[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I
 )
 _STATED = lazy_pattern(rf"{either(STATES)}\s*(?:{either(ARTICLES)}\s+)?[\"'*]*\Z", re.IGNORECASE)
+_CONCLUSION = lazy_pattern(rf"{either(CONCLUDES)}\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
 _PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
 _PAST = lazy_pattern(either(FORMER))
 _CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
@@ -114,12 +117,18 @@ def _says_another(text: str, asked: set[str]) -> bool:
     for match in _SAYS.finditer(text):
         subject, value = match.group("subject", "value")
         is_other = _SYMBOL.search(subject) or _PAST.search(match[0])
-        is_pronoun = not match.start() and not content_words(subject)
+        is_pronoun = not match.start() and not content_words(subject) and not is_negated(subject)
         is_asked = (is_pronoun or asked.intersection(_WORD.findall(subject))) and not is_other
         is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
         if is_asked and is_new and is_definite(value):
             return True
     return False
+
+
+def _concludes_another(text: str, asked: set[str]) -> bool:
+    """Return whether the last conclusion of a text is behind the expected text and has words of its own."""
+    *_, last = ("", *_CONCLUSION.findall(text))
+    return bool(set(_WORD.findall(last)) - asked) and not _SYMBOL.search(last) and is_definite(last)
 
 
 def _read(text: str, asked: set[str]) -> list[Chosen]:
@@ -132,7 +141,7 @@ def _read(text: str, asked: set[str]) -> list[Chosen]:
     text = _SUBORDINATE.sub(unless_stated, _OTHER.sub(unless_asked, text))
     if abstains(text[text.rfind(symbol(0)) :]):
         return []
-    if _says_another(text, asked):
+    if _says_another(text, asked) or _concludes_another(text, asked):
         return []
     lines = _QUOTED.sub('"title"', without_notes(text)).split("\n")
     outside_lists = []

@@ -54,7 +54,7 @@ SYMBOL = _S = "[\U00020000-\U000207ff]"
 _MARKS = r"[\s\"'`$*_()\[\]{}<>:.,=~\\/-]"
 _OPEN, _CLOSE = r"[ \"'`$*_(\[{<\\]", r"[ \"'`$*_)\]}>\\]"
 _JOINT = (
-    rf"{_CLOSE}{{0,6}}(?:,? *(?P<or>{either(OR)})|,? *{either(AND)}|(?P<bar>[|/;-])|[,&+、]|(?<= ))"
+    rf"{_CLOSE}{{0,6}}(?:,? *(?P<or>{either(OR)}|\bof\b)|,? *{either(AND)}|(?P<bar>[|/;-])|[,&+、]|(?<= ))"
     rf"(?: *\b(?:(?P<also>or)|and|maybe|perhaps|possibly|even|else|either)\b){{0,2}}{_OPEN}{{0,6}}"
 )
 _NEXT = lazy_pattern(rf"{_JOINT}(?P<symbol>{_S})", re.IGNORECASE)
@@ -160,7 +160,7 @@ _REJECTED = lazy_pattern(
 #: The same by what the option is not.
 _IS_NOT = lazy_pattern(
     rf"{_S}{_CLOSE}{{0,6}}(?:\b(?:is|was|does|do|did|can|could|would|will|has|may|might|should)(?:n't|\s+not|not|\s+never|\s+neither)\b"
-    rf"|{either(LINKS)}\s+(?:es\s+|het\s+|das\s+)?{either(NOT)}|{either(NOT)}\s+{either(LINKS)}|n'\w+\s+pas\b|ne\s+\S+\s+pas\b|[はが][^\n.;,。]{{0,8}}(?:ない|ません)|并?不[是对会算属])"
+    rf"|{either(LINKS)}\s+(?:es\s+|het\s+|das\s+)?{either(NOT)}|{either(NOT)}\s+{either(LINKS)}|n'(?:en\s+)?\w+\s+pas\b|ne\s+(?:\S+\s+)?\S+\s+pas\b|[はが][^\n.;,。]{{0,8}}(?:ない|ません)|并?不[是对会算属])"
     rf"(?!\s+(?:{either(ONLY, CERTAIN, WRONG)}|bad\b))[^\n.;,\U00020000-\U000207ff]{{0,80}}|{_S}\s+never\b",
     re.IGNORECASE,
 )

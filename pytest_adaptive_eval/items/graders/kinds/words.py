@@ -11,6 +11,8 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
 from pytest_adaptive_eval.items.reading.constructions import (
     AND,
+    ARTICLES,
+    ASKS_WHO,
     BECAUSE,
     CONTRASTS,
     CORRECTS,
@@ -50,6 +52,10 @@ _TAKEN = lazy_pattern(rf"[-*•\d]|\W*{either(TAKES_BACK, CORRECTS, CONTRASTS, H
 _EXPLANATION = 12
 #: Key of ``meta`` with which `contains` accepts an answer within a word.
 _WITHIN_WORDS = "within_words"
+#: A name, and a clause behind it of which the answer is the subject.
+_NEXT_CLAUSE = r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?{key}(?=\s[a-zß-öø-ÿа-я])"
+_ARTICLES = lazy_pattern(either(ARTICLES), re.IGNORECASE)
+_ASKS_WHO = lazy_pattern(either(ASKS_WHO), re.IGNORECASE)
 #: What makes another name of a name in Chinese and Japanese, behind it.
 _UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
 
@@ -138,9 +144,9 @@ def _names_with(answer: str) -> str:
         one = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+(?:\s(?:[a-z]{1,3}\s)?[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+){0,3}"
     else:
         one = r"[^\W\d_]+"
-    key, comma = re.escape(answer), r"[,、]\s?(?:an?\s|à\s|to\s)?"
+    key, comma = re.escape(answer), r"(?:,\s(?:an?\s|à\s|to\s)?|、)"
     last = rf"(?:,?\s?{either(AND, OR)}\s?(?:an?\s|à\s|to\s)?|[、,]\s?)"
-    return rf"(?<!\w){one}{comma}(?:{one}{comma})*?{key}(?:{comma}{one})*?(?:{last}{one})?(?!\w)|(?<!\w){key}(?:{comma}{one})+?{last}{one}|{one}(?:{comma}{one})+?{last}{key}"
+    return rf"(?<!\w){one}{comma}(?:{one}{comma})*?{key}(?:{comma}{one})*?(?:{last}{one})?(?!\w)|(?<!\w){key}(?:{comma}{one})+?{last}{one}|{one}(?:{comma}{one})+?{last}{key}|\A{one}\sof\s{key}\W*\Z"
 
 
 def _without_longer_names(text: str, question: Asked) -> str:
@@ -150,9 +156,14 @@ def _without_longer_names(text: str, question: Asked) -> str:
     def unless_asked(match: re.Match[str]) -> str:
         return match[0] if asked.intersection(normal_words(match[1])) else "..."
 
+    def unless_named(match: re.Match[str]) -> str:
+        is_other = not _ARTICLES.fullmatch(match["before"]) and not asked.intersection(normal_words(match["name"]))
+        return f"{match['name']}, ..." if is_other else match[0]
+
     for answer in question.answers:
         text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})|{_names_with(answer)}", "...", text)
-        if answer[:1].isupper() and not text.isupper():
+        text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
+        if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
             text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
     return text
 
