@@ -34,11 +34,13 @@ _WORD = (
     r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
 )
 _LETTERS = "A-Za-z0-9À-ӿ"
+#: Words for "because" that are no nouns of English.
+_BECAUSE = {language: words.replace("car|", "") for language, words in BECAUSE.items()}
 #: Words before which "A" is a letter.
 _AFTER_LETTER = (
     r"(?:(?:with|rather|instead|over|would|can|could|cannot|must|should|does"
     r"|will|follows|states|says|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|i\.e)\b"
-    rf"|{either(STATES, MEASURES, LINKS, FITS, BECAUSE, OR, AND)})"
+    rf"|{either(STATES, MEASURES, LINKS, FITS, _BECAUSE, OR, AND)})"
 )
 #: "A" and "I" where they are words.
 _A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"

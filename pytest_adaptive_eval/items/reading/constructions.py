@@ -62,10 +62,11 @@ it: ha|hanno|ci\s+sono|c'è|pesano?|costano?|contiene|servono
 pt: tem|têm|há|pesam?|custam?|contém|precisam?
 nl: heeft|hebben|weegt|wegen|kost|kosten|bevat|er\s+zijn
 pl: ma|mają|waży|ważą|kosztują?e?|zawiera
+ru: весит|весят|стоит|стоят|содержит|имеет|длится|нужно|потребуется|было|будет
 zh: 有|重|需要|共有
 ja: には
 """)
-#: Verbs before what is left, and before the result of work.
+#: Verbs before what is left.
 REMAINS = _table(r"""
 en: leaves|remains
 de: bleib(?:t|en)(?:\s+übrig)?
@@ -78,16 +79,6 @@ pl: zostaje|pozostaje
 ru: остаётся|остается
 zh: 剩下的?|只剩
 ja: 残るのは
-""")
-OBTAINS = _table(r"""
-en: gives?|gets?|obtains?|finds?
-de: erhalten|ergibt|bekommen
-fr: obtient|trouve
-es: obtiene|obtenemos
-it: ottiene|otteniamo
-pt: obtém|obtemos
-nl: krijgen|vinden
-pl: otrzymujemy
 """)
 #: Nouns before the label of an option.
 OPTION = _table(r"""
@@ -205,6 +196,7 @@ it: esso|questo|quindi|solo|in|nel|nella|di|del|della|si|tratta|e|ancora|viene
 pt: ele|ela|isso|isto|portanto|só|em|no|na|de|do|da|se|trata|e|ainda
 nl: dat|dit|dus|alleen|in|van|op|te|er|en|nog|gaat|om|word(?:t|en)
 pl: tylko|więc|zatem|w|na|z|o|się|i|nadal|została?
+ru: этот?|эта|в|на|из|со?|от|у|к|по|и|то|так|тоже|также|ещё|здесь|там|только|был[аои]?|он[аои]?|его|её|их
 zh: 所以|因此|它|这|那|在|中|里|仍然|还|的
 ja: それ|これ|よって|したがって|の|に|を|で|と|まだ
 """)
@@ -268,6 +260,7 @@ it: sicur[oa]
 pt: cert[oa]
 nl: zeker
 pl: pewn\w+
+ru: уверен\w?
 """)
 #: Words between several answers of which each may be right, and between those that are given together.
 OR = _table(r"""
@@ -329,6 +322,7 @@ it: non\s+(?:va\s+bene|corrisponde|funziona|vale)
 pt: não\s+(?:serve|corresponde|funciona|vale)
 nl: (?:klopt|past|voldoet)\s+niet|valt\s+af
 pl: nie\s+(?:pasuje|spełnia|odpowiada)|odpada
+ru: не\s+(?:подходит|годится|соответствует|может)|отпадает|исключается
 zh: 不对|错误|不正确|不符合|是错的|有误|(?:被|可以|都|已)?排除|不是(?=[。，,.]|$)
 ja: (?:では|じゃ)(?:ない|ありません|なかった|ございません)|[はが](?:間違い|誤り|不正解|違い|除外)
 ko: [이가은는]?\s?(?:아닙니다|아니다|틀렸|오답)
@@ -381,6 +375,8 @@ es: posible
 it: possibile
 pt: possível
 nl: mogelijk
+pl: możliw\w+
+ru: возможн\w+
 """)
 #: Verbs that link a subject and what is judged of it.
 LINKS = _table(r"""
@@ -392,6 +388,7 @@ it: è|sono|era|fu|sembra|può(?:\s+essere)?|possono
 pt: é|está|são|era|foi|parece|pode(?:m|\s+ser)?
 nl: is|zijn|was|lijkt|wordt|kan|kunnen
 pl: jest|są|był[aoy]?|może|wydaje\s+się
+ru: был[аои]?|является|кажется|выглядит
 """)
 #: Headings of what replaces the answer before it, each before a colon.
 CORRECTS = _table(r"""
@@ -512,6 +509,7 @@ it: (?:non\s+)?(?:c'è|ci\s+sono)
 pt: (?:não\s+)?(?:há|existem?)
 nl: er\s+(?:is|zijn)
 pl: nie\s+ma|jest|są
+ru: есть|имеется
 zh: 没?有
 ja: (?:い|あり)ま(?:す|せん)
 """)
@@ -564,6 +562,7 @@ it: o\s+(?:più|meno)|al\s+(?:massimo|minimo)|almeno
 pt: ou\s+(?:mais|menos)|no\s+(?:máximo|mínimo)|pelo\s+menos
 nl: of\s+(?:meer|minder)|minstens|hoogstens
 pl: lub\s+(?:więcej|mniej)|co\s+najmniej
+ru: или\s+(?:более|больше|менее|меньше)|и\s+более
 zh: 以上|以下|以内|未满|不到|或更[多少]|多(?=[个本支人岁元米公])
 ja: 以上|以下|未満|以内|超|を超え|より(?:多|少|大き|小さ)
 ko: 이상|이하|미만|초과
@@ -592,6 +591,7 @@ it: su
 pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
 nl: van\s+de|op\s+de
 pl: na|z
+ru: из
 """)
 #: Words of questions for a year.
 YEAR = _table(r"""
@@ -616,6 +616,7 @@ es: a
 nl: tot
 pl: do
 ru: до
+it: a
 zh: 到|至
 ja: から
 """)
@@ -629,6 +630,7 @@ it: circa|esattamente|solo|quasi|in\s+totale|un\s+totale\s+di
 pt: aproximadamente|cerca\s+de|exatamente|só|apenas|quase|um\s+total\s+de
 nl: ongeveer|circa|precies|slechts|bijna|in\s+totaal
 pl: około|dokładnie|tylko|prawie|łącznie|w\s+sumie
+ru: около|примерно|приблизительно|ровно|всего|почти|лишь|только|итого
 zh: 大约|约|共|一共|总共|正好|只
 ja: 約|およそ|ちょうど|全部で|合計
 """)
@@ -655,6 +657,7 @@ it: dove|quando|perché
 pt: onde|quando|como
 nl: waar|wanneer|hoe
 pl: gdzie|kiedy|jak
+ru: где|когда|как|почему
 zh: 哪里|何时|怎么
 ja: どこ|いつ|どう
 """)
@@ -668,6 +671,7 @@ it: quale|cosa|che
 pt: qual|que
 nl: welke?|wat
 pl: któr[yae]|co
+ru: как(?:ой|ая|ое|ие)|что|котор\w+
 """)
 #: Words before what only accompanies the answer: "after adding 7 gallons".
 ACCOMPANIES = _table(r"""
@@ -679,6 +683,7 @@ it: dopo|prima|con|in|per|se|durante|passo
 pt: depois\s+de|antes\s+de|após|com|em|para|por|se|durante|passo
 nl: na|voor|met|in|per|bij|als|tijdens|stap
 pl: po|przed|z|w|za|przy|jeśli|podczas|krok
+ru: после|до|через|при|в|за|для|на|если|шаг
 """)
 #: Words of statements that say what may be, or what others say.
 HEDGES = _table(r"""
@@ -689,8 +694,9 @@ fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|peut-
 es: quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
 it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure
 pt: se|talvez|poderia|seria|pergunta|supondo|ou
-nl: of|als|misschien|zou|vraag|stel
+nl: als|misschien|zou|vraag|stel
 pl: czy|jeśli|może|mógłby|pytanie|gdyby|lub|albo
+ru: если|ли|может|возможно|вероятно|или|наверное|предположим
 zh: 如果|是否|也许|可能|假如|或
 ja: もし|かもしれ|かどうか|または|たぶん
 """)
@@ -704,6 +710,7 @@ it: perché|poiché|siccome|dato\s+che
 pt: porque|pois|já\s+que|visto\s+que
 nl: omdat|want|aangezien
 pl: ponieważ|bo|gdyż
+ru: потому\s+что|так\s+как|поскольку|ибо|ведь
 zh: 因为|由于
 ja: なぜなら|というのも
 """)
@@ -731,6 +738,7 @@ it: era|erano|fu|all'inizio
 pt: era|eram|foi|no\s+início
 nl: was|waren|eerst
 pl: był[aoy]?|na\s+początku
+ru: был[аои]?|сначала|изначально
 zh: 最初|起初|原本
 ja: 始め|最初|でした
 """)
@@ -789,7 +797,7 @@ ja: 多くの人|最初は|一見|昔は|と言いたいところ|と思いき�
 """)
 #: Words by which another thing is described: it is near what follows, or its kin.
 RELATES = _table(r"""
-en: (?:\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
+en: (?:(?!other)\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
     (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
     (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|
     friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
@@ -808,6 +816,7 @@ pt: mais\s+\w+\s+(?:do\s+)?que|seguid[ao]\s+(?:de|por)|até\s+mesmo|perto\s+de|j
 nl: \w+er\s+dan|gevolgd\s+door|zelfs|rijden\s+van|nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|
     (?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van
 pl: \w+\s+niż|nawet|koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
+ru: рядом\s+с|около|близ|недалеко\s+от|чем|даже|к\s+(?:северу|югу|западу|востоку)\s+от|(?:друг|ученик|сын|брат|отец|жена|муж|сестра|дочь)\w?
 """)
 #: Words that begin a clause about what is named before it.
 RELATIVES = _table(r"""
@@ -840,6 +849,7 @@ it: (?<!di\s)nuov[ao]|vecchi[ao]|porto|monte
 pt: (?<!de\s)nov[ao]|velh[ao]
 nl: nieuw|oud|groot|klein
 pl: now[aye]|star[aye]|wielk[aiye]|mał[aye]
+ru: нов\w{2}|стар\w{2}|больш\w{2}|мал\w{2}|велик\w{2}|нижн\w{2}|верхн\w{2}
 """)
 #: Words of languages that write 1.250 for 1250, and are no English words.
 DECIMAL_COMMA = _table(r"""

@@ -120,7 +120,7 @@ def _says_another(text: str, asked: set[str]) -> bool:
         is_pronoun = not match.start() and not content_words(subject) and not is_negated(subject)
         is_asked = (is_pronoun or asked.intersection(_WORD.findall(subject))) and not is_other
         is_new = set(_WORD.findall(value)) - asked and not _PLACED.search(value)
-        if is_asked and is_new and is_definite(value):
+        if is_asked and is_new and is_definite(value) and not is_negated(value):
             return True
     return False
 

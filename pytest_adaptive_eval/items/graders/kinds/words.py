@@ -10,6 +10,7 @@ from collections import Counter
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters, whole_words, without_reasoning
 from pytest_adaptive_eval.items.reading.constructions import (
+    ACCOMPANIES,
     AND,
     ARTICLES,
     ASKS_WHO,
@@ -20,6 +21,7 @@ from pytest_adaptive_eval.items.reading.constructions import (
     ENDS,
     HEDGES,
     OR,
+    RELATES,
     TAKES_BACK,
     either,
 )
@@ -54,7 +56,23 @@ _EXPLANATION = 12
 _WITHIN_WORDS = "within_words"
 #: A name, and a clause behind it of which the answer is the subject.
 _NEXT_CLAUSE = r"(?P<before>\S+)\s(?P<name>(?:[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+\s?){{1,4}})[;,]\s(?:[^\W\d_]{{1,4}}\s)?{key}(?=\s[a-zß-öø-ÿа-я])"
-_ARTICLES = lazy_pattern(either(ARTICLES), re.IGNORECASE)
+_NO_VERB = lazy_pattern(either(ARTICLES, ACCOMPANIES, RELATES, DENIES), re.IGNORECASE)
+_NAME = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+"
+#: Members of a list: characters without spaces, names, or words.
+_UNSPACED, _NAMES, _WORDS = (
+    lazy_pattern(
+        rf"(?<!\w)(?:{one}(?:{comma}{one})*?{last}{one}|{one}(?:{comma}{one}){{2,9}})(?!\w)|\A{one}\sof\s{one}\W*\Z"
+    )
+    for one, comma, last in (
+        (r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?", "、", rf"(?:{either(AND, OR)})"),
+        (
+            rf"{_NAME}(?:\s(?:[a-z]{{1,3}}\s)?{_NAME}){{0,3}}",
+            r",\s(?:an?\s|à\s)?",
+            rf",?\s{either(AND, OR)}\s(?:an?\s|à\s)?",
+        ),
+        (r"[^\W\d_]+", r",\s", rf",\s[^\W\d_]+,?\s{either(AND, OR)}\s"),
+    )
+)
 _ASKS_WHO = lazy_pattern(either(ASKS_WHO), re.IGNORECASE)
 #: What makes another name of a name in Chinese and Japanese, behind it.
 _UNSPACED_NAME = r"(?<=[\u3400-\u9fff])[\u30a1-\u30fa\u30fc]{2,}|[区县岸路街站港]"
@@ -136,17 +154,11 @@ def _contains(question: Asked, text: str) -> float:
     return float(gives_part(_lines(text), answers, folded(question.prompt), within_words=part))
 
 
-def _names_with(answer: str) -> str:
-    """Return a pattern of lists of several names or words of which an answer is one."""
+def _list_of(answer: str) -> re.Pattern[str]:
+    """Return the pattern of lists whose members are written as an answer is."""
     if answer[:1] > "\u2e80":
-        one = r"[\u3400-\u9fff\u30a0-\u30ff]{2,10}?"
-    elif answer[:1].isupper():
-        one = r"[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+(?:\s(?:[a-z]{1,3}\s)?[^\W\d_a-zß-öø-ÿа-я][\w'’.-]+){0,3}"
-    else:
-        one = r"[^\W\d_]+"
-    key, comma = re.escape(answer), r"(?:,\s(?:an?\s|à\s|to\s)?|、)"
-    last = rf"(?:,?\s?{either(AND, OR)}\s?(?:an?\s|à\s|to\s)?|[、,]\s?)"
-    return rf"(?<!\w){one}{comma}(?:{one}{comma})*?{key}(?:{comma}{one})*?(?:{last}{one})?(?!\w)|(?<!\w){key}(?:{comma}{one})+?{last}{one}|{one}(?:{comma}{one})+?{last}{key}|\A{one}\sof\s{key}\W*\Z"
+        return _UNSPACED
+    return _NAMES if answer[:1].isupper() else _WORDS
 
 
 def _without_longer_names(text: str, question: Asked) -> str:
@@ -157,11 +169,12 @@ def _without_longer_names(text: str, question: Asked) -> str:
         return match[0] if asked.intersection(normal_words(match[1])) else "..."
 
     def unless_named(match: re.Match[str]) -> str:
-        is_other = not _ARTICLES.fullmatch(match["before"]) and not asked.intersection(normal_words(match["name"]))
+        is_other = not _NO_VERB.fullmatch(match["before"]) and not asked.intersection(normal_words(match["name"]))
         return f"{match['name']}, ..." if is_other else match[0]
 
     for answer in question.answers:
-        text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})|{_names_with(answer)}", "...", text)
+        text = re.sub(rf"{re.escape(answer)}(?:{_UNSPACED_NAME})", "...", text)
+        text = _list_of(answer).sub(lambda match, part=answer: "..." if part in match[0] else match[0], text)
         text = re.sub(_NEXT_CLAUSE.format(key=re.escape(answer)), unless_named, text)
         if answer[:1].isupper() and not text.isupper() and (" " in answer or not _ASKS_WHO.search(question.prompt)):
             text = re.sub(rf"\b{re.escape(answer)}[ -]([A-Z][^\W\d_]+)\b(?! [A-Z])", unless_asked, text)
