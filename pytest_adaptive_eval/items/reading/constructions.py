@@ -112,16 +112,21 @@ ja: [一1]番目の? [二2]番目の? [三3]番目の? [四4]番目の? [五5]�
 """)
 #: Verbs of who decides for an option before them.
 CHOOSES = _table(r"""
-en: (?:i|we)(?:'d|'ll|\s+(?:would|will|must|have\s+to|should|can))?(?:\s+(?:therefore|thus|rather))?\s+(?:choose|chose|pick|
+en: (?:i|we)(?:'d|'ll|\s+(?:would|will|must|have\s+to|should|can))?(?:\s+(?:therefore|thus|rather))?\s+(?:choose|
+    chose|pick|
     select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess|settle\s+on|land\s+on)
 de: ich\s+(?:\w+\s+)?(?:wähle|nehme|tippe|kreuze|entscheide|bleibe|sage|würde|setze|nenne|meine|stimme)(?:\s+mich)?
-    (?:\s+(?:also|daher|somit|nun|hier|lieber|eher))?(?:\s+(?:für|auf|bei))?|(?:wähle|nehme|tippe|sage|entscheide)\s+ich
+    (?:\s+(?:also|daher|somit|nun|hier|lieber|eher))?(?:\s+(?:für|auf|bei))?|(?:wähle|nehme|tippe|sage|
+    entscheide)\s+ich
     (?:\s+mich)?(?:\s+(?:für|auf))?
-fr: je\s+(?:\w+\s+)?(?:choisis|dirais|dis|réponds|retiens|prends|coche|garde|sélectionne|(?:opte|penche|vote)\s+pour|mise\s+sur)|
+fr: je\s+(?:\w+\s+)?(?:choisis|dirais|dis|réponds|retiens|prends|coche|garde|sélectionne|(?:opte|penche|vote)\s+pour|
+    mise\s+sur)|
     (?:on|nous)\s+(?:choisi(?:t|ssons)|retien(?:t|ons)|coche|prend|garde)(?:\s+donc)?|disons|j'opte\s+pour
-es: elijo|escojo|marco|marca|opto\s+por|me\s+(?:quedo\s+con|(?:decanto|inclino)\s+por)|diría|digo|digamos|voto\s+por|respondo|
+es: elijo|escojo|marco|marca|opto\s+por|me\s+(?:quedo\s+con|(?:decanto|inclino)\s+por)|diría|digo|digamos|voto\s+por|
+    respondo|
     selecciono|apuesto\s+por|marcaría|elegiría
-it: scelgo|opto\s+per|direi|dico|diciamo|segno|rispondo|voto|punto\s+su(?:l(?:la)?)?|propendo\s+per|indico|barro|sceglierei|
+it: scelgo|opto\s+per|direi|dico|diciamo|segno|rispondo|voto|punto\s+su(?:l(?:la)?)?|propendo\s+per|indico|barro|
+    sceglierei|
     metto|seleziono
 pt: escolho|marco|marque|opto\s+por|fico\s+com|diria|digo|assinalo|voto\s+em|respondo|seleciono|aposto\s+em|escolheria
 nl: ik\s+(?:kies|neem|ga|zeg|denk|gok|hou(?:d)?\s+het|kom\s+uit)(?:\s+(?:dus|dan))?(?:\s+(?:voor|op|bij))?
@@ -131,7 +136,8 @@ zh: 选择?(?!项|择题)|我(?:认为|猜)(?:是)?
 """)
 #: Adverbs and other words that may stand between such a verb and the option.
 SURELY = _table(r"""
-en: most|simply|obviously|actually|\w+ly|therefore|thus|indeed|maybe|perhaps|both|either|only|just|sure|yes|then|now|that
+en: most|simply|obviously|actually|\w+ly|therefore|thus|indeed|maybe|perhaps|both|either|only|just|sure|yes|then|now|
+    that
 de: wahrscheinlich|vermutlich|wohl|sicher|eindeutig|eher|lieber|vielleicht|klar|nur|doch|ganz|somit|also
 fr: \w+ment|sans\s+doute|plutôt|seule?|forcément|donc|bien
 es: \w+mente|más\s+bien|sin\s+duda|sól?o|solo|quizás?|entonces|mejor
@@ -315,7 +321,8 @@ ko: [이가]?\s?아니라
 DENIED = _table(r"""
 en: (?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)|
     fails|contradicts?|can(?:not|'?t|\s+not)\s+be|could(?:n'?t|\s+not)\s+be
-de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+(?:\w+\s+)?aus|fällt\s+(?:\w+\s+)?weg|entfällt|entfallen
+de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+(?:\w+\s+)?aus|fällt\s+(?:\w+\s+)?weg|
+    entfällt|entfallen
 fr: ne\s+(?:convient|correspond|marche|va|fonctionne)\s+pas
 es: no\s+(?:sirve|encaja|corresponde|cumple|vale)
 it: non\s+(?:va\s+bene|corrisponde|funziona|vale)
@@ -354,7 +361,8 @@ pl: błędn\w+|niepoprawn\w+|nieprawidłow\w+|fałszyw\w+|wykluczon\w+
 ru: неверн\w+|неправильн\w+|ошибочн\w+|ложн\w+
 """)
 RIGHT = _table(r"""
-en: right|correct|true|valid|likely|suitable|accurate|appropriate|best|better|answer|solution|closest|preferred|superior|
+en: right|correct|true|valid|likely|suitable|accurate|appropriate|best|better|answer|solution|closest|preferred|
+    superior|
     consistent|plausible|it
 de: richtig\w*|korrekt\w*|wahr|zutreffend\w*|antwort|lösung
 fr: correcte?|juste|vraie?|bonne|exacte?|réponse
@@ -424,25 +432,33 @@ ja: いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正し�
 #: Words and sentences that say yes, and no; several words do so wherever they are.
 SAYS_YES = _table(r"""
 en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt|
-    exactly|that's right|that is right|that's correct|that is correct|that's true|that is true|you bet|precisely|without question
-de: ja|jawohl|wahr|richtig|korrekt|stimmt|genau|natürlich|selbstverständlich|bejahend|zu bejahen|trifft zu|so ist es|das stimmt|
+    exactly|that's right|that is right|that's correct|that is correct|that's true|that is true|you bet|precisely|
+    without question
+de: ja|jawohl|wahr|richtig|korrekt|stimmt|genau|natürlich|selbstverständlich|bejahend|zu bejahen|trifft zu|so ist es|
+    das stimmt|
     aber sicher|allerdings|
-    sicher|gewiss|freilich|klar|na klar|durchaus|zweifellos|auf jeden fall|doch|das ist richtig|das ist wahr|das ist korrekt|in der tat
-fr: oui|vrai|vraie|exact|exactement|affirmative|positive|c'est vrai|bien sûr|bien sûr que oui|c'est exact|c'est le cas|tout à fait|
+    sicher|gewiss|freilich|klar|na klar|durchaus|zweifellos|auf jeden fall|doch|das ist richtig|das ist wahr|
+    das ist korrekt|in der tat
+fr: oui|vrai|vraie|exact|exactement|affirmative|positive|c'est vrai|bien sûr|bien sûr que oui|c'est exact|
+    c'est le cas|tout à fait|
     c'est bien le cas|
-    absolument|effectivement|en effet|certainement|évidemment|sans aucun doute|parfaitement|c'est juste|c'est correct|c'est bien cela|bien entendu|affirmatif|juste
-es: sí|si|verdadero|verdadera|cierto|correcto|correcta|exacto|afirmativa|afirmativo|claro|claro que sí|por supuesto|así es|
+    absolument|effectivement|en effet|certainement|évidemment|sans aucun doute|parfaitement|c'est juste|
+    c'est correct|c'est bien cela|bien entendu|affirmatif|juste
+es: sí|si|verdadero|verdadera|cierto|correcto|correcta|exacto|afirmativa|afirmativo|claro|claro que sí|por supuesto|
+    así es|
     es verdad|se cumple|se confirma|
     desde luego|efectivamente|en efecto|ciertamente|exactamente|naturalmente|sin duda|sin ninguna duda|eso es
 it: sì|vero|vera|esatto|certo|certamente|affermativa|positiva|è vero|è così|proprio così|si conferma|lo è|
-    ovviamente|naturalmente|assolutamente sì|senza dubbio|effettivamente|corretto|corretta|giusto|giusta|certo che sì|sicuramente|eccome
+    ovviamente|naturalmente|assolutamente sì|senza dubbio|effettivamente|corretto|corretta|giusto|giusta|
+    certo che sì|sicuramente|eccome
 pt: sim|verdadeiro|verdadeira|correto|correta|exato|afirmativa|positiva|claro que sim|confirma-se|com certeza|
     exatamente|claro|certamente|efetivamente|sem dúvida|é isso|isso mesmo|evidentemente|certo|certa
 nl: ja|jazeker|waar|klopt|natuurlijk|bevestigend|dat klopt|zeker weten|inderdaad|
     absoluut|zeker|uiteraard|vanzelfsprekend|precies|juist|dat is waar|dat is juist|jawel|wel degelijk
 pl: tak|prawda|oczywiście|zgadza się|twierdząca|to prawda|jak najbardziej|owszem|
     dokładnie|z pewnością|na pewno|oczywiście że tak|oczywiście, że tak|prawdziwe|zdecydowanie tak|słusznie|poprawne
-ru: да|верно|правда|истина|утвердительный|положительный|это так|это правда|конечно|ответ положительный|ответ утвердительный|
+ru: да|верно|правда|истина|утвердительный|положительный|это так|это правда|конечно|ответ положительный|
+    ответ утвердительный|
     разумеется|безусловно|именно так|так и есть|всё верно|правильно|несомненно|действительно|точно
 zh: 是的|是|对的|对|正确|有|可以|当然|没错|肯定|肯定的|的确|确实|是这样|
     对啊|是啊|正确的|毫无疑问|真的|是真的|成立
@@ -469,25 +485,38 @@ ko: 알 수 없음
 """)
 SAYS_NO = _table(r"""
 en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case|
-    not at all|by no means|absolutely not|certainly not|definitely not|of course not|far from it|that's false|that's wrong|that is false|that is wrong|a myth
-de: nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|keinesfalls|
+    not at all|by no means|absolutely not|certainly not|definitely not|of course not|far from it|that's false|
+    that's wrong|that is false|that is wrong|a myth
+de: nein|falsch|negativ|verneinend|zu verneinen|unzutreffend|keineswegs|natürlich nicht|stimmt nicht|trifft nicht zu|
+    keinesfalls|
     auf keinen fall|nicht wahr|mitnichten|im gegenteil|das stimmt nicht|das trifft nicht zu|so ist es nicht|
-    quatsch|unsinn|irrtum|ganz und gar nicht|überhaupt nicht|sicher nicht|gewiss nicht|bestimmt nicht|das ist falsch|weit gefehlt|nie|niemals|auf gar keinen fall|leider nicht|leider nein|nicht richtig
-fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|aucunement|
-    nullement|certainement pas|sûrement pas|jamais|négatif|c'est faux|en aucun cas|loin de là|au contraire|ce n'est pas exact|ce n'est pas correct|inexact|inexacte
-es: falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|qué va|no es cierto|
+    quatsch|unsinn|irrtum|ganz und gar nicht|überhaupt nicht|sicher nicht|gewiss nicht|bestimmt nicht|das ist falsch|
+    weit gefehlt|nie|niemals|auf gar keinen fall|leider nicht|leider nein|nicht richtig
+fr: non|faux|fausse|négative|pas du tout|bien sûr que non|ce n'est pas vrai|ce n'est pas le cas|absolument pas|
+    aucunement|
+    nullement|certainement pas|sûrement pas|jamais|négatif|c'est faux|en aucun cas|loin de là|au contraire|
+    ce n'est pas exact|ce n'est pas correct|inexact|inexacte
+es: falso|falsa|incorrecto|incorrecta|negativo|negativa|en absoluto|claro que no|por supuesto que no|para nada|
+    qué va|no es cierto|
     no es verdad|de ninguna manera|de ningún modo|
-    de eso nada|nada de eso|ni hablar|ni mucho menos|jamás|nunca|todo lo contrario|al contrario|no es así|no es correcto
+    de eso nada|nada de eso|ni hablar|ni mucho menos|jamás|nunca|todo lo contrario|al contrario|no es así|
+    no es correcto
 it: falso|falsa|negativa|affatto|certo che no|non è vero|per niente|assolutamente no|macché|non è così|non lo è|
-    niente affatto|per nulla|neanche per sogno|mai|al contrario|sbagliato|sbagliata|errato|errata|non è corretto|non è esatto|scorretto
+    niente affatto|per nulla|neanche per sogno|mai|al contrario|sbagliato|sbagliata|errato|errata|non è corretto|
+    non è esatto|scorretto
 pt: não|falso|falsa|incorreto|incorreta|negativa|claro que não|de modo algum|não é verdade|de jeito nenhum|
-    de maneira nenhuma|de forma alguma|de modo nenhum|nem pensar|nunca|jamais|pelo contrário|não está correto|não está certo|errado|errada|nada disso|que nada
-nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|helemaal niet|
-    absoluut niet|niks van|nooit|dat is niet waar|dat is onjuist|onjuist|geen sprake van|in geen geval|allerminst|fout|welnee
+    de maneira nenhuma|de forma alguma|de modo nenhum|nem pensar|nunca|jamais|pelo contrário|não está correto|
+    não está certo|errado|errada|nada disso|que nada
+nl: nee|neen|onwaar|ontkennend|natuurlijk niet|zeker niet|klopt niet|dat klopt niet|integendeel|niet waar|geenszins|
+    helemaal niet|
+    absoluut niet|niks van|nooit|dat is niet waar|dat is onjuist|onjuist|geen sprake van|in geen geval|allerminst|
+    fout|welnee
 pl: nie|fałsz|fałszywe|nieprawda|przecząca|wcale nie|oczywiście że nie|to nieprawda|nie jest prawdą|skądże|bynajmniej|
-    absolutnie nie|w żadnym razie|ani trochę|nigdy|to fałsz|zdecydowanie nie|niestety nie|to nie tak|niepoprawne|oczywiście, że nie
+    absolutnie nie|w żadnym razie|ani trochę|nigdy|to fałsz|zdecydowanie nie|niestety nie|to nie tak|niepoprawne|
+    oczywiście, że nie
 ru: нет|ответ отрицательный|неверно|ложь|неправда|отрицательный|это не так|это неправда|неправильно|вовсе нет|ничуть|
-    ничего подобного|ни в коем случае|отнюдь|никогда|конечно нет|совсем нет|конечно же нет|ложно|ошибка|миф|заблуждение|отнюдь нет
+    ничего подобного|ни в коем случае|отнюдь|никогда|конечно нет|совсем нет|конечно же нет|ложно|ошибка|миф|
+    заблуждение|отнюдь нет
 zh: 不是|不可能|不对|不正确|错误|错|否|没有|不|当然不是|否定|否定的|并非如此|并不是|不成立|没|
     并非|错误的|假的|绝不|绝对不是|当然不|从来没有
 ja: いいえ|偽|誤り|間違い|違います|ちがいます|否定|否定的|そうではありません|いや|
@@ -530,7 +559,8 @@ ja: 画像|写真|文中
 #: Words before a number that bounds.
 BOUNDS = _table(r"""
 en: at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|a\s+(?:minimum|maximum)\s+of|
-    (?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than(?:\s+or\s+equal\s+to)?|
+    (?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|
+    other)\s+than(?:\s+or\s+equal\s+to)?|
     (?<!\d\s)(?:over|under|above|below)|
     (?<!add\s)(?<!adds\s)(?<!sums\s)(?<!sum\s)(?<!round\s)(?<!rounds\s)(?<!rounded\s)(?<!comes\s)up\s+to
 de: mindestens|höchstens|wenigstens|mehr\s+als|weniger\s+als|über|unter|bis\s+zu|maximal|minimal|größer\s+als|
@@ -690,7 +720,8 @@ HEDGES = _table(r"""
 en: if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|unless|unclear|doubt|many|people|asked|
     question|depends|should|thought|either|or
 de: ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder
-fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|peut-être|pourrait|serait|question|suppos\w+|ou
+fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|peut-être|pourrait|serait|question|
+    suppos\w+|ou
 es: quizás?|tal\s+vez|podría|sería|pregunta|suponiendo
 it: se|forse|potrebbe|sarebbe|domanda|supponendo|oppure
 pt: se|talvez|poderia|seria|pergunta|supondo|ou
@@ -759,7 +790,8 @@ ja: よって|したがって|ゆえに|だから|つまり|そのため|以上�
 #: Words of statements that suppose what is not so, or leave open which case it is.
 SUPPOSES = _table(r"""
 de: wenn|falls|angenommen|sofern|es\s+sei\s+denn|es\s+kommt\s+darauf\s+an
-fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|à\s+moins\s+que|supposons|selon\s+(?:que|qu'\w+)|cela\s+dépend
+fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|à\s+moins\s+que|supposons|selon\s+(?:que|
+    qu'\w+)|cela\s+dépend
 es: supongamos|depende|a\s+menos\s+que
 it: se|supponendo|a\s+meno\s+che|dipende
 pt: se|suponha\w*|depende|a\s+menos\s+que
@@ -784,8 +816,10 @@ zh: 虽然|尽管
 """)
 #: Words of what seems so at first, or to others.
 SEEMED = _table(r"""
-de: viele|manche|auf\s+den\s+ersten\s+blick|zunächst|anfangs|zuerst|beinahe|man\s+könnte|ich\s+(?:dachte|schwanke)|würde\s+man
-fr: beaucoup|certains|au\s+début|d'abord|à\s+première\s+vue|on\s+(?:pourrait|croit|pense)|j'(?:hésit\w+|avais|ai\s+pensé)
+de: viele|manche|auf\s+den\s+ersten\s+blick|zunächst|anfangs|zuerst|beinahe|man\s+könnte|ich\s+(?:dachte|schwanke)|
+    würde\s+man
+fr: beaucoup|certains|au\s+début|d'abord|à\s+première\s+vue|on\s+(?:pourrait|croit|pense)|j'(?:hésit\w+|avais|
+    ai\s+pensé)
 es: muchos|algunos|al\s+principio|primero|a\s+primera\s+vista|podría\w*|dud[oa]\w*|pensé|pensaba
 it: molti|alcuni|all'inizio|a\s+prima\s+vista|si\s+potrebbe|pensavo|dapprima|avevo
 pt: muit[ao]s?(?:\s+gente)?|alguns|no\s+início|à\s+primeira\s+vista|poderia\w*|primeiro|pensei|pensava
@@ -797,7 +831,8 @@ ja: 多くの人|最初は|一見|昔は|と言いたいところ|と思いき�
 """)
 #: Words by which another thing is described: it is near what follows, or its kin.
 RELATES = _table(r"""
-en: (?:(?!other)\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|(?:north|south|east|west)(?:-?(?:east|west))?\s+of|
+en: (?:(?!other)\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|
+    (?:north|south|east|west)(?:-?(?:east|west))?\s+of|
     (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
     (?:brother|sister|father|mother|wife|husband|widow|son|daughter|cousin|uncle|aunt|nephew|niece|
     friend|rival|student|pupil|teacher|assistant|colleague|successor|predecessor|neighbou?r)\s+(?:of|to)|
@@ -805,18 +840,22 @@ en: (?:(?!other)\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+t
     (?:falsely|wrongly|mistakenly|incorrectly)\s+(?:attributed|ascribed|credited)\s+to|confused\s+with
 de: \w+er\s+als|gefolgt\s+von|sogar|nahe|neben|in\s+der\s+nähe\s+von|(?:nördlich|südlich|östlich|westlich)\s+von|
     (?:bruder|schwester|vater|mutter|frau|mann|sohn|tochter|freund(?:in)?|schüler(?:in)?|lehrer(?:in)?)\s+von
-fr: (?:plus|moins)\s+\w+\s+que|suivie?\s+d[eu]|même|avant\s+(?:les?|la)\s+\w+\s+d[e']|près\s+de|à\s+côté\s+de|au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
+fr: (?:plus|moins)\s+\w+\s+que|suivie?\s+d[eu]|même|avant\s+(?:les?|la)\s+\w+\s+d[e']|près\s+de|à\s+côté\s+de|
+    au\s+(?:nord|sud)\s+de|à\s+l'(?:est|ouest)\s+de|
     (?:frère|sœur|père|mère|femme|mari|fils|fille|amie?|élève)\s+(?:de|d')
 es: más\s+\w+\s+que|seguid[ao]\s+(?:de|por)|incluso|cerca\s+de|junto\s+a|al\s+(?:norte|sur|este|oeste)\s+de|
     (?:hermano|hermana|padre|madre|esposa|esposo|hijo|hija|amig[oa]|alumn[oa])\s+de
 it: più\s+\w+\s+di|seguit[ao]\s+da|persino|vicino\s+a|accanto\s+a|a\s+(?:nord|sud|est|ovest)\s+di|
     (?:fratello|sorella|padre|madre|moglie|marito|figlio|figlia|amic[oa]|allievo)\s+di
-pt: mais\s+\w+\s+(?:do\s+)?que|seguid[ao]\s+(?:de|por)|até\s+mesmo|perto\s+de|junto\s+a|(?:ao\s+(?:norte|sul)|a\s+(?:leste|oeste))\s+d[eao]s?|
+pt: mais\s+\w+\s+(?:do\s+)?que|seguid[ao]\s+(?:de|por)|até\s+mesmo|perto\s+de|junto\s+a|(?:ao\s+(?:norte|sul)|
+    a\s+(?:leste|oeste))\s+d[eao]s?|
     (?:irmão|irmã|pai|mãe|esposa|marido|filho|filha|amig[oa]|alun[oa])\s+de
-nl: \w+er\s+dan|gevolgd\s+door|zelfs|rijden\s+van|nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|westen)\s+van|
+nl: \w+er\s+dan|gevolgd\s+door|zelfs|rijden\s+van|nabij|dicht\s+bij|naast|ten\s+(?:noorden|zuiden|oosten|
+    westen)\s+van|
     (?:broer|zus|vader|moeder|vrouw|man|zoon|dochter|vriend(?:in)?|leerling)\s+van
 pl: \w+\s+niż|nawet|koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
-ru: рядом\s+с|около|близ|недалеко\s+от|чем|даже|к\s+(?:северу|югу|западу|востоку)\s+от|(?:друг|ученик|сын|брат|отец|жена|муж|сестра|дочь)\w?
+ru: рядом\s+с|около|близ|недалеко\s+от|чем|даже|к\s+(?:северу|югу|западу|востоку)\s+от|(?:друг|ученик|сын|брат|отец|
+    жена|муж|сестра|дочь)\w?
 """)
 #: Words that begin a clause about what is named before it.
 RELATIVES = _table(r"""
@@ -902,8 +941,10 @@ es: mitad|medi[ao] tercios? cuart[oa]s? quint[oa]s? sext[oa]s? séptim[oa]s? oct
 it: metà|mezz[oa] terz[oi] quart[oi] quint[oi] sest[oi] settim[oi] ottav[oi] non[oi] decim[oi]
 pt: metade|mei[oa] terços? quartos? quintos? sextos? sétimos? oitavos? nonos? décimos?
 nl: helft|halve derden?|derde kwart|vierden? vijfden? zesden? zevenden? achtsten? negenden? tienden?
-pl: połow[aęy]|pół trzeci\w{0,2} czwart\w{1,3} piąt\w{1,3} szóst\w{1,3} siódm\w{1,3} ósm\w{1,3} dziewiąt\w{1,3} dziesiąt\w{1,3}
-ru: половин[аыуе]\w? трет[ьие]\w{0,2} четверт[ьиы]\w{0,2}|четвёрт\w{2} пят[ыа]\w{1,2} шест[ыа]\w{1,2} седьм\w{2} восьм[ыа]\w{1,2} девят[ыа]\w{1,2} десят[ыа]\w{1,2}
+pl: połow[aęy]|pół trzeci\w{0,2} czwart\w{1,3} piąt\w{1,3} szóst\w{1,3} siódm\w{1,3} ósm\w{1,3} dziewiąt\w{1,3}
+    dziesiąt\w{1,3}
+ru: половин[аыуе]\w? трет[ьие]\w{0,2} четверт[ьиы]\w{0,2}|
+    четвёрт\w{2} пят[ыа]\w{1,2} шест[ыа]\w{1,2} седьм\w{2} восьм[ыа]\w{1,2} девят[ыа]\w{1,2} десят[ыа]\w{1,2}
 """)
 #: Such words that are articles, and words of other languages; they count within longer numbers, or where others do.
 NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een"
