@@ -8,17 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, plain_characters
-from pytest_adaptive_eval.items.reading.constructions import (
-    AND,
-    ASKS_WHICH,
-    BECAUSE,
-    FITS,
-    LINKS,
-    MEASURES,
-    OR,
-    STATES,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.labels import labels_of, with_capitals
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
@@ -28,19 +18,16 @@ from pytest_adaptive_eval.items.reading.statements import Chosen, read_statement
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-_OTHER_LANGUAGES = {language: words for language, words in ASKS_WHICH.items() if language != "en"}
 _WORD = (
     r"(?:(?:the\s+)?(?:options?|choices?|letters?|alternative|image|picture|candidate|statement|point|box|panel|region|output"
     r"|opción|opção|вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|項目|보기|विकल्प|الخيار|বিকল্প)"
 )
 _LETTERS = "A-Za-z0-9À-ӿ"
-#: Words for "because" that are no nouns of English.
-_BECAUSE = {language: words.replace("car|", "") for language, words in BECAUSE.items()}
 #: Words before which "A" is a letter.
 _AFTER_LETTER = (
     r"(?:(?:with|rather|instead|over|would|can|could|cannot|must|should|does"
     r"|will|follows|states|says|describes|answers|beats|means|shows|explains|\w{3,}ly|can't|isn't|fails|i\.e)\b"
-    rf"|{either(STATES, MEASURES, LINKS, FITS, _BECAUSE, OR, AND)})"
+    rf"|{either('states measures links fits because or and', but='fr')}|(?:est|c'est|convient|correspond|ou|et)\\b)"
 )
 #: "A" and "I" where they are words.
 _A_WORD = rf"(?-i:I[^\S\n]+|[AАВС][^\S\n]+(?!(?i:{_AFTER_LETTER})))(?=[A-Za-zÀ-ӿ])"
@@ -63,7 +50,7 @@ _NONE = lazy_pattern(
 _INLINED = lazy_pattern(r"(?<!\w)[(\[]?([A-J])[)\].:]\s*([^\n]*?)(?=[\s,;]*(?<!\w)[(\[]?[B-J][)\].:]\s|\s*(?:\n|\Z))")
 #: The verb of a question for one of several: a form with s, or its last word in other languages.
 _ASKED_VERB = lazy_pattern(
-    rf"{either(ASKS_WHICH)}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b|{either(_OTHER_LANGUAGES)}\s[^?\n]*\b(\w{{3,}})\s*\?",
+    rf"{either('asks_which')}\s+\w+\s[^?\n]*?\b([a-z]+[^\W\duias]s)\b|{either('asks_which', but='en')}\s[^?\n]*\b(\w{{3,}})\s*\?",
     re.IGNORECASE,
 )
 #: A choice that is an expression, which is written in several ways.

@@ -1,44 +1,23 @@
 """Constructions of answers: the words of each in many languages, from which the readers build their patterns.
 
-A table maps a language to alternatives in the notation of `re`. Readers know constructions, such as a denial or a
-bound, and no phrases: a phrase that is missing is a word of a table.
+Readers know constructions, such as a denial or a bound, and no phrases: a phrase that is missing is a word of a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import itertools
+from collections.abc import Iterable, Mapping
 
 Words = Mapping[str, str]
 #: Languages without spaces between words.
 _UNSPACED = ("zh", "ja", "ko")
 #: A letter or digit of a script with spaces.  A range up to the last character would take `re` 10 ms to compile.
 _LETTER = "[0-9A-Za-zÀ-ӿ]"
-
-
-def _table(text: str) -> Words:
-    """Return the words of a construction by language, from a line for each; indented lines go on with the last."""
-    words = {}
-    for line in text.strip().replace("|\n    ", "|").replace("\n    ", " ").splitlines():
-        language, _, words[language] = line.partition(": ")
-    return words
-
-
-def either(*tables: Words) -> str:
-    """Return a pattern of all words of tables, whole words where the language has spaces."""
-    whole, parts = [], []
-    for table in tables:
-        for language, words in table.items():
-            if language in _UNSPACED:
-                parts.append(words)
-            else:
-                whole.append(words)
-    if whole:
-        parts.insert(0, rf"(?<!{_LETTER})(?:{'|'.join(whole)})(?!{_LETTER})")
-    return f"(?:{'|'.join(parts)})"
-
-
-#: Verbs between what is asked for and the answer.
-STATES = _table(r"""
+#: Tables by name: a line for each language, with alternatives in the notation of `re`; indented lines go on with the last.
+_TABLES = r"""
+# Verbs between what is asked for and the answer.
+[states]
 en: is|are|was|were|be|becomes?|equals?
 de: ist|sind|heißt|heißen|lautet|beträgt|betragen|wäre|sei|ergibt
 fr: est|sont|était|étaient|s'appelle|vaut|serait|font|fait|c'est
@@ -51,9 +30,8 @@ ru: это|является|равно|равен|равна|составляе�
 zh: 是|为|為|叫|等于
 ja: は|が
 ko: 은|는|이|가
-""")
-#: Verbs between what is measured or counted and a number.
-MEASURES = _table(r"""
+# Verbs between what is measured or counted and a number.
+[measures]
 en: weighs?|costs?|contains?|takes?|needs?|have|has|had
 de: hat|haben|wiegt|wiegen|kostet|kosten|braucht|dauert|enthält|es\s+gibt
 fr: a|ont|il\s+y\s+a|pèsent?|coûtent?|contient|faut
@@ -65,9 +43,8 @@ pl: ma|mają|waży|ważą|kosztują?e?|zawiera
 ru: весит|весят|стоит|стоят|содержит|имеет|длится|нужно|потребуется|было|будет
 zh: 有|重|需要|共有
 ja: には
-""")
-#: Verbs before what is left.
-REMAINS = _table(r"""
+# Verbs before what is left.
+[remains]
 en: leaves|remains
 de: bleib(?:t|en)(?:\s+übrig)?
 fr: il\s+(?:en\s+|lui\s+)?reste|reste
@@ -79,9 +56,8 @@ pl: zostaje|pozostaje
 ru: остаётся|остается
 zh: 剩下的?|只剩
 ja: 残るのは
-""")
-#: Nouns before the label of an option.
-OPTION = _table(r"""
+# Nouns before the label of an option.
+[option]
 en: options?|choices?|letters?|alternative
 de: antwort|option|buchstabe|alternative|möglichkeit|nummer|nr\.?|aussage|lösung|variante
 fr: réponse|option|proposition|lettre|choix|numéro|n°|affirmation
@@ -95,9 +71,8 @@ id: pilihan|opsi
 zh: 选项|选择|答案|项(?!目)
 ja: 選択肢|記号|番号
 hi: 보기|विकल्प|الخيار|বিকল্প
-""")
-#: The first to fifth of several, and the last.
-ORDINALS = _table(r"""
+# The first to fifth of several, and the last.
+[ordinals]
 en: first second third fourth fifth last
 de: erste[rns]? zweite[rns]? dritte[rns]? vierte[rns]? fünfte[rns]? letzte[rns]?
 fr: premi(?:er|ère) deuxième|seconde? troisième quatrième cinquième derni(?:er|ère)
@@ -109,9 +84,8 @@ pl: pierwsz\w+ drug\w+ trzeci\w* czwart\w+ piąt\w+ ostatni\w*
 ru: перв\w+ втор\w+ трет\w+ четв[её]рт\w+ пят\w+ последн\w+
 zh: 第[一1]个? 第[二2]个? 第[三3]个? 第[四4]个? 第[五5]个? 最后一?个?
 ja: [一1]番目の? [二2]番目の? [三3]番目の? [四4]番目の? [五5]番目の? 最後の
-""")
-#: Verbs of who decides for an option before them.
-CHOOSES = _table(r"""
+# Verbs of who decides for an option before them.
+[chooses]
 en: (?:i|we)(?:'d|'ll|\s+(?:would|will|must|have\s+to|should|can))?(?:\s+(?:therefore|thus|rather))?\s+(?:choose|
     chose|pick|
     select|vote\s+for|prefer|go\s+with|opt\s+for|conclude|meant?|say|guess|settle\s+on|land\s+on)
@@ -133,9 +107,8 @@ nl: ik\s+(?:kies|neem|ga|zeg|denk|gok|hou(?:d)?\s+het|kom\s+uit)(?:\s+(?:dus|dan
 pl: wybieram|zaznaczam|stawiam\s+na|obstawiam|powiedział[ae]?bym|wskazuję|biorę|wybrał[ae]?bym|decyduję\s+się\s+na
 ru: выбираю|выберу|выбрала?\s+бы|голосую\s+за|склоняюсь\s+к|остановлюсь\s+на|отвечу|отмечаю|ставлю\s+на
 zh: 选择?(?!项|择题)|我(?:认为|猜)(?:是)?
-""")
-#: Adverbs and other words that may stand between such a verb and the option.
-SURELY = _table(r"""
+# Adverbs and other words that may stand between such a verb and the option.
+[surely]
 en: most|simply|obviously|actually|\w+ly|therefore|thus|indeed|maybe|perhaps|both|either|only|just|sure|yes|then|now|
     that
 de: wahrscheinlich|vermutlich|wohl|sicher|eindeutig|eher|lieber|vielleicht|klar|nur|doch|ganz|somit|also
@@ -148,9 +121,8 @@ pl: prawdopodobnie|raczej|na\s+pewno|chyba|zapewne|oczywiście|tylko|więc|jedna
 ru: вероятно|скорее\s+всего|наверное|наверняка|конечно|очевидно|только|всё-таки|именно
 zh: 应该|大概|可能|显然|肯定|就|只有|应
 ja: おそらく|たぶん|きっと|明らかに
-""")
-#: Verbs behind an option that answers the question.
-FITS = _table(r"""
+# Verbs behind an option that answers the question.
+[fits]
 en: fits|works|matches|holds|remains|makes\s+sense|applies|wins|qualifies
 de: passt|stimmt|trifft\s+zu|bleibt|gilt|erfüllt
 fr: convient|correspond|marche|reste|fonctionne
@@ -163,9 +135,8 @@ ru: подходит|остаётся|остается|соответствуе�
 zh: 才?(?:符合|成立|最佳|合适)
 ja: (?:のほう|の方)?が(?:正し(?!くな)|正解|適切|当てはま|適当)|(?:のほう|の方)?(?:です|だ|である|でしょう)(?=[。.\s]|\Z)|
     を選(?:び|ぶ|択)|にします
-""")
-#: Verbs with which a sentence names what a text holds or lacks.
-MENTIONS = _table(r"""
+# Verbs with which a sentence names what a text holds or lacks.
+[mentions]
 en: says?|reads?|mentions?|mentioned|names?|named|appears?|missing
 de: steht|heißt|genannt|nennt|erwähnt|fehlt|sagt|gehört|man|vorkommt
 fr: manque|apparaît|cite|citée?|mentionne|parle|trouve|dit|on
@@ -176,14 +147,12 @@ nl: staat|staan|hoort|noemt|genoemd|ontbreekt|zegt|men
 pl: występuje|brakuje|mowa|pojawia|wymienion[aey]|mówi
 ru: упомянут\w?|пропущено|говорится|стоит|назван\w?|называется|говорят
 ja: という
-""")
-#: What a sentence adds behind the answer.
-ENDS = _table(r"""
+# What a sentence adds behind the answer.
+[ends]
 ja: (?:です|である|だ|になります|となります|でした)
 ko: (?:입니다|이다|예요|이에요)
 zh: (?:了|的)
-""")
-ARTICLES = _table(r"""
+[articles]
 en: an?|the
 de: der|die|das|dem|den|eine?|eine[mnrs]
 fr: les?|la|une?|des|du|(?:l|d)'
@@ -191,9 +160,8 @@ es: el|la|los|las|una?|unos|unas
 it: il|lo|la|i|gli|le|un[oa]?|(?:l|un)'
 pt: o|a|os|as|uma?
 nl: de|het|een
-""")
-#: Words of a sentence that only carry its answer, beside articles and verbs of `STATES`.
-CARRIES = _table(r"""
+# Words of a sentence that only carry its answer, beside articles and verbs of `STATES`.
+[carries]
 en: it|this|that|there|here|so|therefore|thus|only|in|of|on|at|to|as|by|still|its?|also|and|has|have|been
 de: es|das|dies|da|also|daher|somit|nur|in|im|von|vom|am|an|auf|wird|werden|wurde|handelt|sich|um|noch|und|hier
 fr: il|elle|ce|cela|ça|donc|seule?|dans|de|sur|à|au|en|s'agit|d'|se|et|encore|l'
@@ -205,9 +173,8 @@ pl: tylko|więc|zatem|w|na|z|o|się|i|nadal|została?
 ru: этот?|эта|в|на|из|со?|от|у|к|по|и|то|так|тоже|также|ещё|здесь|там|только|был[аои]?|он[аои]?|его|её|их
 zh: 所以|因此|它|这|那|在|中|里|仍然|还|的
 ja: それ|これ|よって|したがって|の|に|を|で|と|まだ
-""")
-#: Words before what they deny.
-DENIES = _table(r"""
+# Words before what they deny.
+[denies]
 en: not|never|neither|nor|no\s+longer|cannot|nobody|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|
     rather\s+than|instead\s+of|(?<!nothing\s)(?<!none\s)other\s+than|different\s+from|differs\s+from|
     unlikely\s+to\s+be|(?:any|every)(?:thing|one|body)\s+but|all\s+but|except(?:\s+for)?|excluding|unlike|
@@ -228,9 +195,8 @@ nl: betwijfel|niet|geen|nooit|noch(?=\s+\S+\s+noch\b)|niemand|in\s+plaats\s+van
 pl: wątpię|nie|ani|żad\w+|nigdy|nikt|zamiast
 ru: не|ни|никогда
 zh: (?:并)?不(?:会|可能|应该|应)?[是选為为叫在]|并非|不等于|没有|而非|不存在|绝非
-""")
-#: The bare negation of a verb, behind it or before it.
-NOT = _table(r"""
+# The bare negation of a verb, behind it or before it.
+[not]
 en: not|never
 de: nicht|nie
 fr: pas
@@ -242,9 +208,8 @@ pl: nie
 ru: не
 zh: [没沒不未无]
 ja: ません|ない|なかった
-""")
-#: Words of what is the only one.
-ONLY = _table(r"""
+# Words of what is the only one.
+[only]
 en: only|just
 de: nur|allein|bloß|einzig
 fr: seulement|seule?|uniquement
@@ -255,9 +220,8 @@ nl: alleen|slechts|enkel
 pl: tylko|jedynie
 ru: только|лишь
 zh: 只有|仅
-""")
-#: Other words behind "not" that do not deny: "not certain".
-CERTAIN = _table(r"""
+# Other words behind "not" that do not deny: "not certain".
+[certain]
 en: sure|certain
 de: sicher
 fr: que|sûre?
@@ -267,9 +231,8 @@ pt: cert[oa]
 nl: zeker
 pl: pewn\w+
 ru: уверен\w?
-""")
-#: Words between several answers of which each may be right, and between those that are given together.
-OR = _table(r"""
+# Words between several answers of which each may be right, and between those that are given together.
+[or]
 en: or|vs\.?
 de: oder
 fr: ou
@@ -283,8 +246,7 @@ id: atau|veya
 zh: 或者?|还是
 ja: 又は|または|もしくは|か(?=\w)
 ko: 또는
-""")
-AND = _table(r"""
+[and]
 en: and|as\s+well\s+as
 de: und
 fr: et
@@ -297,9 +259,8 @@ ru: и
 tr: va|ve
 zh: 和|以及|及|与
 ja: と|や
-""")
-#: Words with which a text goes on from what it denies to what it affirms.
-CONTRASTS = _table(r"""
+# Words with which a text goes on from what it denies to what it affirms.
+[contrasts]
 en: but
 de: sondern|aber
 fr: mais
@@ -311,14 +272,12 @@ pl: lecz|tylko|ale
 ru: а|но
 zh: 而是|但
 ja: しかし|ただし
-""")
-#: The same behind what is denied: "X ではなく Y".
-REPLACES = _table(r"""
+# The same behind what is denied: "X ではなく Y".
+[replaces]
 ja: (?:では|じゃ|で)なく(?:て)?[、,]?|というより
 ko: [이가]?\s?아니라
-""")
-#: Words that deny what is before them.
-DENIED = _table(r"""
+# Words that deny what is before them.
+[denied]
 en: (?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)|
     fails|contradicts?|can(?:not|'?t|\s+not)\s+be|could(?:n'?t|\s+not)\s+be
 de: (?:stimmt|passt|gilt|genügt)\s+nicht|trifft\s+nicht\s+zu|scheide[tn]\s+(?:\w+\s+)?aus|fällt\s+(?:\w+\s+)?weg|
@@ -333,9 +292,8 @@ ru: не\s+(?:подходит|годится|соответствует|мож�
 zh: 不对|错误|不正确|不符合|是错的|有误|(?:被|可以|都|已)?排除|不是(?=[。，,.]|$)
 ja: (?:では|じゃ)(?:ない|ありません|なかった|ございません)|[はが](?:間違い|誤り|不正解|違い|除外)
 ko: [이가은는]?\s?(?:아닙니다|아니다|틀렸|오답)
-""")
-#: Questions that a text answers by no, which denies what they ask for.
-ASKED_AND_DENIED = _table(r"""
+# Questions that a text answers by no, which denies what they ask for.
+[asked_and_denied]
 en: no|nope|wrong|i\s+don'?t\s+think\s+so|i\s+doubt\s+it
 de: nein|falsch
 fr: non|faux
@@ -347,8 +305,7 @@ pl: nie|błąd
 ru: нет
 zh: 不是?|不对|错
 ja: いいえ|いや|違います
-""")
-WRONG = _table(r"""
+[wrong]
 en: in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded|
     ruled\s+out|mistaken|(?:an?|the)\s+(?:\w+\s+)?(?:mistake|misconception|error|trap|distractor)|out
 de: falsch|unrichtig|inkorrekt|ausgeschlossen|unmöglich
@@ -359,8 +316,7 @@ pt: errad[ao]|fals[ao]|incorret[ao]|descartad[ao]|impossível
 nl: onjuist|fout|verkeerd|incorrect|uitgesloten|onmogelijk
 pl: błędn\w+|niepoprawn\w+|nieprawidłow\w+|fałszyw\w+|wykluczon\w+
 ru: неверн\w+|неправильн\w+|ошибочн\w+|ложн\w+
-""")
-RIGHT = _table(r"""
+[right]
 en: right|correct|true|valid|likely|suitable|accurate|appropriate|best|better|answer|solution|closest|preferred|
     superior|
     consistent|plausible|it
@@ -373,9 +329,8 @@ nl: juiste?|correcte?|goede?|waar|antwoord
 pl: poprawn\w+|prawidłow\w+|prawdziw\w+|właściw\w+|odpowiedzi\w*
 ru: верн\w+|верен|правильн\w+|прав\w{0,2}
 zh: 正确|最佳|对
-""")
-#: What else a text says is not so.
-POSSIBLE = _table(r"""
+# What else a text says is not so.
+[possible]
 en: possible|one
 de: möglich
 fr: possible
@@ -385,9 +340,8 @@ pt: possível
 nl: mogelijk
 pl: możliw\w+
 ru: возможн\w+
-""")
-#: Verbs that link a subject and what is judged of it.
-LINKS = _table(r"""
+# Verbs that link a subject and what is judged of it.
+[links]
 en: is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be|(?:has|have)\s+been
 de: ist|sind|war|scheint|wird|wurde|kann|können
 fr: est|sont|était|semble|peut|peuvent
@@ -397,9 +351,8 @@ pt: é|está|são|era|foi|parece|pode(?:m|\s+ser)?
 nl: is|zijn|was|lijkt|wordt|kan|kunnen
 pl: jest|są|był[aoy]?|może|wydaje\s+się
 ru: был[аои]?|является|кажется|выглядит
-""")
-#: Headings of what replaces the answer before it, each before a colon.
-CORRECTS = _table(r"""
+# Headings of what replaces the answer before it, each before a colon.
+[corrects]
 en: (?:self-?)?correction|corrected|revised|revision|edit(?:ed)?|updated?|amended|rather|instead
 de: korrektur|korrigiert|berichtigt|berichtigung|verbessert|nachtrag|besser|vielmehr
 fr: correction|corrigée?|rectification|révisée?|rectifiée?|plutôt
@@ -412,9 +365,8 @@ ru: исправление|поправка|исправлено
 zh: 更正|修正|纠正|订正|修改
 ja: 訂正|修正
 ko: 정정|수정
-""")
-#: Words with which a statement takes back the one before it.
-TAKES_BACK = _table(r"""
+# Words with which a statement takes back the one before it.
+[takes_back]
 en: no(?!\s\w+\s*(?:[.!]|\Z))|wait|actually|edit|correction|sorry|oops|(?:up)?on\s+reflection|update|
     scratch\s+that|on\s+second\s+thoughts?|
     i\s+meant?|let\s+me\s+(?:re|correct)\w*|or\s+rather
@@ -428,9 +380,8 @@ pl: nie|czekaj|chwila|właściwie|przepraszam|korekta|poprawka|mam\s+na\s+myśli
 ru: нет|стоп|погоди\w*|на\s+самом\s+деле|точнее
 zh: 不对[，,]|等等|更正|其实|抱歉|我的意思是|应该是
 ja: いや[、,]|いいえ[、,]|待って|訂正|実は|すみません|正しくは
-""")
-#: Words and sentences that say yes, and no; several words do so wherever they are.
-SAYS_YES = _table(r"""
+# Words and sentences that say yes, and no; several words do so wherever they are.
+[says_yes]
 en: yes|yeah|yep|yup|true|correct|affirmative|right|entailment|in the affirmative|without a doubt|
     exactly|that's right|that is right|that's correct|that is correct|that's true|that is true|you bet|precisely|
     without question
@@ -471,8 +422,7 @@ bn: হ্যাঁ|সত্য
 id: ya|benar
 tr: evet|doğru
 vi: có|đúng
-""")
-SAYS_UNKNOWN = _table(r"""
+[says_unknown]
 en: unknown|uncertain|undetermined|undecided|indeterminate|neutral|maybe|not given|not enough information|
     cannot be determined|can't be determined|can not be determined|cannot say|unclear
 de: unbekannt|unklar|ungewiss
@@ -482,8 +432,7 @@ ru: неизвестно
 zh: 未知|不确定|无法确定|可能
 ja: 不明
 ko: 알 수 없음
-""")
-SAYS_NO = _table(r"""
+[says_no]
 en: no|nope|false|incorrect|negative|wrong|untrue|contradiction|in the negative|not true|not the case|
     not at all|by no means|absolutely not|certainly not|definitely not|of course not|far from it|that's false|
     that's wrong|that is false|that is wrong|a myth
@@ -528,9 +477,8 @@ bn: না|মিথ্যা
 id: tidak|salah
 tr: hayır|yanlış
 vi: không|sai
-""")
-#: Words that say that something is there, or is not.
-EXISTS = _table(r"""
+# Words that say that something is there, or is not.
+[exists]
 de: (?:es|da|hier)\s+(?:gibt|ist|sind)
 fr: il\s+(?:n')?y\s+a
 es: (?:no\s+)?hay
@@ -541,9 +489,8 @@ pl: nie\s+ma|jest|są
 ru: есть|имеется
 zh: 没?有
 ja: (?:い|あり)ま(?:す|せん)
-""")
-#: Words for what shows what is asked for.
-SHOWN = _table(r"""
+# Words for what shows what is asked for.
+[shown]
 en: image|picture|photo(?:graph)?|text|passage|sentence|visible|present|shown|seen
 de: bild|foto|text|satz|sichtbar|sehen
 fr: image|photo|texte|phrase|visible
@@ -555,9 +502,8 @@ pl: obraz\w*|zdjęci\w*|tekście|zdaniu|widać
 ru: текст\w*|предложени\w+|фраз\w|виден\w*|фото
 zh: 图片|图|照片|文中|句子
 ja: 画像|写真|文中
-""")
-#: Words before a number that bounds.
-BOUNDS = _table(r"""
+# Words before a number that bounds.
+[bounds]
 en: at\s+(?:least|most)|no\s+(?:more|less|fewer)\s+than|a\s+(?:minimum|maximum)\s+of|
     (?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|
     other)\s+than(?:\s+or\s+equal\s+to)?|
@@ -581,9 +527,8 @@ ru: не\s+(?:менее|более|меньше|больше)|более|мен
 zh: 至少|最多|超过|超過|不到|不足|多于|少于|大于|小于|不少于|不超过|不低于|不高于|高于|低于
 ja: 少なくとも|最低でも|多くとも|最大で|最低で
 ko: 최소|최대|적어도
-""")
-#: Words behind a number that bounds.
-BOUNDED = _table(r"""
+# Words behind a number that bounds.
+[bounded]
 en: or\s+(?:more|less|fewer|higher|lower|above|below|greater|over|under)|at\s+(?:least|most)
 de: oder\s+(?:mehr|weniger)|mindestens|höchstens|und\s+mehr
 fr: ou\s+(?:plus|moins)|au\s+(?:moins|plus|maximum|minimum)
@@ -596,9 +541,8 @@ ru: или\s+(?:более|больше|менее|меньше)|и\s+более
 zh: 以上|以下|以内|未满|不到|或更[多少]|多(?=[个本支人岁元米公])
 ja: 以上|以下|未満|以内|超|を超え|より(?:多|少|大き|小さ)
 ko: 이상|이하|미만|초과
-""")
-#: Words behind a number that stands for hundredths, and before it.
-PERCENT = _table(r"""
+# Words behind a number that stands for hundredths, and before it.
+[percent]
 en: percent|per\s?cent|pct\.?
 de: prozent
 fr: pour\s?cent
@@ -610,9 +554,8 @@ pl: procent\w*
 ru: процент\w*
 ja: パーセント
 ko: 퍼센트|프로
-""")
-#: Words between a part and the whole: "3 out of 4".
-OUT_OF = _table(r"""
+# Words between a part and the whole: "3 out of 4".
+[out_of]
 en: out\s+of(?:\s+(?:a\s+total\s+of|every))?|in\s+every
 de: von(?:\s+(?:den|insgesamt))?
 fr: sur
@@ -622,9 +565,8 @@ pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
 nl: van\s+de|op\s+de
 pl: na|z
 ru: из
-""")
-#: Words of questions for a year.
-YEAR = _table(r"""
+# Words of questions for a year.
+[year]
 en: year
 de: jahr
 fr: année
@@ -636,9 +578,8 @@ pl: rok(?:u|iem)?
 ru: год(?:у|а|ом)?
 zh: 年
 ja: 何年
-""")
-#: Words between the ends of a range.
-RANGES = _table(r"""
+# Words between the ends of a range.
+[ranges]
 en: to
 de: bis
 fr: à
@@ -649,9 +590,8 @@ ru: до
 it: a
 zh: 到|至
 ja: から
-""")
-#: Words before a number that leave it a number.
-ABOUT = _table(r"""
+# Words before a number that leave it a number.
+[about]
 en: about|approximately|approx|roughly|around|exactly|only|just|nearly|almost|some|circa|a\s+total\s+of|equal\s+to
 de: etwa|ungefähr|circa|ca|rund|genau|nur|fast|insgesamt|knapp
 fr: environ|exactement|seulement|presque|à\s+peu\s+près|au\s+total
@@ -663,9 +603,8 @@ pl: około|dokładnie|tylko|prawie|łącznie|w\s+sumie
 ru: около|примерно|приблизительно|ровно|всего|почти|лишь|только|итого
 zh: 大约|约|共|一共|总共|正好|只
 ja: 約|およそ|ちょうど|全部で|合計
-""")
-#: Words of questions for a person.
-ASKS_WHO = _table(r"""
+# Words of questions for a person.
+[asks_who]
 en: who|whom|whose
 de: wer|wem|wen
 fr: qui
@@ -676,9 +615,8 @@ nl: wie
 pl: kto|kogo
 ru: кто|кого|кем
 zh: 谁|誰
-""")
-#: Questions whose answer is a place, a time or a way, and not what their subject is.
-ASKS_CIRCUMSTANCE = _table(r"""
+# Questions whose answer is a place, a time or a way, and not what their subject is.
+[asks_circumstance]
 en: where|when|how|why
 de: wo|wann|wie|warum
 fr: où|quand|comment|pourquoi
@@ -690,9 +628,8 @@ pl: gdzie|kiedy|jak
 ru: где|когда|как|почему
 zh: 哪里|何时|怎么
 ja: どこ|いつ|どう
-""")
-#: Words that ask for one of several.
-ASKS_WHICH = _table(r"""
+# Words that ask for one of several.
+[asks_which]
 en: which|what
 de: welche[rsmn]?|was
 fr: quel(?:le)?s?|lequel|laquelle|qu'est-ce\s+qui
@@ -702,9 +639,8 @@ pt: qual|que
 nl: welke?|wat
 pl: któr[yae]|co
 ru: как(?:ой|ая|ое|ие)|что|котор\w+
-""")
-#: Words before what only accompanies the answer: "after adding 7 gallons".
-ACCOMPANIES = _table(r"""
+# Words before what only accompanies the answer: "after adding 7 gallons".
+[accompanies]
 en: after|before|by|in|for|from|with|at|when|if|within|per|during|on|step
 de: nach|vor|bei|mit|in|für|von|aus|pro|wenn|innerhalb|schritt
 fr: après|avant|avec|en|pour|dans|par|si|pendant|étape
@@ -714,9 +650,8 @@ pt: depois\s+de|antes\s+de|após|com|em|para|por|se|durante|passo
 nl: na|voor|met|in|per|bij|als|tijdens|stap
 pl: po|przed|z|w|za|przy|jeśli|podczas|krok
 ru: после|до|через|при|в|за|для|на|если|шаг
-""")
-#: Words of statements that say what may be, or what others say.
-HEDGES = _table(r"""
+# Words of statements that say what may be, or what others say.
+[hedges]
 en: if|whether|might|may|could|would|perhaps|maybe|possibly|suppos\w+|assum\w+|unless|unclear|doubt|many|people|asked|
     question|depends|should|thought|either|or
 de: ob|wenn|falls|vielleicht|könnte|würde|möglicherweise|frage|angenommen|oder
@@ -730,9 +665,8 @@ pl: czy|jeśli|może|mógłby|pytanie|gdyby|lub|albo
 ru: если|ли|может|возможно|вероятно|или|наверное|предположим
 zh: 如果|是否|也许|可能|假如|或
 ja: もし|かもしれ|かどうか|または|たぶん
-""")
-#: Words before the reason of an answer.
-BECAUSE = _table(r"""
+# Words before the reason of an answer.
+[because]
 en: because|since|as|for|given\s+that|due\s+to
 de: weil|da(?!\s+(?:ist|sind|gibt))|denn
 fr: parce\s+qu\w*|car|puisqu\w*
@@ -744,9 +678,8 @@ pl: ponieważ|bo|gdyż
 ru: потому\s+что|так\s+как|поскольку|ибо|ведь
 zh: 因为|由于
 ja: なぜなら|というのも
-""")
-#: What was, and may not be now. It does not give the answer unless the question asks for it.
-FORMER = _table(r"""
+# What was, and may not be now. It does not give the answer unless the question asks for it.
+[former]
 en: used\s+to|former(?:ly)?|has\s+left|previously|was\s+once|once\s+(?:was|called)|no\s+longer|until
 de: früher\w*|verließ|ehemals|einst|vormals|bis\s+\d{4}
 fr: autrefois|ancien(?:ne)?|a\s+quitté|jadis|anciennement|auparavant|jusqu'en
@@ -758,9 +691,8 @@ pl: dawniej|dawn[yaeą]\w*|kiedyś|niegdyś|wcześniej|do\s+\d{4}|poprzednio
 ru: раньше|прежде|ранее|когда-то|бывш\w+
 zh: 曾|以前|过去|曾是|原来是|曾为
 ja: かつて|以前は|昔は|元々は
-""")
-#: Verbs and words of statements about the beginning of a story.
-PAST = _table(r"""
+# Verbs and words of statements about the beginning of a story.
+[past]
 en: was|were|had|initially|started
 de: war|waren|anfangs|zuerst
 fr: était|étaient|au\s+début
@@ -772,9 +704,8 @@ pl: był[aoy]?|na\s+początku
 ru: был[аои]?|сначала|изначально
 zh: 最初|起初|原本
 ja: 始め|最初|でした
-""")
-#: Words that begin a conclusion.
-CONCLUDES = _table(r"""
+# Words that begin a conclusion.
+[concludes]
 en: so|therefore|thus|hence|consequently|accordingly|based\s+on|in\s+conclusion|overall|in\s+summary
 de: also|daher|somit|folglich|deshalb|demnach|damit|mithin|insgesamt|fazit|darum
 fr: donc|ainsi|par\s+conséquent|c'est\s+pourquoi|en\s+conclusion|d'où|bref|finalement
@@ -786,9 +717,8 @@ pl: więc|zatem|dlatego|czyli|stąd|ostatecznie
 ru: значит|поэтому|следовательно|итак|таким\s+образом|то\s+есть|в\s+итоге
 zh: 所以|因此|因而|故|综上|于是|可见
 ja: よって|したがって|ゆえに|だから|つまり|そのため|以上から
-""")
-#: Words of statements that suppose what is not so, or leave open which case it is.
-SUPPOSES = _table(r"""
+# Words of statements that suppose what is not so, or leave open which case it is.
+[supposes]
 de: wenn|falls|angenommen|sofern|es\s+sei\s+denn|es\s+kommt\s+darauf\s+an
 fr: si(?!\s+(?:dice|tratta|chiama|usa|scrive|ottiene|trova|legge|ha|può))|à\s+moins\s+que|supposons|selon\s+(?:que|
     qu'\w+)|cela\s+dépend
@@ -800,9 +730,8 @@ pl: jeśli|jeżeli|gdyby|o\s+ile|to\s+zależy
 ru: если|предположим|это\s+зависит
 zh: 如果|假如|若是|要是|这取决于
 ja: もし
-""")
-#: Words before what a text concedes, and goes on to reject.
-CONCEDES = _table(r"""
+# Words before what a text concedes, and goes on to reject.
+[concedes]
 en: although|(?:even\s+)?though|while|whereas|despite
 de: obwohl|während|zwar
 fr: bien\s+que|quoique|alors\s+que|certes
@@ -813,9 +742,8 @@ nl: hoewel|terwijl
 pl: choć|chociaż|podczas\s+gdy
 ru: хотя
 zh: 虽然|尽管
-""")
-#: Words of what seems so at first, or to others.
-SEEMED = _table(r"""
+# Words of what seems so at first, or to others.
+[seemed]
 de: viele|manche|auf\s+den\s+ersten\s+blick|zunächst|anfangs|zuerst|beinahe|man\s+könnte|ich\s+(?:dachte|schwanke)|
     würde\s+man
 fr: beaucoup|certains|au\s+début|d'abord|à\s+première\s+vue|on\s+(?:pourrait|croit|pense)|j'(?:hésit\w+|avais|
@@ -828,9 +756,8 @@ pl: wielu|niektórzy|na\s+początku|na\s+pierwszy\s+rzut\s+oka|początkowo|możn
 ru: многие|некоторые|сначала|на\s+первый\s+взгляд|сперва|я\s+думал\w*
 zh: 很多人|有人|一开始|乍看|起初|先想到|最初|本来以为
 ja: 多くの人|最初は|一見|昔は|と言いたいところ|と思いきや
-""")
-#: Words by which another thing is described: it is near what follows, or its kin.
-RELATES = _table(r"""
+# Words by which another thing is described: it is near what follows, or its kin.
+[relates]
 en: (?:(?!other)\w+er|more|less)\s+than|followed\s+by|even|near(?:by)?|close\s+to|next\s+to|outside(?:\s+of)?|
     (?:north|south|east|west)(?:-?(?:east|west))?\s+of|
     (?:km|kilomet(?:er|re)s|miles)\s+from|far\s+from|beside|similar\s+to|unlike|bordering|
@@ -856,9 +783,8 @@ nl: \w+er\s+dan|gevolgd\s+door|zelfs|rijden\s+van|nabij|dicht\s+bij|naast|ten\s+
 pl: \w+\s+niż|nawet|koło|niedaleko|w\s+pobliżu|obok|na\s+(?:północ|południe|wschód|zachód)\s+od
 ru: рядом\s+с|около|близ|недалеко\s+от|чем|даже|к\s+(?:северу|югу|западу|востоку)\s+от|(?:друг|ученик|сын|брат|отец|
     жена|муж|сестра|дочь)\w?
-""")
-#: Words that begin a clause about what is named before it.
-RELATIVES = _table(r"""
+# Words that begin a clause about what is named before it.
+[relatives]
 en: who|whom|which|whose|where
 de: der|die|das|dem|den|dessen|deren|welche[rsnm]?|wo
 fr: qui|que|qu'\w+|dont|où
@@ -868,18 +794,16 @@ pt: que|cuj[ao]|onde|quem
 nl: die|dat|waar|wie
 pl: któr\w+|gdzie
 ru: котор\w+|где
-""")
-#: Words behind what another thing is described by.
-RELATED = _table(r"""
+# Words behind what another thing is described by.
+[related]
 en: 's\s+(?:\w+\s+)?(?:brother|sister|father|mother|wife|husband|son|daughter|cousin|
     friend|rival|student|pupil|teacher|assistant|neighbou?r|successor|predecessor)
 de: \s+nach\s+[^\W\d]
 nl: \s+naar\s+[^\W\d]
 zh: (?:以?[东西南北]边?|附近|旁边)|的(?:哥哥|弟弟|姐姐|妹妹|父亲|母亲|妻子|丈夫|儿子|女儿|朋友|学生)
 ja: [都市県府]?の(?:[東西南北]|近く|隣|そば|兄|弟|姉|妹|父|母|妻|夫|息子|娘|友人|弟子)
-""")
-#: Words that make another name of the name behind or before them.
-NAMES_ANOTHER = _table(r"""
+# Words that make another name of the name behind or before them.
+[names_another]
 en: new|old|north|south|east|west|upper|lower|port|fort|little|mount|lake|cape|saint|st\.?|san|santa
 de: neu|alt|ober|unter|bad|groß|klein|sankt
 fr: nouvelle|(?<!de\s)(?<!à\s)nouveau|vieux|vieille|haute?|basse?|saint-?|mont|port
@@ -889,17 +813,15 @@ pt: (?<!de\s)nov[ao]|velh[ao]
 nl: nieuw|oud|groot|klein
 pl: now[aye]|star[aye]|wielk[aiye]|mał[aye]
 ru: нов\w{2}|стар\w{2}|больш\w{2}|мал\w{2}|велик\w{2}|нижн\w{2}|верхн\w{2}
-""")
-#: Words of languages that write 1.250 for 1250, and are no English words.
-DECIMAL_COMMA = _table(r"""
+# Words of languages that write 1.250 for 1250, and are no English words.
+[decimal_comma]
 de: der|das|und|ist|sind|insgesamt|wie\s+viele?|lautet|beträgt
 es: el|los|las|son|cuántos?|cuántas?|hay|respuesta
 it: il|gli|sono|quant[iaeo]|totale|risposta|di
 pt: os|são|quant[oa]s|há|resposta|uma
 nl: het|zijn|hoeveel|een|antwoord
-""")
-#: Numbers in words: 0 to 20, 30, 40 and so on to 90, 100, 1000 and 1000000, then 200 to 900; a dash leaves one out.
-COUNTS = _table(r"""
+# Numbers in words: 0 to 20, 30, 40 and so on to 90, 100, 1000 and 1000000, then 200 to 900; a dash leaves one out.
+[counts]
 en: zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million
 de: null ein|eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn
@@ -932,9 +854,8 @@ ru: нол[ья]\w*|нул[ьюя]\w* один|одн\w{1,3} два|две|дв�
     шестьдесят|шестидесяти семьдесят|семидесяти восемьдесят|восьмидесяти девяност[оа] ст[оа] тысяч\w? миллион\w{0,2}
     двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот
 zh: 零|〇 一 二|两 三 四 五 六 七 八 九 十 - - - - - - - - - - - - - - - - - 百 千
-""")
-#: Parts of one: a half to a tenth.
-PARTS = _table(r"""
+# Parts of one: a half to a tenth.
+[parts]
 de: hälfte|halbe?s? drittel viertel fünftel sechstel siebtel achtel neuntel zehntel
 fr: moitié|demie? tiers quarts? cinquièmes? sixièmes? septièmes? huitièmes? neuvièmes? dixièmes?
 es: mitad|medi[ao] tercios? cuart[oa]s? quint[oa]s? sext[oa]s? séptim[oa]s? octav[oa]s? noven[oa]s? décim[oa]s?
@@ -945,7 +866,7 @@ pl: połow[aęy]|pół trzeci\w{0,2} czwart\w{1,3} piąt\w{1,3} szóst\w{1,3} si
     dziesiąt\w{1,3}
 ru: половин[аыуе]\w? трет[ьие]\w{0,2} четверт[ьиы]\w{0,2}|
     четвёрт\w{2} пят[ыа]\w{1,2} шест[ыа]\w{1,2} седьм\w{2} восьм[ыа]\w{1,2} девят[ыа]\w{1,2} десят[ыа]\w{1,2}
-""")
+"""
 #: Such words that are articles, and words of other languages; they count within longer numbers, or where others do.
 NO_COUNTS = r"null|ein|une?|un[oa]|uma?|een"
 AMBIGUOUS = r"once|due|sei|elf|cents?|mille|mil|zero|dix|tres|acht|six|sept|vier|seis|nove|sette|sto|million|non[oi]"
@@ -953,3 +874,42 @@ AMBIGUOUS = r"once|due|sei|elf|cents?|mille|mil|zero|dix|tres|acht|six|sept|vier
 COUNTS_JOINED = r"(?:\s?(?:and|und|et|y|e|en|i)\s?|,\s|[\s-]|)"
 #: Such words that are words of English, and count beside other numbers alone.
 ENGLISH_WORDS = ("once", "due")
+
+
+def _tables(text: str) -> Mapping[str, Words]:
+    """Return the words of each construction by language."""
+    tables: dict[str, dict[str, str]] = {}
+    for line in text.replace("|\n    ", "|").replace("\n    ", " ").splitlines():
+        if line.startswith("["):
+            name = line.strip("[]")
+            tables[name] = {}
+        elif line and not line.startswith("#"):
+            language, _, words = line.partition(": ")
+            tables[name][language] = words
+    return tables
+
+
+#: Words by the name of a construction and by language.
+WORDS = _tables(_TABLES)
+
+
+@functools.cache
+def either(names: str, but: str = "") -> str:
+    """Return a pattern of all words of constructions, whole words where the language has spaces.
+
+    Args:
+        names: Names of tables with spaces between them.
+        but: Language that is left out.
+    """
+    rows = itertools.chain.from_iterable(WORDS[name].items() for name in names.split())
+    return any_of(row for row in rows if row[0] != but)
+
+
+def any_of(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a pattern of words, given with their languages."""
+    whole, parts = [], []
+    for language, words in rows:
+        (parts if language in _UNSPACED else whole).append(words)
+    if whole:
+        parts.insert(0, rf"(?<!{_LETTER})(?:{'|'.join(whole)})(?!{_LETTER})")
+    return f"(?:{'|'.join(parts)})"

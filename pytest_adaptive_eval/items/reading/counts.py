@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.constructions import (
     AMBIGUOUS,
-    COUNTS,
     COUNTS_JOINED,
     ENGLISH_WORDS,
     NO_COUNTS,
-    PARTS,
-    either,
+    WORDS,
+    any_of,
 )
 
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
@@ -35,14 +34,14 @@ class _Language(NamedTuple):
 @functools.cache
 def _language(name: str) -> _Language:
     """Return the patterns of a language, the longest words first."""
-    forms = [each for each in zip(COUNTS[name].split(), _VALUES, strict=False) if each[0] != "-"]
+    forms = [each for each in zip(WORDS["counts"][name].split(), _VALUES, strict=False) if each[0] != "-"]
     forms.sort(key=lambda each: -max(map(len, each[0].split("|"))))
     word = "|".join(form for form, _ in forms)
     number = rf"(?:(?:{word}){COUNTS_JOINED})*(?:{word})"
-    half, *parts = PARTS.get(name, _NEVER).split()
+    half, *parts = WORDS["parts"].get(name, _NEVER).split()
     fraction = rf"(?P<count>{number}|\d+)[\s-]?(?P<part>{'|'.join((half, *parts))})|(?P<half>{half})"
     return _Language(
-        re.compile(either({name: rf"{fraction}|(?!(?:{NO_COUNTS})(?!\w))(?<!\d\s){number}"}), re.IGNORECASE),
+        re.compile(any_of([(name, rf"{fraction}|(?!(?:{NO_COUNTS})(?!\w))(?<!\d\s){number}")]), re.IGNORECASE),
         re.compile("|".join(f"({form})" for form, _ in forms), re.IGNORECASE),
         tuple(value for _, value in forms),
         re.compile("|".join(f"({form})" for form in (half, *parts)), re.IGNORECASE),
@@ -55,10 +54,10 @@ def with_digits(text: str) -> str:
     def length(name: str) -> int:
         return sum(len(match[0]) for match in _language(name).number.finditer(text) if not _AMBIGUOUS.match(match[0]))
 
-    name = max(COUNTS, key=length)
+    name = max(WORDS["counts"], key=length)
     if not length(name):
         lone = text.strip(" .!*\n")
-        name = next((each for each in COUNTS if _language(each).number.fullmatch(lone)), "")
+        name = next((each for each in WORDS["counts"] if _language(each).number.fullmatch(lone)), "")
     if not name or text.casefold() in ENGLISH_WORDS:
         return text
     language = _language(name)

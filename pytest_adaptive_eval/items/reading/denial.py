@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import (
-    ASKED_AND_DENIED,
-    CERTAIN,
-    CONTRASTS,
-    DENIED,
-    DENIES,
-    LINKS,
-    NOT,
-    ONLY,
-    POSSIBLE,
-    REMAINS,
-    REPLACES,
-    RIGHT,
-    WRONG,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Patterns of words that say, behind "not" and by themselves, that the text does not think so.
@@ -31,7 +16,7 @@ _DISBELIEVED = (
 )
 #: Words before what they deny.
 _DENYING = (
-    rf"(?:\b{_DISBELIEVED}|{either(DENIES)})(?!\s+{either(ONLY, CERTAIN)})(?!-)\s*"
+    rf"(?:\b{_DISBELIEVED}|{either('denies')})(?!\s+{either('only certain')})(?!-)\s*"
     r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*="
 )
 _BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)
@@ -39,20 +24,20 @@ _BEFORE = lazy_pattern(_DENYING, re.IGNORECASE)
 _END = lazy_pattern(
     r"(?:[,;:!?。，；]|\.)(?=\s|\Z|[^\x00-\x7f])|\n|(?<!\([A-Za-z])[)\]]"
     rf"|\s+(?=(?:because|since|so|therefore|hence|thus|while|whereas|que|and\s+(?:the|it|i|we|so|thus)|is|are|was|it's)\b)"
-    rf"|\s*(?={either(CONTRASTS)})|—|–",
+    rf"|\s*(?={either('contrasts')})|—|–",
     re.IGNORECASE,
 )
 _ADVERBS = r"(?:\s+(?:\w+ly|also|just|all|both|an?|the|la|le|el|il|de|die|das|het))*\s+"
-_NOT_RIGHT = rf"{either(NOT)}{_ADVERBS}{either(RIGHT, POSSIBLE)}"
+_NOT_RIGHT = rf"{either('not')}{_ADVERBS}{either('right possible')}"
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
-    rf"{either(LINKS)}{_ADVERBS}(?:{either(WRONG)}|{_NOT_RIGHT})|{either(NOT)}\s+{either(LINKS)}{_ADVERBS}{either(RIGHT, POSSIBLE)}"
-    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either(RIGHT, POSSIBLE)}|{either(DENIED)}|\?\s*{either(ASKED_AND_DENIED)}",
+    rf"{either('links')}{_ADVERBS}(?:{either('wrong')}|{_NOT_RIGHT})|{either('not')}\s+{either('links')}{_ADVERBS}{either('right possible')}"
+    rf"|\b(?:is|are|was|were)n'?t{_ADVERBS}{either('right possible')}|{either('denied')}|\?\s*{either('asked_and_denied')}",
     re.IGNORECASE,
 )
 #: The same where what replaces the denied text follows at once.
 _REPLACED = lazy_pattern(
-    rf"{either(REPLACES)}|\?[\s\"')]{{0,4}}{either(ASKED_AND_DENIED)}\s?[,:;.!–—-]{{1,3}}\s?(?=\S{{1,40}}(?:[^\S\n]+\S{{1,40}}){{0,3}}\s*(?:\Z|\n|(?<=[.;!])\s))",
+    rf"{either('replaces')}|\?[\s\"')]{{0,4}}{either('asked_and_denied')}\s?[,:;.!–—-]{{1,3}}\s?(?=\S{{1,40}}(?:[^\S\n]+\S{{1,40}}){{0,3}}\s*(?:\Z|\n|(?<=[.;!])\s))",
     re.IGNORECASE,
 )
 #: The same, and words that name what is wrong, before it.
@@ -65,7 +50,7 @@ _BEFORE_OR_NAMED = lazy_pattern(
 )
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
-    rf",(?=\s*{either(REMAINS)})"
+    rf",(?=\s*{either('remains')})"
     r"|[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas|it)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
     r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )

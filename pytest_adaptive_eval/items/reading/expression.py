@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import ACCOMPANIES, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers, plain_numbers, with_powers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
@@ -42,7 +42,7 @@ _WORDY = lazy_pattern(
 _PROSE = lazy_pattern(r"(?<!\d)[^\W\d_]{2,}|[\u3040-\u9fff]")
 #: A letter that is a word at the begin or the end of what was taken for a formula.
 _LONE = lazy_pattern(r"\A[aeiouyAEIOY]\s+(?=[\w(\\√]|-\d)|(?<=[\w)}\]])\s+[aeiouyAEIOY]\Z")
-_ACCOMPANIED = lazy_pattern(rf"{either(ACCOMPANIES)}\s+\Z", re.IGNORECASE)
+_ACCOMPANIED = lazy_pattern(rf"{either('accompanies')}\s+\Z", re.IGNORECASE)
 #: Several values, each with its name.
 _VALUES = lazy_pattern(rf"=[^=]*(?:(?<!\\)[,;]|\b{JOINED}\b|または|或者?)[^=]*=", re.IGNORECASE)
 _FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)

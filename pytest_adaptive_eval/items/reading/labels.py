@@ -8,17 +8,7 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import (
-    ARTICLES,
-    BECAUSE,
-    CHOOSES,
-    FITS,
-    LINKS,
-    OPTION,
-    ORDINALS,
-    STATES,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import WORDS, any_of, either
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -27,14 +17,14 @@ _SERIES = ("123456789", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежз�
 #: What does not follow a label, as "d. h." and "c'est"; what does, and words that do so behind a digit or a noun.
 _UNFOLLOWED = r"(?!\.\s?\w\.|'\w|[.,]\d|\s?[-+*/=]\s?\d)"
 _MARK = r"\s*(?:[)\].:,;!?*\"'`–—-]|\Z|\n|[^\x00-ӿ])"
-_WORD = rf"\s*(?:\b{JOINED}\b|{either(STATES, LINKS, FITS, BECAUSE)})"
+_WORD = rf"\s*(?:\b{JOINED}\b|{either('states links fits because')})"
 _PLACES = [
-    either({language: words.split()[place] for language, words in ORDINALS.items()})
-    for place in range(len(ORDINALS["en"].split()))
+    any_of((language, words.split()[place]) for language, words in WORDS["ordinals"].items())
+    for place in range(len(WORDS["ordinals"]["en"].split()))
 ]
 _ORDINAL = lazy_pattern(
-    rf"(?P<before>{either(STATES, CHOOSES)}\s*)?(?:{either(ARTICLES)}\s*)?(?:{'|'.join(f'({place})' for place in _PLACES)})"
-    rf"\s*(?:{either(OPTION)}|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
+    rf"(?P<before>{either('states chooses')}\s*)?(?:{either('articles')}\s*)?(?:{'|'.join(f'({place})' for place in _PLACES)})"
+    rf"\s*(?:{either('option')}|\bone\b|(?(before)(?=[.,!]|\Z|\s+(?:of|der|des|de|di|van|z|из)\b)|(?!)))",
     re.IGNORECASE,
 )
 
@@ -62,7 +52,7 @@ def with_capitals(text: str, labels: str, count: int) -> str:
     if not labels:
         return text
     label = (
-        rf"(?P<noun>{either(OPTION)}\s?)?(?<![\w.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
+        rf"(?P<noun>{either('option')}\s?)?(?<![\w.,/'])(?<![=+/^-])(?<![=+*/^-]\s)[(\[]?"
         rf"(?P<label>[{labels}]){_UNFOLLOWED}(?=(?(noun)(?:{_MARK}|{_WORD})|(?:{_MARK}|(?<=\d){_WORD})))[)\]]?"
     )
     return re.sub(label, lambda match: f"({ascii_uppercase[labels.index(match['label'])]})", text)

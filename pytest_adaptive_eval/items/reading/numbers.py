@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
-from pytest_adaptive_eval.items.reading.constructions import DECIMAL_COMMA, PERCENT, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.counts import with_digits
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
@@ -58,7 +58,7 @@ _NUMBER = lazy_pattern(
     r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?[1-3]?\d{1,2})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
     r"(?P<mixed>\s?\{?(?<=[\s{])\s?(?:and\s)?\d+/\d+\}?)?(?:\s?/\s?(?P<bottom>-?\d+(?:\.\d+)?))?\}?"
     rf"(?:\sand\s(?:an?\s|(?P<parts>\d{{1,9}})[\s-])(?P<part>{'|'.join(_PARTS)})(?!\w))?"
-    rf"(?P<percent>\s?(?:%|{either(PERCENT)}))?"
+    rf"(?P<percent>\s?(?:%|{either('percent')}))?"
     rf"(?:(?P<letter>(?-i:[kKM]))(?![^\W_])|[\s-]?(?P<multiplier>{'|'.join(_MULTIPLIERS)})(?![0-9A-Za-z_À-ӿ]))?",
     re.IGNORECASE,
 )
@@ -180,7 +180,7 @@ _NEAR = 40
 
 #: A number whose point separates thousands in many languages, and the mark of one.
 _ONE_SEPARATOR, _SEPARATED = lazy_pattern(r"[1-9]\d{0,2}\.\d{3}"), "."
-_COMMA_LANGUAGE = lazy_pattern(either(DECIMAL_COMMA), re.IGNORECASE)
+_COMMA_LANGUAGE = lazy_pattern(either("decimal_comma"), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

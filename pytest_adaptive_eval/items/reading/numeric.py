@@ -10,23 +10,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
-from pytest_adaptive_eval.items.reading.constructions import (
-    ABOUT,
-    ACCOMPANIES,
-    BECAUSE,
-    BOUNDED,
-    BOUNDS,
-    CONCEDES,
-    CONCLUDES,
-    MEASURES,
-    OUT_OF,
-    RANGES,
-    REMAINS,
-    STATES,
-    SURELY,
-    YEAR,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import RATE, Number, find_numbers, plain_numbers
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
@@ -36,7 +20,8 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 #: A number that is part of an expression.
 _EXPRESSED = Number(())
 _JOIN = lazy_pattern(
-    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|{either(RANGES)})[\s$*()\[\]\\'\"{{}}]*|\s+", re.IGNORECASE
+    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|{either('ranges')})[\s$*()\[\]\\'\"{{}}]*|\s+",
+    re.IGNORECASE,
 )
 _EQUAL = lazy_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
 _END = lazy_pattern(
@@ -47,38 +32,38 @@ _END = lazy_pattern(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = lazy_pattern(
-    rf"(?:=|≈|\\approx|≅|→|{either(STATES, MEASURES, REMAINS)})[\s:~]*"
-    rf"(?:(?:\w+ly|{either(ABOUT, CONCLUDES, SURELY)})\s*)*[\s$*(\\\"'{{]*\Z",
+    rf"(?:=|≈|\\approx|≅|→|{either('states measures remains')})[\s:~]*"
+    rf"(?:(?:\w+ly|{either('about concludes surely')})\s*)*[\s$*(\\\"'{{]*\Z",
     re.IGNORECASE,
 )
-_ACCOMPANIED = lazy_pattern(rf"{either(ACCOMPANIES)}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
+_ACCOMPANIED = lazy_pattern(rf"{either('accompanies')}\s+(?:[^\W\d]+\s+){{0,2}}[$(]*\Z", re.IGNORECASE)
 #: A word before the first number of a sentence. A value has "about", a name of it, or a currency there.
-_WORD_BEFORE = lazy_pattern(rf"(?!{either(ABOUT)})(?<![\\\w])[^\W\d_]{{2,}}(?!\s*=)", re.IGNORECASE)
-_REASON = lazy_pattern(either(BECAUSE, CONCEDES), re.IGNORECASE)
+_WORD_BEFORE = lazy_pattern(rf"(?!{either('about')})(?<![\\\w])[^\W\d_]{{2,}}(?!\s*=)", re.IGNORECASE)
+_REASON = lazy_pattern(either("because concedes"), re.IGNORECASE)
 _CORRECTED = lazy_pattern(r"\b(?:or rather|no(?=,)|wait|actually|correction)\b", re.IGNORECASE)
 _ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
 _NUMBERED = r"[$\s]*-?\{?\d[\d.,/]*(?<![.,])\}?"
 #: Numbers that bound what the text speaks of.
 _BOUNDED = lazy_pattern(
-    rf"{either(BOUNDS)}\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
+    rf"{either('bounds')}\s*(?:[^\W\d]+\s+)?(?!\d+\s*\))[$€£]?{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
     rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))"
-    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?{either(BOUNDED)}|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
+    rf"|{_NUMBERED}(?:\s?[^\W\d]{{1,12}})?\s?{either('bounded')}|{_NUMBERED}\+(?=\s*(?:[.,;]|\Z))",
     re.IGNORECASE,
 )
 #: What makes all of a statement a bound.
-_BOUND = lazy_pattern(rf"[\s$*(]*(?:{either(BOUNDS)}|\b(?:more|less)\b)", re.IGNORECASE)
+_BOUND = lazy_pattern(rf"[\s$*(]*(?:{either('bounds')}|\b(?:more|less)\b)", re.IGNORECASE)
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
 _ASIDE = lazy_pattern(
     r"(\d[\d.,/}]*[^\s()\d\[]{0,9}(?:\s[^\s()\d\[=]{1,20}(?<![.,;])){0,3})"
-    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either(OUT_OF)}\s+\d+)"
+    rf"(?:(?:\s?\[\d{{1,3}}(?:\s?[,\u2013-]\s?\d{{1,3}})*\])+|(?:\s|(?<=[^\W\d]))\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\s{either('out_of')}\s+\d+)"
 )
 #: A number before the parts that make it.
 _SUM_OF = lazy_pattern(r"\A(\W*\d[\d.,]*(?:\s[^\W\d]+){0,3}):\s(?=[^\n]*\d[^\n]*\d).*", re.DOTALL)
 #: A question for a year, and what is one.
-_ASKS_YEAR = lazy_pattern(either(YEAR), re.IGNORECASE)
+_ASKS_YEAR = lazy_pattern(either("year"), re.IGNORECASE)
 _YEARS = range(100, 2200)
 #: A part and the whole, which are a number where the question asks for a rate.
-_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either(OUT_OF)}\s+(\d+)(?![\d.,])", re.IGNORECASE)
+_SHARE = lazy_pattern(rf"(?<![\d.,])(\d+)\s+{either('out_of')}\s+(\d+)(?![\d.,])", re.IGNORECASE)
 #: Values of several names.
 _ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.

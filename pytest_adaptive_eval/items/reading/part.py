@@ -7,20 +7,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.reading.cleaning import is_program, whole_words
-from pytest_adaptive_eval.items.reading.constructions import (
-    ACCOMPANIES,
-    ARTICLES,
-    ASKS_CIRCUMSTANCE,
-    CONCLUDES,
-    FORMER,
-    NAMES_ANOTHER,
-    OR,
-    RELATED,
-    RELATES,
-    RELATIVES,
-    STATES,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, read_answer
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated
@@ -32,7 +19,7 @@ _SYMBOL = lazy_pattern(SYMBOL)
 _QUESTION = lazy_pattern(r"[^.!?\n]{1,400}\?")
 _PART = rf"(?!{SYMBOL})[^\W_][^\s,;/|.:!?]*(?:\s(?!{SYMBOL})[^\s,;/|.:!?]+){{0,2}}"
 _SHORT = _PART[:-5] + "?"
-_OR = either(OR)
+_OR = either("or")
 _AND = r"and\s+(?!not\b|so\b|it\b|that\b|this\b|is\b|was\b|has\b)"
 _BEGIN, _END = r"(?:^|:|\b(?:is|are|be|both))\s*", r"\s*\.?\s*$"
 _THE = r"(?:the\s+|an?\s+)?"
@@ -50,26 +37,26 @@ _LISTED = lazy_pattern(
 )
 #: The expected text as what was, as what another thing is near or kin to, or as a part of another name.
 _OTHER = lazy_pattern(
-    rf"{either(FORMER)}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either(FORMER)}"
-    rf"|{either(RELATES)}\s*(?:{either(ARTICLES)}\s+)?{SYMBOL}|{SYMBOL}{either(RELATED)}"
-    rf"|{either(NAMES_ANOTHER)}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
+    rf"{either('former')}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{SYMBOL}|{SYMBOL}[^,;.、，。\n{SYMBOL[1:-1]}]{{0,40}}{either('former')}"
+    rf"|{either('relates')}\s*(?:{either('articles')}\s+)?{SYMBOL}|{SYMBOL}{either('related')}"
+    rf"|{either('names_another')}[\s-]{SYMBOL}|{SYMBOL}[\s-](?:jr|sr|ii|iii|iv|junior|senior)\b",
     re.IGNORECASE,
 )
 #: A clause that says what its subject is, not where it is or what was done to it.
 _SAYS = lazy_pattern(
-    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*{either(STATES)}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
+    rf"(?:\A|(?<=[.;,:\n!?。，])|\bbut\s)(?P<subject>[^.;,:\n!?。，]{{0,40}}?)\s*{either('states')}\s*(?P<value>[^.;,\n。，{SYMBOL[1:-1]}]{{1,40}})(?=[.;,\n。，]|\Z)"
     rf"(?<!{SYMBOL})",
     re.IGNORECASE,
 )
 #: The expected text within a clause about another thing.
 _SUBORDINATE = lazy_pattern(
-    rf"[,;]\s*{either(RELATIVES)}(?!\s+{either(STATES)})[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I
+    rf"[,;]\s*{either('relatives')}(?!\s+{either('states')})[^,;.:!?\n{SYMBOL[1:-1]}]*{SYMBOL}", re.I
 )
-_STATED = lazy_pattern(rf"{either(STATES)}\s*(?:{either(ARTICLES)}\s+)?[\"'*]*\Z", re.IGNORECASE)
-_CONCLUSION = lazy_pattern(rf"{either(CONCLUDES)}\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
-_PLACED = lazy_pattern(rf"{either(ACCOMPANIES)}|\b(?:to|as|not)\b", re.IGNORECASE)
-_PAST = lazy_pattern(either(FORMER))
-_CIRCUMSTANCE = lazy_pattern(either(ASKS_CIRCUMSTANCE))
+_STATED = lazy_pattern(rf"{either('states')}\s*(?:{either('articles')}\s+)?[\"'*]*\Z", re.IGNORECASE)
+_CONCLUSION = lazy_pattern(rf"{either('concludes')}\s*[:,]?\s*([^.;\n。]+)", re.IGNORECASE)
+_PLACED = lazy_pattern(rf"{either('accompanies')}|\b(?:to|as|not)\b", re.IGNORECASE)
+_PAST = lazy_pattern(either("former"))
+_CIRCUMSTANCE = lazy_pattern(either("asks_circumstance"))
 _WORD = lazy_pattern(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 #: A line of a list: of other words, or of the expected text.
 _ITEM = lazy_pattern(rf"[\s*•>-]*(?:\d{{1,2}}[.)]\s+)?{_PART}[.,;]?\s*")

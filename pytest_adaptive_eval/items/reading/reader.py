@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program, unwrapped
-from pytest_adaptive_eval.items.reading.constructions import DENIES, HEDGES, MENTIONS, NOT, STATES, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.stated import (
     boxes,
     boxes_end,
@@ -36,11 +36,11 @@ _RESTATED = 200
 _DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
 #: A sentence that says what something is, and words that make it something else.
 _SAID = lazy_pattern(
-    rf"(?P<before>[^\n]{{0,160}}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]|{either(STATES, MENTIONS)})[*_]*)\s*(?P<answer>[^\n]+)",
+    rf"(?P<before>[^\n]{{0,160}}(?:\b(?:is|are|was|were)|'s|[=:—→➡⇒]|{either('states mentions')})[*_]*)\s*(?P<answer>[^\n]+)",
     re.I,
 )
 _UNSURE = lazy_pattern(
-    rf"{either(HEDGES, DENIES, NOT)}|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
+    rf"{either('hedges denies not')}|\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely|avoid|eliminated|excluded|rejected"
     r"|hardly|doubt|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
     re.IGNORECASE,
 )

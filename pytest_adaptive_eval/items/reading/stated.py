@@ -6,12 +6,12 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from pytest_adaptive_eval.items.reading.constructions import AND, CONCLUDES, CORRECTS, DENIES, OR, RIGHT, WRONG, either
+from pytest_adaptive_eval.items.reading.constructions import either
 from pytest_adaptive_eval.items.reading.denial import DOUBT, THINK
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 #: Words that join two different answers.
-JOINED = rf"(?:{either(OR, AND)}(?:\s+(?:maybe|perhaps)\b)?|या|أو)"
+JOINED = rf"(?:{either('or and')}(?:\s+(?:maybe|perhaps)\b)?|या|أو)"
 _TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"
 _TAG = lazy_pattern(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _CALL = lazy_pattern(
@@ -61,11 +61,11 @@ _OTHERS = (
 )
 _CUE = lazy_pattern(
     rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
-    rf"|(?:^|(?<=[\s(\[*_])){either(CORRECTS)}[*_\s]{{0,4}}:(?![^\n]{{0,80}}:)"
+    rf"|(?:^|(?<=[\s(\[*_])){either('corrects')}[*_\s]{{0,4}}:(?![^\n]{{0,80}}:)"
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = lazy_pattern(rf"\s*(?:{either(DENIES)}|不)(?=\W*\w)", re.IGNORECASE)
+_NEGATED = lazy_pattern(rf"\s*(?:{either('denies')}|不)(?=\W*\w)", re.IGNORECASE)
 _DENYING = lazy_pattern(r"\b(?:no|não|non|n'|ne)\s*(?:es|sería|é|è|est)\s*\Z", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
 #: A line of a list: of options, or of parts of one answer.
@@ -98,7 +98,7 @@ _ABOUT = lazy_pattern(
     r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
     r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
     r"|not|never|unclear|your|my|our|her|his|its|their|one|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])"
-    rf"|{either(CONCLUDES, RIGHT, WRONG)}",
+    rf"|{either('concludes right wrong')}",
     re.IGNORECASE,
 )
 _FIRST = lazy_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")

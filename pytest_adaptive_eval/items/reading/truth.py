@@ -5,28 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from pytest_adaptive_eval.items.reading.constructions import (
-    AND,
-    BECAUSE,
-    CHOOSES,
-    CONCLUDES,
-    CONTRASTS,
-    EXISTS,
-    FORMER,
-    LINKS,
-    NOT,
-    OR,
-    PAST,
-    RIGHT,
-    SAYS_NO,
-    SAYS_UNKNOWN,
-    SAYS_YES,
-    SHOWN,
-    STATES,
-    SURELY,
-    Words,
-    either,
-)
+from pytest_adaptive_eval.items.reading.constructions import WORDS, either
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer, read_once
 from pytest_adaptive_eval.items.reading.restating import content_words, is_negated, is_uncertain
@@ -38,27 +17,27 @@ _AFTER = r"(?![^\W\d_])"
 _BEFORE = r"(?<![^\W_])"
 
 
-def _pattern(words: Words) -> str:
+def _pattern(name: str) -> str:
     """Return a pattern of whole words; scripts without spaces have no borders of words."""
     spaced: list[str] = []
     others: list[str] = []
-    for word in sorted("|".join(words.values()).split("|"), key=len, reverse=True):
+    for word in sorted("|".join(WORDS[name].values()).split("|"), key=len, reverse=True):
         (others if "\u2e80" <= word[0] <= "\uffff" else spaced).append(re.escape(word))
     return "|".join(filter(None, (f"{_BEFORE}(?:{'|'.join(spaced)}){_AFTER}", "|".join(others))))
 
 
 _TOKEN = lazy_pattern(
-    rf"(?P<unknown>{_pattern(SAYS_UNKNOWN)})|(?P<no>{_pattern(SAYS_NO)})|(?P<yes>{_pattern(SAYS_YES)})",
+    rf"(?P<unknown>{_pattern('says_unknown')})|(?P<no>{_pattern('says_no')})|(?P<yes>{_pattern('says_yes')})",
     re.IGNORECASE,
 )
 #: What is before and after a word that is an answer: "no" before another word mostly is none, nor is "on the right".
 _BEFORE_WORD = lazy_pattern(
     r"(?:\A|[^\w\s]|\n|\b(?:is|was|be|say|think|believe|guess|so|thus|hence|therefore|answer|probably|likely|definitely|clearly|actually"
-    rf"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s|(?:{either(STATES, LINKS, CHOOSES, CONCLUDES, SURELY, CONTRASTS, AND)})\s?)\s*\Z",
+    rf"|certainly|indeed|also|it's|that's|a|an|or|and|but|not|either|maybe|with|response|es|est|é|è|ist|lautet|initially|edit|wait|oh|well|hmm|ah|are|that|que|di|dass|че)\s|(?:{either('states links chooses concludes surely contrasts and')})\s?)\s*\Z",
     re.IGNORECASE,
 )
 _AFTER_WORD = lazy_pattern(
-    rf"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either(BECAUSE, CONTRASTS, AND)}",
+    rf"\s*(?:[^\w\s]|\n|\Z|[^\x00-\x7f])|\s+(?:it|there|that|this|i|we|you|he|she|they|the|or|and|because|since|but|is|would|rather|nor|indeed|of|definitely|hoor|wirklich|eh)\b|\s+{either('because contrasts and')}",
     re.IGNORECASE,
 )
 _COPULA = r"(?:is|was|are|were|does|do|did|can|could|would|will|has|have)"
@@ -71,7 +50,7 @@ _PHRASE = lazy_pattern(
     r"|(?P<no>\bnot\s+(?:really|at\s+all|quite|exactly|necessarily)\b|\b(?:certainly|definitely|absolutely|of\s+course|probably|likely|clearly|obviously|i\s+(?:think|believe|guess|say)"
     r"|i'?m\s+afraid)\s+not\b(?=\W|$)(?!\s+\w)|\bi\s+(?:do\s+not|don't)\s+(?:think|believe)\s+so\b|(?:^|(?<=[.!?]\s))(?:never|none|nah|no\s+way|nee|not\s+that\s+i\s+can\s+see|not\s+in\s+(?:this|the)\s+\w+)\b(?=\W*$)|\bstimmt\s+nicht\b"
     rf"|\b(?:{_SUBJECT}(?:'s|\s+{_COPULA})(?:\s+not|n?'t)|{_SUBJECT}\s+cannot)(?:\s+\w+ly)?(?:\s+(?:true|correct|right|accurate|the\s+case|there|visible|present))?(?=\s*(?:[.,;!\n]|$))"
-    rf"|{either(NOT)}\s+{either(LINKS)}(?:\s+\w+)?\s+{either(RIGHT)}|{either(NOT)}\s+(?:lo\s+)?{either(STATES, LINKS)}(?=\s*(?:[.;!\n]|$))|{either(STATES, LINKS)}\s+(?:es\s+|das\s+|het\s+)?{either(NOT)}(?=\s*(?:[.;!\n]|$)))"
+    rf"|{either('not')}\s+{either('links')}(?:\s+\w+)?\s+{either('right')}|{either('not')}\s+(?:lo\s+)?{either('states links')}(?=\s*(?:[.;!\n]|$))|{either('states links')}\s+(?:es\s+|das\s+|het\s+)?{either('not')}(?=\s*(?:[.;!\n]|$)))"
     r"|(?P<yes>(?:^|(?<=[.!?:]\s))(?:indeed|certainly|definitely|absolutely|of\s+course|sure|surely)\b(?=[.!]?\s*\Z|[,.!]?\s+(?:there|it|yes|the)\b)|\bi\s+(?:think|believe|guess)\s+so\b|\bdas\s+stimmt\b(?!\s+nicht)"
     rf"|\b{_SUBJECT}(?:'s|(?:\s+\w+ly)?\s+{_COPULA})(?:\s+indeed)?(?:\s+the\s+case)?(?=\s*(?:[.!\n]|$)))",
     re.IGNORECASE | re.MULTILINE,
@@ -83,20 +62,20 @@ _EXISTS = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _DENIED = lazy_pattern(r"\bno\b|not\b|n't\b", re.IGNORECASE)
-_SHOWN = lazy_pattern(either(SHOWN), re.IGNORECASE)
+_SHOWN = lazy_pattern(either("shown"), re.IGNORECASE)
 #: A question for what is there, and statements about it in other languages, whose nouns cannot be compared with it.
 _ASKS_EXISTENCE = lazy_pattern(r"\b(?:is|are)\s+there\b", re.IGNORECASE)
-_EXISTS_ELSEWHERE = lazy_pattern(either(EXISTS), re.IGNORECASE)
+_EXISTS_ELSEWHERE = lazy_pattern(either("exists"), re.IGNORECASE)
 _VALUES = ("yes", "no", "unknown")
 #: Where a clause ends, and the questions of a prompt.
 _SEPARATOR = lazy_pattern(
-    rf"[.,;:!?\n。，！？]|{either(BECAUSE, CONTRASTS, CONCLUDES)}|\b(?:and|und)\b|\Z", re.IGNORECASE
+    rf"[.,;:!?\n。，！？]|{either('because contrasts concludes')}|\b(?:and|und)\b|\Z", re.IGNORECASE
 )
 _ASKED = lazy_pattern(r"[^.!?\n。！？]+[?？]")
 #: A verb that a text repeats from its question.
 _ECHO = lazy_pattern(r"\W*(?:[a-zà-ӿ]{4,}|\w{0,2}[过了有会能])\W*", re.IGNORECASE)
-_ASKS_OR = lazy_pattern(either(OR), re.IGNORECASE)
-_PAST = lazy_pattern(either(FORMER, PAST), re.IGNORECASE)
+_ASKS_OR = lazy_pattern(either("or"), re.IGNORECASE)
+_PAST = lazy_pattern(either("former past"), re.IGNORECASE)
 
 
 def _kind(match: re.Match[str]) -> str:
