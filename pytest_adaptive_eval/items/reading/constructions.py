@@ -565,6 +565,74 @@ pt: em\s+cada|de\s+cada|de\s+um\s+total\s+de
 nl: van\s+de|op\s+de
 pl: na|z
 ru: из
+# Words of questions for what may be in percent.
+[rate]
+de: wahrscheinlichkeit\w*|anteil\w*|quote|prozent\w*|zinssatz|rabatt|rate|verhältnis
+fr: probabilité|pourcentage|taux|proportion|part|chances?
+es: probabilidad|porcentaje|tasa|proporción|tanto\s+por\s+ciento
+it: probabilità|percentuale|tasso|proporzione
+pt: probabilidade|porcentagem|percentagem|taxa|proporção
+nl: kans|waarschijnlijkheid|percentage|aandeel|procent
+pl: prawdopodobieństw\w+|procent\w*|odsetek|szans\w
+ru: вероятност\w|процент\w*|дол[яюи]
+zh: 概率|百分|率|比例
+ja: 確率|割合|率|パーセント
+# Mathematics in words, by the sign that is written.
+[root]
+en: (?:the\s+)?(?:square\s+)?root\s+of
+de: (?:quadrat)?wurzel\s+(?:aus|von)
+fr: racine(?:\s+carrée)?\s+de
+es: raíz(?:\s+cuadrada)?\s+de
+it: radice(?:\s+quadrata)?\s+di
+pt: raiz(?:\s+quadrada)?\s+de
+nl: wortel(?:\s+(?:van|uit))?
+pl: pierwiastek(?:\s+kwadratowy)?\s+z
+ru: кор(?:ень|ня|нем)(?:\s+(?:квадратный|квадратного))?\s+из
+zh: 根号
+ja: ルート
+[pi]
+en: pi
+it: pi\s+greco
+ru: пи
+ja: パイ
+[over]
+en: over|divided\s+by
+de: durch|geteilt\s+durch
+fr: sur|divisé\s+par
+es: sobre|dividido\s+(?:por|entre)
+it: fratto|diviso
+pt: sobre|dividido\s+por
+nl: gedeeld\s+door
+pl: przez|podzielone\s+przez
+ru: делённое\s+на|делить\s+на
+[squared]
+en: squared
+de: (?:zum|im)?\s*quadrat|hoch\s+zwei
+fr: au\s+carré
+es: al\s+cuadrado
+it: al\s+quadrato|quadrato
+pt: ao\s+quadrado
+nl: kwadraat
+pl: do\s+kwadratu
+ru: в\s+квадрате
+zh: 的?平方
+ja: の?[2二]乗
+[minus]
+en: minus
+fr: moins
+es: menos
+it: meno
+nl: min
+ru: минус
+zh: 负
+ja: マイナス
+[plus]
+en: plus
+it: più
+es: más
+pt: mais
+ru: плюс
+ja: プラス
 # Words of questions for a year.
 [year]
 en: year

@@ -264,11 +264,28 @@ def _has_value(formula: str) -> bool:
     return any(letter.isdigit() or letter in "\\=^+√π∞½⅓⅔¼¾" for letter in formula)
 
 
+#: Signs of mathematics in words, between or before operands.
+_SPOKEN = (("root", "√"), ("pi", "π"), ("squared", "^2"), ("over", "/"), ("minus", "-"), ("plus", "+"))
+
+
+def _written(line: str) -> str:
+    """Return a line with signs in place of mathematics in words."""
+    number = plain_numbers(line)
+    written = number
+    for name, sign in _SPOKEN:
+        end = "" if sign in "π^2" else r"(?=[\w(√π\\-])"
+        start = "" if sign in "√π-" else r"(?<=[\w)π])"
+        written = re.sub(
+            rf"{start}\s*{either(name)}\s*{end}", sign if sign in "π^2" else f" {sign}", written, flags=re.IGNORECASE
+        )
+    return line if written == number else written
+
+
 def _plain_formulas(line: str) -> list[str]:
     """Return the formulas that a line without their marks holds, else none."""
     if not any(not _NAME.fullmatch(word) for word in _PROSE.findall(_WITHOUT_LETTERS.sub(" ", line))):
         return [line] if any(map(str.isalnum, line)) else []
-    line = _JOINS.sub(", ", line.rstrip("。. "))
+    line = _JOINS.sub(", ", _written(line.rstrip("。. ")))
     formulas = []
     for match in _PLAIN_FORMULA.finditer(line):
         formula = _LONE.sub("", match[0].strip(" ,;:.'|")).strip(" ,;:.'")

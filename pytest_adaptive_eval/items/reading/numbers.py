@@ -221,7 +221,7 @@ class Number:
 #: A question for what may be in percent; one without words may.
 RATE = lazy_pattern(
     r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount"
-    r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
+    rf"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|{either('rate')}",
     re.IGNORECASE,
 )
 
