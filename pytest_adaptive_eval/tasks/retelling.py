@@ -57,14 +57,14 @@ def _mark(text: str, facts: Sequence[Fact]) -> Mark:
 
 def _draw(rng: random.Random, level: int) -> Question:
     """Draw sentences about one being, and `level` times as many about others."""
-    pairs = [(thing, room) for thing in _THINGS for room in _PLACES]
+    pairs = [(thing, location) for thing in _THINGS for location in _PLACES]
     facts = rng.sample(pairs, KEPT * (level + 1))
     being, *others = rng.sample(WORD_CLASSES["BEING"], 8)
     sentences = []
-    for n, (thing, room) in enumerate(facts):
+    for n, (thing, location) in enumerate(facts):
         character = being if n < KEPT else rng.choice(others)
         did, where = rng.choice(WORD_CLASSES["DID"]), rng.choice(WORD_CLASSES["WHERE"])
-        sentences.append(f"The {character} {did} the {thing} {where} the {room}.")
+        sentences.append(f"The {character} {did} the {thing} {where} the {location}.")
     own_facts = facts[:KEPT]
     answer = "\n".join(sentences[:KEPT])
     rng.shuffle(sentences)
