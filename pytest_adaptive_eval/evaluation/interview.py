@@ -298,7 +298,7 @@ class Interview(Evaluation):
         if any(condition.measure.by_scores for condition in gates.conditions):
             return self
         policy = replace(self.policy, selector=SELECTORS["random"], floor=0.0, assisted=False, even_budget=False)
-        note = "questions are drawn uniformly, since the bank predicts scores, and no gate is on scores"
+        note = "questions are drawn uniformly, since no gate is on their scores, and the bank predicts nothing else"
         return replace(self, policy=policy, notes=(*self.notes, note))
 
     def predictable(self, gates: GatePlan) -> bool:

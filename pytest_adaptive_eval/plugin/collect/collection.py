@@ -234,8 +234,8 @@ class Collection:
             )
         check_scope(interview, "model", spec.where)
         several = []
-        for name, found in interview._fixtureinfo.name2fixturedefs.items():
-            if found[-1].params:
+        for name, overrides in interview._fixtureinfo.name2fixturedefs.items():
+            if overrides[-1].params:
                 several.append(name)
         if several and interview.asks_items:
             raise ConfigError(
