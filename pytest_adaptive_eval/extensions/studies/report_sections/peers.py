@@ -108,7 +108,7 @@ def _figures(key: str, account: PanelAccount) -> list[Figure]:
     description = f"{number(changes[0])} in the first round, {number(changes[-1])} in the last."
     picture = frame.picture(f"{key}w", "Change of the judges' weights by round", description, parts)
     caption = "Sum of the absolute changes of the judges' weights for votes, by round."
-    return [Figure("Do the weights of the judges settle?", caption, picture)]
+    return [Figure("Change of the judges' weights", caption, picture)]
 
 
 SECTION = Section(PanelAccount, _tables, _figures)
