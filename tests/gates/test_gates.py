@@ -258,7 +258,7 @@ def test_faults_in_a_row_are_counted_by_source_and_all_faults_together():
     assert not any(limit.add("no answer", name) for name in ("bee", "dog", "bee", "dog"))
     assert limit.add(None, "dog") == ""
     assert limit.add("no\n answer", "bee") == "3 replies of bee in a row failed; the last: no answer"
-    assert limit.add(" late ", "dog") == "6 replies failed, more than 5% of the calls; the last of dog: late"
+    assert limit.add(" late ", "dog") == "6 of the replies failed, more than 5 % of the calls; the last of dog: late"
     assert limit.add(None, "dog").startswith("6 replies failed")
 
 

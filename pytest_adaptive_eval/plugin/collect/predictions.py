@@ -140,7 +140,7 @@ class _Choice:
             found = earlier.source
             self.remarks.append(
                 f"{interview.name}: {found.label} has {counted(found.answers, 'answer')} of this bank, and would save "
-                f'about {saving:.0%} of the questions as predictions: write predict_from = "history"'
+                f'about {100 * saving:.0f} % of the questions as predictions: write predict_from = "history"'
             )
         return None
 
