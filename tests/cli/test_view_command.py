@@ -10,6 +10,9 @@ import pytest
 from made import made
 
 from pytest_adaptive_eval.cli.command import main
+from pytest_adaptive_eval.cli.verbs import report
+from pytest_adaptive_eval.records import history as history_module
+from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.run_files import read_run, write_run
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports.index_page import index_page
@@ -73,9 +76,9 @@ def test_the_page_of_a_history_opens_it_once_and_reads_only_listed_runs_again(
     pytest.importorskip("jinja2")
     assert main(["report", "--index", "pages"]) == 0
     opened, read = [], []
-    read_file, begin = history_module.read_regular, History.__init__
+    begin = History.__init__
     monkeypatch.setattr(History, "__init__", lambda self, source: (opened.append(source), begin(self, source))[1])
-    monkeypatch.setattr(history_module, "read_regular", lambda path: (read.append(path), read_file(path))[1])
+    monkeypatch.setattr(history_module, "read_regular", read.append)
     monkeypatch.setattr(report, "_RUNS", 2)
     whole = []
     monkeypatch.setattr(history_module, "read_run", lambda path: (whole.append(path.stem[:8]), read_run(path))[1])

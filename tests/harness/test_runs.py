@@ -173,7 +173,7 @@ for item in ids:
     assert {row["detail"] for row in missing} == {"no container"}
     assert len(missing) == failing
     if outcome == "ERROR":
-        result.stdout.fnmatch_lines(["*4 answers failed, more than 3; the last: no container*"])
+        result.stdout.fnmatch_lines(["*4 of the answers failed, more than 3; the last: no container*"])
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_page_names_the_subjects_that_did_not_pass_and_then_the_others(make: S
     record = make.record(interviews, gates)
     page = unescape(html_page(record))
     assert "<title>Not to be promoted: ant, bee</title>" in page
-    assert 'Not to be promoted: <bdi>ant</bdi>, <bdi>bee</bdi></h1>' in page
+    assert "Not to be promoted: <bdi>ant</bdi>, <bdi>bee</bdi></h1>" in page
     assert "Passed: owl.</p>" in page
     interviews += [make.interview(name=f"n{n}", subject={"name": f"n{n}"}) for n in range(5)]
     assert "<title>Not to be promoted: ant, bee, n0, n1, n2, and 2 more</title>" in unescape(html_page(record))

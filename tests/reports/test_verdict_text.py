@@ -41,7 +41,11 @@ def least(value: float, metric: str = "accuracy") -> dict[str, Any]:
         (paired(0.05), (-0.03, 0.02, 0.08), "2 points above main, between 3 below and 8 above; 5 below are allowed"),
         (paired(0.05), (-0.08, -0.01, 0.03), "1 point below main, between 8 below and 3 above; 5 below are allowed"),
         (paired(0.05), (0.01, 0.02, 0.03), "2 points above main, between 1 and 3; 5 below are allowed"),
-        (paired(0.2, "score"), (-0.9, -0.5, -0.31), "0.50 points below main in score, between 0.31 and 0.90; 0.2 are allowed"),
+        (
+            paired(0.2, "score"),
+            (-0.9, -0.5, -0.31),
+            "0.50 points below main in score, between 0.31 and 0.90; 0.2 are allowed",
+        ),
         (least(0.6), (0.603, 0.75, 0.867), "75 % right, between 60.3 % and 86.7 %; at least 60 % required"),
         (least(0.6), (0.75, 0.75, 0.75), "75 % right; at least 60 % required"),
         (paired(0.1), (0.0, 0.0, 0.0), "0 points from main; 10 are allowed"),
@@ -51,7 +55,11 @@ def least(value: float, metric: str = "accuracy") -> dict[str, Any]:
         (least(0.5, "auc"), (0.6, 1.0, 1.4), f"{CAT}1.0 levels, between 0.60 and 1.40; at least 0.5 required"),
         (least(0.3, "energy"), (0.589, 0.675, 0.751), f"{CAT}68 %, between 59 % and 75 %; at least 30 % required"),
         (least(3.5, "score"), (3.952, 4.058, 4.164), f"{CAT}4.1 points, between 4.0 and 4.2; at least 3.5 required"),
-        (least(3.5, "score"), (3.498, 4.058, 4.164), f"{CAT}4.1 points, between 3.498 and 4.164; at least 3.5 required"),
+        (
+            least(3.5, "score"),
+            (3.498, 4.058, 4.164),
+            f"{CAT}4.1 points, between 3.498 and 4.164; at least 3.5 required",
+        ),
         (
             {**least(0.03, "other"), "kind": "at_most"},
             (0.011, 0.0213, 0.04),

@@ -148,7 +148,7 @@ def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -
     write(lab, "at_least=0.6", budget=16)
     lab.toy(9)
     line = (
-        r"adaptive-eval: toy: accuracy >= \.60: (\d+)% chance of a verdict within (\d+) of 300 questions if the truth "
+        r"adaptive-eval: toy: accuracy >= \.60: (\d+) % chance of a verdict within (\d+) of 300 questions if the truth "
         r"is 10 points away, (\d+) expected(.*)"
     )
     lines = [found for text in told_before(lab) if (found := re.fullmatch(line, text))]
