@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import sample
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import GLYPHS, asset, page_head
@@ -222,14 +223,9 @@ def _rows(number: int, record: RunRecord, link: str, models: Mapping[str, int]) 
         page = tag("a", "page", href=link)
     rows = []
     for row, view in enumerate(views(record)):
-        outcomes = [gate.outcome for gate in view.gates]
         marks = []
-        for outcome in Outcome:
-            if outcome in outcomes:
-                text = f"{outcome.value} "
-                if len(outcomes) > 1:
-                    text = f"{outcomes.count(outcome)}\u00a0{text}"
-                marks.append(tag("b", text, class_=_CLASSES[outcome]))
+        for outcome, text in words.outcome_counts([gate.outcome for gate in view.gates]):
+            marks.append(tag("b", f"{text} ", class_=_CLASSES[outcome]))
         if marks:
             verdicts = tag("td", *marks)
         else:

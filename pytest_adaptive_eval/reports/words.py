@@ -390,6 +390,18 @@ def promotion(record: RunRecord) -> str:
     return "Not to be promoted"
 
 
+def outcome_counts(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, str]]:
+    """Return each outcome with its text: ``PASS`` of one gate, ``1 PASS`` and ``2 FAIL`` of several."""
+    counts = []
+    for outcome in Outcome:
+        if outcome in outcomes:
+            text = outcome.value
+            if len(outcomes) > 1:
+                text = f"{outcomes.count(outcome)}\u00a0{text}"
+            counts.append((outcome, text))
+    return counts
+
+
 def changes(record: RunRecord) -> list[str]:
     """Return what earlier runs say of each evaluation, such as its change since the last one."""
     return [f"{entry.name}: {entry.drift.news}" for entry in record.evaluations if entry.drift.news]

@@ -75,7 +75,8 @@ def test_the_page_of_a_history_opens_it_once_and_reads_only_listed_runs_again(
 ) -> None:
     pytest.importorskip("jinja2")
     assert main(["report", "--index", "pages"]) == 0
-    opened, read = [], []
+    opened: list[Path] = []
+    read: list[Path] = []
     begin = History.__init__
     monkeypatch.setattr(History, "__init__", lambda self, source: (opened.append(source), begin(self, source))[1])
     monkeypatch.setattr(history_module, "read_regular", read.append)
