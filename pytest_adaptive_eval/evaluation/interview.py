@@ -280,8 +280,8 @@ class Interview(Evaluation):
         by_draws = any(condition.by_draws for condition in gates.conditions) or gates.undeclared
         if by_draws and interview._for_gates != interview.policy:
             note = (
-                f"{self._for_gates.floor:.0%} of the questions are drawn uniformly, since a gate is decided by the "
-                "draws; floor sets this share"
+                f"{100 * self._for_gates.floor:.0f} % of the questions are drawn uniformly, since a gate is decided by "
+                "the draws; floor sets this share"
             )
             repeat = None
             if "repeat" in self.written or self.samples > 1:

@@ -204,6 +204,10 @@ def _read_json_lines(file: Path) -> dict[str, Completion]:
         if not answer.status.infrastructure:
             unfit = answer.status is Status.OK and answer.text is None and answer.score is None
         if unfit:
+            if answer.prompt is not None:
+                raise ConfigError(
+                    f"{where}: expected an answer, found a question; name a file of recorded answers, or a run's record"
+                )
             raise ConfigError(
                 f"{where}: status {answer.status.value!r} with score {answer.score!r} and text {answer.text!r:.80}; "
                 "an answer that is ok has a text or a score, and one that failed has no score"
@@ -220,3 +224,4 @@ class _Answer(msgspec.Struct):
     score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     status: Status = Status.OK
     detail: str = ""
+    prompt: Any = None

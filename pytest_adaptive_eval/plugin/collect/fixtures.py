@@ -139,9 +139,10 @@ def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
 @pytest.fixture
 def item(request: pytest.FixtureRequest) -> object:
     """The question of a test with the mark ``adaptive_eval``, which parametrizes it."""
-    raise ConfigError(
+    pytest.fail(
         f"{request.node.nodeid}: the test takes the argument item and has no mark that says which questions it asks: "
-        'write @pytest.mark.adaptive_eval(bank="questions.jsonl") above it'
+        'write @pytest.mark.adaptive_eval(bank="questions.jsonl") above it',
+        pytrace=False,
     )
 
 
