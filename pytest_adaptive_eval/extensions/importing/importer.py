@@ -120,7 +120,7 @@ def _whole_mapping(imported: Imported, dataset: Dataset, settings: ImportSetting
         return propose(_sample(dataset), dataset.mapping, APART)
     mapping, sample = _nested(dataset, _sample(dataset))
     labelled = settings.labels and not settings.labels_by
-    mapping = propose(sample, mapping, UNLABELLED if labelled else ())
+    mapping = propose(sample, mapping, UNLABELLED if labelled else (), settings.ignore)
     imported.unused += unused_fields(sample, mapping, (*settings.ignore, settings.labels_by))
     return mapping
 

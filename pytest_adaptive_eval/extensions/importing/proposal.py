@@ -47,6 +47,8 @@ _COLUMNS = 2
 #: Levels of lists and objects in which questions are looked for.
 _DEPTH = 3
 _FLAG_WORDS = {"0", "1", "true", "false"}
+#: Keys of what most records have.
+_MAIN = ("question", "answer")
 #: Types of the values of a key of a mapping, where not all are read.
 _TYPES = {"question": str | list, "context": str | list, "category": str | int, "id": str | int, "unit": str}
 
@@ -59,7 +61,8 @@ class Unused(NamedTuple):
         example: One of its values.
         constant: Whether all of its values are equal.
         words: Number of words in the middle.
-        asks: Whether most values have a question mark.
+        expression: The field as an expression; of an object with one entry, that entry.
+        asks: Whether most values end with a question mark.
         varied: Share of values that are distinct.
         is_text: Whether it may be shown before a question: by its name, or as a text that comes before the answer.
         holds_question: Whether most values have the text of the question and more.
@@ -67,20 +70,16 @@ class Unused(NamedTuple):
     """
 
     name: str
+    expression: str
     needed: bool
     example: str
     constant: bool
-    words: float = 0
-    asks: bool = False
-    varied: float = 0
-    is_text: bool = False
-    holds_question: bool = False
-    partly: bool = False
-
-    @property
-    def expression(self) -> str:
-        """The field as an expression."""
-        return _expression(self.name)
+    words: float
+    asks: bool
+    varied: float
+    is_text: bool
+    holds_question: bool
+    partly: bool
 
 
 class _Fields:
@@ -111,10 +110,13 @@ class _Fields:
             for length in (1, 2):
                 for text, path in self.paths.items():
                     is_free = text not in self.used and path[0] not in self.used
-                    if len(path) == length and normal(path[-1]) == name and is_free:
-                        values = self.values(text)
-                        if values and all(isinstance(value, kind) for value in values):
-                            yield text
+                    is_of_answer = length == 2 and key in ("question", "context") and names.is_about(path[0])
+                    if len(path) != length or normal(path[-1]) != name or not is_free or is_of_answer:
+                        continue
+                    values = self.values(text)
+                    is_rare = length == 2 and len(values) * 2 < len(self.records)
+                    if values and not (is_rare and key in _MAIN) and all(isinstance(value, kind) for value in values):
+                        yield text
 
     def take(self, expressions: Iterable[str]) -> None:
         """Count the fields in expressions of `propose` as used."""
@@ -207,9 +209,11 @@ def _are_asked(fields: Mapping[str, Any]) -> bool:
     return not names.ASKED.isdisjoint(found) or ("instruction" in found and not found.isdisjoint(NAMES["answer"]))
 
 
-def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = ()) -> ItemMapping:
-    """Return a mapping whose keys that were not given, or those of `keys`, follow from the names of fields."""
-    fields = _Fields(records, used_fields(records, given))
+def propose(
+    records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[str] = (), ignore: Iterable[str] = ()
+) -> ItemMapping:
+    """Return a mapping whose keys that were not given, or those of `keys`, follow from the names of other fields."""
+    fields = _Fields(records, used_fields(records, given) | set(ignore))
     mapping = given
     for key in keys or _FOUND:
         value = () if key in given.given() else _FOUND[key](fields, mapping)
@@ -222,6 +226,9 @@ def propose(records: Sequence[TableRecord], given: ItemMapping, keys: Iterable[s
 def _question(fields: _Fields) -> str:
     """Return the field of the question; a template is filled from the fields that it names."""
     question = fields.first("question")
+    asking = [text for text in fields.free() if _mostly_ask(map(_begin, fields.values(text)))]
+    if normal(question) in names.PLAIN and asking and question not in asking:
+        question = ""
     prompts = [f"{as_path(text)}[0]" for text in fields.named("", ("prompts",))]
     for template in filter(None, (*prompts, question)):
         texts = fields.values(template)
@@ -276,9 +283,12 @@ def _are_lettered(value: Any) -> bool:
 
 
 def _are_labelled(value: Any) -> bool:
-    """Return whether a value is a list of objects with a text and a label each."""
+    """Return whether a value is a list of objects with a text each, and a label or a mark of the right ones."""
     are_objects = isinstance(value, list) and len(value) > 1 and all(isinstance(entry, Mapping) for entry in value)
-    return are_objects and len(read_choices(value, ()).labels) > 1
+    if not are_objects:
+        return False
+    choices = read_choices(value, ())
+    return len(choices.labels) > 1 or choices.right is not None
 
 
 def _run(members: Mapping[str, str]) -> tuple[str, ...]:
@@ -468,7 +478,12 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
     records = [record._replace(data={**record.data, **_within(record.data, around)}) for record in records]
     used |= {mapping.question, mapping.answer, *mapping.context, *mapping.choices}
     names_of_all = list(dict.fromkeys(name for record in records for name in record.data))
-    answer_at = min((n for n, name in enumerate(names_of_all) if name in mapping.answer), default=len(names_of_all))
+    inner = _within(records[0].data, around)
+    answer = max((name for name in names_of_all if name in mapping.answer), key=len, default="")
+    if answer:
+        answer_at = names_of_all.index(answer)
+    else:
+        answer_at = len(names_of_all)
     unused = []
     for number, name in enumerate(names_of_all):
         pairs = []
@@ -485,20 +500,33 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         sorts = _middle_words(values) < _SORTING and len(set(begins)) * _EACH < len(pairs)
         comes_before = names.is_needed(name) or number < answer_at
         is_text = comes_before and not (sorts or names.is_reference(name))
+        asks = _mostly_ask(begins)
+        expression = name if name in inner else _expression(name)
+        keys = set(map(tuple, map(fields_of, values)))
+        entry = next(iter(keys))
+        if len(keys) == 1 == len(entry):
+            expression = f"{as_path(expression)}.{as_path(entry[0])}"
         field = Unused(
             name,
+            expression,
             needed,
             begins[0],
             constant=len(pairs) == len(records) > 1 and len(set(begins)) == 1,
             words=_middle_words(values),
-            asks=sum("?" in begin or "？" in begin for begin in begins) * 2 > len(pairs),
+            asks=asks,
             varied=len(set(begins)) / len(pairs),
-            is_text=is_text and not holds,
+            is_text=is_text and not (holds or asks),
             holds_question=holds,
             partly=len(pairs) < len(records),
         )
         unused.append(field)
     return sorted(unused, key=lambda field: (not field.needed, not field.constant))
+
+
+def _mostly_ask(texts: Iterable[str]) -> bool:
+    """Return whether most texts end with a question mark."""
+    marks = [text.endswith(("?", "？")) for text in texts]
+    return sum(marks) * 2 > len(marks)
 
 
 def _within(data: Mapping[str, Any], name: str) -> dict[str, Any]:

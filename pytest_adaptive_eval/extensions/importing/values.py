@@ -19,8 +19,10 @@ _NUMPY_LIST = re.compile(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is none: null, NaN, a blank text or an empty list."""
-    if isinstance(value, list | Mapping):
+    """Return whether a value is none: null, NaN, a blank text, an empty list or an object of such values alone."""
+    if isinstance(value, Mapping):
+        return all(map(is_missing, value.values()))
+    if isinstance(value, list):
         return not value  # its text may have hundreds of megabytes
     return as_text(value) == ""
 
