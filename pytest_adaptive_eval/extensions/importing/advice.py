@@ -17,6 +17,7 @@ from pytest_adaptive_eval.extensions.importing.names import (
     ANSWERING,
     ASKED,
     MEASURED,
+    MEDIA,
     NAMES,
     PLAIN,
     is_about,
@@ -27,7 +28,14 @@ from pytest_adaptive_eval.extensions.importing.names import (
 )
 from pytest_adaptive_eval.extensions.importing.proposal import Unused, is_complete
 from pytest_adaptive_eval.extensions.importing.sources import first_records, guessed_header
-from pytest_adaptive_eval.extensions.importing.undecided import NO_ANSWER, Advice, Undecided, reason_kind, sentence
+from pytest_adaptive_eval.extensions.importing.undecided import (
+    NO_ANSWER,
+    Advice,
+    Undecided,
+    as_options,
+    reason_kind,
+    sentence,
+)
 from pytest_adaptive_eval.extensions.importing.values import as_text, fields_of, literal
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping, split_list
@@ -283,7 +291,7 @@ def _asking(unused: Sequence[Unused]) -> list[str]:
 
 def _may_answer(field: Unused) -> bool:
     words = words_of(field.name)
-    return bool(words & ANSWERING) and not (words & MEASURED or field.constant)
+    return bool(words & ANSWERING - {"key", "keys"}) and not (words & MEASURED or field.constant)
 
 
 def _labels(source: str) -> Iterator[Advice]:
@@ -313,6 +321,12 @@ def _needed_fields(imported: Imported, settings: ImportSettings, source: str) ->
             whole = Advice({"ignore": ",".join([*settings.ignore, key])}, "where questions are whole without it")
             yield OpenPoint(f"record {key}", f"{key!r} names records of another file", [*joined, whole])
             fields = [field for field in fields if field.expression != key]
+    media = [field for field in fields if words_of(field.name) & MEDIA]
+    if media:
+        ignored = as_options(_ignoring(settings, media))
+        problem = f"{media[0].name!r} names sound or video, which cannot be asked: write {ignored} where questions are "
+        yield OpenPoint("media", f"{problem}whole without it")
+        fields = [field for field in fields if field not in media]
     if not fields:
         return
     texts = [field for field in fields if field.is_text]

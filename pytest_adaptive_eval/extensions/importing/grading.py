@@ -421,7 +421,7 @@ def _problems(firsts: Sequence[str], questions: Sequence[str], name: str) -> Ite
     for text in firsts:
         if not (is_list(text) or is_number(text) or _is_formula(text)):
             words.append(count_words(text))
-    sorted_words = sum(map(_is_from_question, firsts, questions)) >= _KIND * len(firsts)
+    sorted_words = sum(map(is_made_of, firsts, questions)) >= _KIND * len(firsts)
     advice = [Advice({"grader": grader}, meaning) for grader, meaning in _OF_TEXTS.items()]
     are_long = len(words) * 2 > len(firsts) and median(words) > _LONG_WORDS
     longer = sum(count > 2 * _LONG_WORDS for count in words)
@@ -499,8 +499,8 @@ def _is_plain(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text) and not _MARKED_DIGITS.search(text) and normal_words(text))
 
 
-def _is_from_question(answer: str, question: str) -> bool:
-    """Return whether an answer is made of words of its question, as where these are to be sorted."""
+def is_made_of(answer: str, question: str) -> bool:
+    """Return whether an answer is made of words of a question, as where these are to be sorted."""
     words = answer.split()
     return sum(word in question for word in words) >= _KIND * len(words)
 

@@ -124,6 +124,8 @@ ASSERTIONS = {
 REPLIES = ("response", "output", "outputs", "completion")
 #: Names of fields that say of each record whether its answer is right, or whether it has one.
 FLAGS = re.compile(r"label|(is|has)?(correct|right|impossible|answerable|unanswerable|answer)(answer)?|correctness")
+#: Words of fields that name sound or video.
+MEDIA = frozenset(_words("video videos audio sound clip"))
 #: Names of texts that ask nothing by themselves.
 PLAIN = frozenset(
     _words("sentence statement claim text content title premise hypothesis sentence1 sentence2 sent1 sent2 text1 text2")
@@ -168,7 +170,7 @@ def normal(key: str) -> str:
 def is_needed(key: str) -> bool:
     """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``rule_id``."""
     words = words_of(key)
-    return bool(words & _NEEDED) and not (words & _NOT_NEEDED or normal(key) in _TESTS)
+    return bool(words & (_NEEDED | MEDIA)) and not (words & _NOT_NEEDED or normal(key) in _TESTS)
 
 
 def is_reference(key: str) -> bool:

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.banks.expressions import as_path, is_template, parse_e
 from pytest_adaptive_eval.banks.rows import TableRecord
 from pytest_adaptive_eval.extensions.importing import names
 from pytest_adaptive_eval.extensions.importing.choices import following, read_choices
-from pytest_adaptive_eval.extensions.importing.grading import count_words
+from pytest_adaptive_eval.extensions.importing.grading import count_words, is_made_of
 from pytest_adaptive_eval.extensions.importing.names import NAMES, normal
 from pytest_adaptive_eval.extensions.importing.reading import RecordReader
 from pytest_adaptive_eval.extensions.importing.values import (
@@ -130,6 +130,11 @@ class _Fields:
         """Return whether an expression has values, all of one kind."""
         values = self.values(expression)
         return bool(values) and all(map(kind, values))
+
+    def sorts(self, expression: str) -> bool:
+        """Return whether many records have each value of an expression."""
+        values = list(map(as_text, self.values(expression)))
+        return len(set(values)) * _EACH < len(values)
 
     def first(self, key: str) -> str:
         """Return the first unused field for a key of a mapping; empty if there is none."""
@@ -267,7 +272,7 @@ def _choices(fields: _Fields, mapping: ItemMapping) -> tuple[str, ...]:
     numbered: dict[str, dict[str, str]] = {}
     for text in fields.free():
         match = names.NUMBERED.fullmatch(text)
-        if match and not (names.is_needed(match[1]) or names.DISTRACTORS.fullmatch(normal(text))):
+        if match and not (names.is_needed(match[1]) or names.DISTRACTORS.fullmatch(normal(text)) or fields.sorts(text)):
             numbered.setdefault(match[1], {})[match[2]] = text
     longest = max(map(_run, numbered.values()), key=len, default=())
     if len(longest) > _COLUMNS:
@@ -496,6 +501,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
         mostly = _MOSTLY * len(pairs)
         is_contained = sum(begin in text for _, begin, text in pairs) >= mostly
         holds = sum(count_words(text) >= _LONG and text.strip() in begin for _, begin, text in pairs) >= mostly
+        restates = sum(count_words(text) > _LONGER and is_made_of(text, begin) for _, begin, text in pairs) >= mostly
         needed = not is_contained and _may_be_needed(name, values)
         sorts = _middle_words(values) < _SORTING and len(set(begins)) * _EACH < len(pairs)
         comes_before = names.is_needed(name) or number < answer_at
@@ -515,7 +521,7 @@ def unused_fields(records: Sequence[TableRecord], mapping: ItemMapping, ignore: 
             words=_middle_words(values),
             asks=asks,
             varied=len(set(begins)) / len(pairs),
-            is_text=is_text and not (holds or asks),
+            is_text=is_text and not (holds or asks or restates),
             holds_question=holds,
             partly=len(pairs) < len(records),
         )
